@@ -1,0 +1,53 @@
+"""The error every part of Tailrace raises for a person: what happened, where, why, and what mends it.
+
+    TailraceError
+    ├── ConfigError        a property is wrong, missing or in conflict; nothing was touched on a server
+    ├── SourceError        the database refuses, lacks or lost something (slot, publication, privilege, log)
+    ├── DecodeError        bytes of the log or a value of a row could not be understood; never skipped in silence
+    ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
+    └── SinkError          a target cannot be written
+"""
+
+from __future__ import annotations
+
+
+class TailraceError(Exception):
+    """An error with its remedy.
+
+    `where` names the table, property or position concerned; `remedy` the command or setting that mends it. Both are
+    part of the text, so that they survive Spark's wrapping of a Python error.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        text = what if where is None else f"{where}: {what}"
+        super().__init__(text if remedy is None else f"{text}\n  Remedy: {remedy}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.what, self.where, self.remedy)
+
+
+def _rebuild(kind: type[TailraceError], what: str, where: str | None, remedy: str | None) -> TailraceError:
+    return kind(what, where=where, remedy=remedy)
+
+
+class ConfigError(TailraceError):
+    """A property is wrong, missing or in conflict with another."""
+
+
+class SourceError(TailraceError):
+    """The database refuses, lacks or lost something that capturing needs."""
+
+
+class DecodeError(TailraceError):
+    """Bytes of the log, or a value of a row, that cannot be understood."""
+
+
+class OffsetError(TailraceError):
+    """A checkpoint that does not fit the source."""
+
+
+class SinkError(TailraceError):
+    """A target that cannot be written."""

@@ -1,0 +1,101 @@
+"""ChangeBatch, the pivot of Tailrace: changes of one table under one schema, as Arrow columns.
+
+Everything left of it knows one database; everything right of it knows none.
+
+| column | Arrow type | holds |
+|---|---|---|
+| op | string | `c` `u` `d` `r` `t`, as in the envelope |
+| order | int64 | place among all events of the read it came from, over all tables; rows ascend by it |
+| ts_us | int64 | time of the change at the source, microseconds since 1970 UTC |
+| snapshot | string | `source.snapshot` marker; null while streaming |
+| source | struct | the connector's own source fields, see SourceBlock |
+| before, after | struct | row images of `TableSchema.row_type`; null where there is none |
+| transaction | struct id, total_order, data_collection_order | optional column: transaction metadata |
+| other_key | struct of the key columns | optional column: of a key change, the new key on its `d`, the old on its `c` |
+| unchanged | struct of booleans by column | optional column: large values the log did not repeat (`after` holds null there) |
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import TableSchema
+
+TRANSACTION_TYPE = pa.struct(
+    [("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())]
+)
+
+CREATE, UPDATE, DELETE, READ, TRUNCATE = "c", "u", "d", "r", "t"
+
+_HEADER = b"tailrace"
+
+
+@dataclass(frozen=True)
+class ChangeBatch:
+    """Changes of one table under one schema; `rows` is laid out as the module's table says."""
+
+    table: TableSchema
+    rows: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def column(self, name: str) -> pa.Array | None:
+        """The column of that name, None where an optional one is absent."""
+        index = self.rows.schema.get_field_index(name)
+        return None if index < 0 else self.rows.column(index)
+
+    def slice(self, start: int, length: int) -> ChangeBatch:
+        """Some of the rows, without a copy."""
+        return ChangeBatch(self.table, self.rows.slice(start, length))
+
+    def to_ipc(self) -> bytes:
+        """The batch as an Arrow IPC stream whose schema metadata holds the table."""
+        header = json.dumps({"table": self.table.to_json()}).encode()
+        return _write(self.rows.replace_schema_metadata({_HEADER: header}))
+
+
+@dataclass(frozen=True)
+class ControlBatch:
+    """Records of a control topic (transactions, heartbeats, ...): payloads already as JSON text, schemas beside them.
+
+    `rows` has `key` and `value` (string, JSON text of the payload) and `partition` (int32, null: by key).
+    """
+
+    topic: str
+    key_schema: ConnectSchema
+    value_schema: ConnectSchema
+    rows: pa.RecordBatch
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def to_ipc(self) -> bytes:
+        """The batch as an Arrow IPC stream whose schema metadata holds topic and schemas."""
+        control = {"topic": self.topic, "key": self.key_schema.to_json(), "value": self.value_schema.to_json()}
+        return _write(self.rows.replace_schema_metadata({_HEADER: json.dumps({"control": control}).encode()}))
+
+
+def from_ipc(data: bytes | pa.Buffer) -> ChangeBatch | ControlBatch:
+    """The batch that `to_ipc` wrote."""
+    with pa.ipc.open_stream(data) as reader:
+        rows = reader.read_next_batch()
+        header = json.loads((reader.schema.metadata or {})[_HEADER])
+    rows = rows.replace_schema_metadata(None)
+    if "table" in header:
+        return ChangeBatch(TableSchema.from_json(header["table"]), rows)
+    control = header["control"]
+    return ControlBatch(
+        control["topic"], ConnectSchema.from_json(control["key"]), ConnectSchema.from_json(control["value"]), rows
+    )
+
+
+def _write(rows: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_batch(rows)
+    return bytes(sink.getvalue())

@@ -1,0 +1,84 @@
+"""What a captured table is: its identity, its columns and its key, as of one moment of the log."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.model.schema import ConnectSchema
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableId:
+    """A table's full name. `str()` gives `schema.table`, the form of include lists and transaction metadata."""
+
+    database: str
+    schema: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, its Connect schema and the Arrow type a ChangeBatch holds it in.
+
+    The Arrow values are in Connect representation: days as int32, times and timestamps as int64 of the schema's unit,
+    zoned ones as text, NUMERIC(p,s) as decimal128/256(p,s), everything else as one would expect.
+    """
+
+    name: str
+    schema: ConnectSchema
+    arrow: pa.DataType
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table's columns under one schema version.
+
+    `key` names the columns of the event key, in order (empty: no key). `identity` names the columns an old row image
+    holds: all of them under REPLICA IDENTITY FULL, the identity's otherwise (empty: no old image ever comes).
+    """
+
+    id: TableId
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    identity: tuple[str, ...]
+
+    @cached_property
+    def row_type(self) -> pa.StructType:
+        """The Arrow struct of a row image."""
+        return pa.struct([pa.field(column.name, column.arrow) for column in self.columns])
+
+    def column(self, name: str) -> Column:
+        """The column of that name. Raises KeyError."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form, for the header of a ChangeBatch's IPC bytes."""
+        arrow = pa.schema([pa.field(column.name, column.arrow) for column in self.columns]).serialize().to_pybytes()
+        return {
+            "id": [self.id.database, self.id.schema, self.id.table],
+            "columns": [column.schema.to_json(column.name) for column in self.columns],
+            "arrow": base64.b64encode(arrow).decode(),
+            "key": list(self.key),
+            "identity": list(self.identity),
+        }
+
+    @staticmethod
+    def from_json(node: dict[str, Any]) -> TableSchema:
+        """The inverse of `to_json`."""
+        arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(node["arrow"])))
+        columns = tuple(
+            Column(member["field"], ConnectSchema.from_json(member), arrow.field(index).type)
+            for index, member in enumerate(node["columns"])
+        )
+        return TableSchema(TableId(*node["id"]), columns, tuple(node["key"]), tuple(node["identity"]))

@@ -1,0 +1,3 @@
+"""The version that packages, events (`source.version`) and offsets carry."""
+
+__version__ = "0.1.0"
