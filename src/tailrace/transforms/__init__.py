@@ -1,0 +1,63 @@
+"""Steps between source and sink: pure functions over ChangeBatches and topics, usable in and out of Spark.
+
+A pipeline's steps travel to the reader as JSON text, `[{"filter": {...}}, {"route": {...}}]`, and run there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from tailrace.errors import ConfigError
+from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.transforms.filter import Filter
+from tailrace.transforms.route import Route
+
+
+class Step(Protocol):
+    """What a step may do: drop rows of a batch, rename a topic. Both must depend on their argument alone."""
+
+    def keep(self, batch: ChangeBatch) -> ChangeBatch:
+        """The batch with the rows that stay, in order."""
+
+    def topic(self, topic: str) -> str:
+        """The name under which records of that topic leave."""
+
+
+STEPS: Mapping[str, Callable[..., Step]] = {"filter": Filter.of, "route": Route.of}
+
+
+def parse(text: str) -> tuple[Step, ...]:
+    """The steps written in `text`, a JSON array of one-key objects. Raises ConfigError."""
+    return tuple(_step(index, entry) for index, entry in enumerate(json.loads(text or "[]")))
+
+
+def apply(batches: Iterable[ChangeBatch | ControlBatch], steps: Sequence[Step]) -> Iterator[ChangeBatch | ControlBatch]:
+    """The batches with what the steps keep; batches left without a row are dropped, control batches pass."""
+    for batch in batches:
+        if isinstance(batch, ChangeBatch):
+            for step in steps:
+                batch = step.keep(batch)
+        if len(batch):
+            yield batch
+
+
+def topic_of(topic: str, steps: Sequence[Step]) -> str:
+    """The name `topic` leaves under after all steps, in their order."""
+    for step in steps:
+        topic = step.topic(topic)
+    return topic
+
+
+def _step(index: int, entry: Mapping[str, Mapping[str, Any]]) -> Step:
+    where = f"steps[{index}]"
+    if len(entry) != 1:
+        raise ConfigError(f"has the keys {', '.join(entry) or '(none)'}", where=where, remedy="Write one step an entry.")
+    ((kind, settings),) = entry.items()
+    if kind not in STEPS:
+        raise ConfigError(f"unknown step {kind!r}", where=where, remedy=f"Known steps: {', '.join(STEPS)}.")
+    try:
+        return STEPS[kind](**settings)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(str(error), where=f"{where}.{kind}") from error

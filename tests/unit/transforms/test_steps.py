@@ -1,0 +1,91 @@
+"""Steps keep what matches, rename what matches, and say what is wrong with themselves."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from tailrace.errors import ConfigError
+from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import TableId, TableSchema
+from tailrace.transforms import apply, parse, topic_of
+
+
+def batch(table: str, ops: str) -> ChangeBatch:
+    schema = TableSchema(TableId("db", "public", table), (), (), ())
+    rows = pa.record_batch({"op": pa.array(list(ops)), "order": pa.array(range(len(ops)), pa.int64())})
+    return ChangeBatch(schema, rows)
+
+
+def steps(*entries: object) -> str:
+    return json.dumps(list(entries))
+
+
+def kept(text: str, *batches: ChangeBatch) -> list[tuple[str, str]]:
+    parsed = parse(text)
+    return [
+        (one.table.id.table, "".join(one.rows.column("op").to_pylist()))
+        for one in apply(batches, parsed)
+        if isinstance(one, ChangeBatch)
+    ]
+
+
+def test_filter_by_table_is_anchored_and_ignores_case() -> None:
+    text = steps({"filter": {"tables": ["public\\.Order", "public\\.x.*"]}})
+    found = kept(text, batch("order", "c"), batch("orders", "c"), batch("xy", "cu"))
+    assert found == [("order", "c"), ("xy", "cu")]
+
+
+def test_filter_by_operation_takes_names_and_letters() -> None:
+    text = steps({"filter": {"operations": ["create", "D"]}})
+    assert kept(text, batch("a", "cudtr"), batch("b", "uu")) == [("a", "cd")]
+
+
+def test_filters_in_a_row_narrow() -> None:
+    text = steps({"filter": {"tables": [".*\\.a"]}}, {"filter": {"operations": ["update"]}})
+    assert kept(text, batch("a", "cuc"), batch("b", "u")) == [("a", "u")]
+
+
+def test_control_batches_pass() -> None:
+    string = ConnectSchema("string")
+    control = ControlBatch("p.transaction", string, string, pa.record_batch({"key": ["k"], "value": ["v"]}))
+    assert list(apply([control], parse(steps({"filter": {"operations": ["c"]}})))) == [control]
+
+
+@pytest.mark.parametrize(
+    ("regex", "replacement", "topic", "expected"),
+    [
+        (r"shop\.public\.(.*)", "cdc.$1", "shop.public.orders", "cdc.orders"),
+        (r"shop\.public\.(?<table>.*)", "${table}_v1", "shop.public.orders", "orders_v1"),
+        (r"public\.(.*)", "$1", "shop.public.orders", "shop.public.orders"),
+        (r"(.*)", r"a\1$1", "t", r"a\1t"),
+    ],
+)
+def test_route_renames_whole_matches_only(regex: str, replacement: str, topic: str, expected: str) -> None:
+    assert topic_of(topic, parse(steps({"route": {"regex": regex, "replacement": replacement}}))) == expected
+
+
+def test_routes_follow_each_other() -> None:
+    text = steps({"route": {"regex": "a(.*)", "replacement": "b$1"}}, {"route": {"regex": "b(.*)", "replacement": "c$1"}})
+    assert topic_of("a1", parse(text)) == "c1"
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"mask": {}}, "unknown step 'mask'"),
+        ({"filter": {}}, "needs tables, operations or both"),
+        ({"filter": {"operations": ["upsert"]}}, "unknown operation 'upsert'"),
+        ({"filter": {"tables": ["("]}}, "no regular expression"),
+        ({"route": {"regex": "a", "replacement": "$1"}}, "invalid group reference"),
+        ({"route": {"regex": "a"}}, "replacement"),
+        ({"route": {}, "filter": {}}, "has the keys route, filter"),
+    ],
+)
+def test_a_wrong_step_is_named(entry: object, words: str) -> None:
+    with pytest.raises(ConfigError, match=r"steps\[1\]") as caught:
+        parse(steps({"filter": {"operations": ["c"]}}, entry))
+    assert words in str(caught.value)
