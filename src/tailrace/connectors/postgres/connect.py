@@ -1,0 +1,120 @@
+"""Connections to PostgreSQL, made alike everywhere, and the sentences for what the server answers instead."""
+
+from __future__ import annotations
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.errors import SourceError
+
+# Both roads to a value (the log's text and COPY's text) must print alike, whatever the role's or database's settings.
+SESSION_SETTINGS = {
+    "DateStyle": "ISO",
+    "IntervalStyle": "iso_8601",
+    "TimeZone": "UTC",
+    "extra_float_digits": "3",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
+}
+# A walsender whose reader is busy elsewhere (a slow sink between two micro-batches) should not give up after a minute.
+REPLICATION_SETTINGS = {"wal_sender_timeout": "600000"}
+
+_REMEDIES = (
+    ("password authentication failed", "set database.user and database.password to a role that may log in"),
+    ("no password supplied", "set database.password"),
+    ("no pg_hba.conf entry", "allow this host and role in the server's pg_hba.conf (replication connections as well)"),
+    ("does not exist", "check database.dbname and database.user; `psql -l` lists the databases"),
+    ("Connection refused", "check database.hostname and database.port, and that the server runs"),
+    ("could not translate host name", "check database.hostname"),
+    ("failed to resolve host", "check database.hostname"),
+    ("timeout", "check database.hostname, database.port and the firewall between"),
+    ("must be superuser or replication role", "ALTER ROLE <database.user> REPLICATION"),
+    ("permission denied to start WAL sender", "ALTER ROLE <database.user> REPLICATION"),
+    ("number of requested standby connections exceeds", "raise max_wal_senders, or stop replication that nobody needs"),
+    ("too many clients", "raise max_connections, or use fewer parallel readers"),
+    ("remaining connection slots are reserved", "raise max_connections, or use fewer parallel readers"),
+    ("starting up", "wait until the server accepts connections"),
+)
+
+# A server that is starting, stopping or out of reach for a moment: worth another try. Anything else stays wrong.
+_TRANSIENT = (
+    "Connection refused",
+    "starting up",
+    "shutting down",
+    "timeout",
+    "server closed the connection",
+    "not yet accepting",
+    "in recovery",
+    "too many clients",
+    "No such file or directory",
+)
+
+
+def connect(config: Config, *, replication: bool = False, application: str | None = None) -> psycopg.Connection:
+    """An autocommit connection in the settings that values are read under.
+
+    Raises SourceError with what the server said and the remedy; `__cause__` is psycopg's error.
+    """
+    settings = {**SESSION_SETTINGS, **(REPLICATION_SETTINGS if replication else {})}
+    parameters: dict[str, str | int | None] = {
+        "host": config.text("database.hostname"),
+        "port": config.number("database.port"),
+        "user": config.text("database.user"),
+        "password": config.optional("database.password"),
+        "dbname": config.text("database.dbname"),
+        "sslmode": config.text("database.sslmode"),
+        "sslcert": config.optional("database.sslcert"),
+        "sslkey": config.optional("database.sslkey"),
+        "sslpassword": config.optional("database.sslpassword"),
+        "sslrootcert": config.optional("database.sslrootcert"),
+        "keepalives": int(config.flag("database.tcpKeepAlive")),
+        "connect_timeout": 10,
+        "client_encoding": "UTF8",
+        "application_name": application or "tailrace",
+        "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
+        "replication": "database" if replication else None,
+    }
+    given = {name: value for name, value in parameters.items() if value is not None}
+    try:
+        # psycopg's typing wants literal keywords; ours come from a table.
+        connection = psycopg.connect(autocommit=True, prepare_threshold=None, **given)  # type: ignore[arg-type]
+        if not replication:
+            _initialise(connection, config)
+        return connection
+    except psycopg.Error as error:
+        raise _connection_error(config, error) from error
+
+
+def _initialise(connection: psycopg.Connection, config: Config) -> None:
+    timeout = config.number("database.query.timeout.ms")
+    connection.execute(f"SET statement_timeout = {timeout}")  # type: ignore[call-overload]
+    statements = config.optional("database.initial.statements")
+    if statements:
+        # `;;` is a literal semicolon (Debezium's documentation of database.initial.statements).
+        for statement in statements.replace(";;", "\0").split(";"):
+            if statement.strip():
+                connection.execute(statement.replace("\0", ";"))  # type: ignore[call-overload]
+
+
+def _connection_error(config: Config, error: psycopg.Error) -> SourceError:
+    said = first_line(error)
+    where = f"{config.text('database.hostname')}:{config.number('database.port')}/{config.text('database.dbname')}"
+    remedy = next((text for sign, text in _REMEDIES if sign in said), "see the server's log")
+    return SourceError(f"cannot connect: {said}", where=where, remedy=remedy)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a driver's message, without the address it repeats."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0].removeprefix("ERROR:").strip()
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether a failed connection is worth another try (server starting, restarting or out of reach)."""
+    cause = error.__cause__ if isinstance(error, SourceError) else error
+    if not isinstance(cause, psycopg.OperationalError):
+        return False
+    if cause.sqlstate:
+        # 08: connection; 57P: shut down, crash, cannot connect now; 53300: too many connections.
+        return cause.sqlstate[:2] == "08" or cause.sqlstate[:3] == "57P" or cause.sqlstate == "53300"
+    return any(sign in str(cause) for sign in _TRANSIENT)

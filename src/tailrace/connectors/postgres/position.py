@@ -1,0 +1,111 @@
+"""Positions in PostgreSQL's log: LSNs, the offset Spark keeps, and the fields of the `source` block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.errors import OffsetError
+from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.source import SourceBlock
+
+OFFSET_VERSION = 1
+
+_OPTIONAL_LONG = ConnectSchema("int64", optional=True)
+_OPTIONAL_TEXT = ConnectSchema("string", optional=True)
+
+SOURCE = SourceBlock(
+    connector="postgresql",
+    schema_name="io.debezium.connector.postgresql.Source",
+    fields=(
+        Field("schema", ConnectSchema("string")),
+        Field("table", ConnectSchema("string")),
+        Field("txId", _OPTIONAL_LONG),
+        Field("lsn", _OPTIONAL_LONG),
+        Field("xmin", _OPTIONAL_LONG),
+        Field("origin", _OPTIONAL_TEXT),
+        Field("origin_lsn", _OPTIONAL_LONG),
+    ),
+    sequence=("last_commit", "lsn"),
+    transaction_id=("txId", "lsn"),
+)
+
+# The `source` column of PostgreSQL's change batches.
+SOURCE_TYPE = pa.struct(
+    [
+        ("txId", pa.int64()),
+        ("lsn", pa.int64()),
+        ("xmin", pa.int64()),
+        ("origin", pa.string()),
+        ("origin_lsn", pa.int64()),
+        ("last_commit", pa.int64()),
+    ]
+)
+
+
+def format_lsn(lsn: int) -> str:
+    """An LSN as PostgreSQL prints it, `16/B374D848`."""
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
+def parse_lsn(text: str) -> int:
+    """The inverse of `format_lsn`. Raises ValueError."""
+    high, low = text.split("/")
+    return (int(high, 16) << 32) | int(low, 16)
+
+
+BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far a pipeline has come. Spark stores its JSON; it is the only state there is.
+
+    phase `begin`: nothing read. `snapshot`: the snapshot is read; the log goes on at the slot's confirmed position,
+    which nothing moves until the first stretch of the log has been committed. `stream`: every transaction whose commit
+    record lies before `lsn` is read. `last_commit` is the end of the last transaction seen when this stretch was
+    planned, for `source.sequence`.
+    """
+
+    source: str
+    phase: str = BEGIN
+    lsn: int | None = None
+    last_commit: int | None = None
+    ts_us: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The offset as Spark keeps it; the order of keys is part of the format, Spark compares the text."""
+        return {
+            "version": OFFSET_VERSION,
+            "connector": SOURCE.connector,
+            "source": self.source,
+            "phase": self.phase,
+            "lsn": None if self.lsn is None else format_lsn(self.lsn),
+            "last_commit": self.last_commit,
+            "ts_us": self.ts_us,
+        }
+
+    @staticmethod
+    def from_json(node: dict[str, Any], source: str) -> Offset:
+        """Read an offset of this very source. Raises OffsetError for another source's or a newer version's."""
+        version = node.get("version")
+        if version != OFFSET_VERSION:
+            raise OffsetError(
+                f"the checkpoint has offsets of version {version}, this release reads version {OFFSET_VERSION}",
+                remedy="run the release that wrote the checkpoint, or a newer one",
+            )
+        if node.get("source") != source or node.get("connector") != SOURCE.connector:
+            raise OffsetError(
+                f"the checkpoint belongs to {node.get('connector')} {node.get('source')!r}, "
+                f"but the configuration names {SOURCE.connector} {source!r}",
+                remedy="give each source a checkpoint of its own, or point the configuration back at that source "
+                "(system identifier / database / slot)",
+            )
+        lsn = node["lsn"]
+        return Offset(source, node["phase"], None if lsn is None else parse_lsn(lsn), node["last_commit"], node["ts_us"])
+
+    def at(self, **changes: Any) -> Offset:
+        """A copy with some fields changed."""
+        return replace(self, **changes)

@@ -1,0 +1,1 @@
+"""PostgreSQL's wire formats, bytes in and columns out: no sockets, no files, no server in here."""

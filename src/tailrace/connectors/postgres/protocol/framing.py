@@ -1,0 +1,82 @@
+"""Messages laid end to end in one buffer, and the fixed-width fields that are read from many of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tailrace.errors import DecodeError
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+# XLogData: 'w', start of the WAL data, current end of WAL, clock; then the output plugin's message.
+XLOG_HEADER = 25
+# Fixed-width reads may look past the last message; the bounds are checked afterwards.
+PADDING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """n messages of the output plugin in one buffer: `kind`, `start` (of the kind byte), `end`, and `lsn`, each of n."""
+
+    buffer: Bytes
+    start: Ints
+    end: Ints
+    lsn: Ints
+    kind: Bytes
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def select(self, rows: npt.NDArray[np.intp] | slice) -> Frames:
+        """Some of the messages, over the same buffer."""
+        return Frames(self.buffer, self.start[rows], self.end[rows], self.lsn[rows], self.kind[rows])
+
+    def payload(self, row: int) -> bytes:
+        """One message's bytes, kind included."""
+        return self.buffer[self.start[row] : self.end[row]].tobytes()
+
+
+def frame(messages: Sequence[bytes | memoryview]) -> Frames:
+    """Lay XLogData messages into one buffer. Raises DecodeError for a message too short to be one."""
+    lengths = np.fromiter(map(len, messages), np.int64, len(messages))
+    if len(lengths) and lengths.min() <= XLOG_HEADER:
+        short = int(lengths.argmin())
+        raise DecodeError(f"a replication message of {lengths[short]} bytes is cut short", remedy=CORRUPT)
+    buffer = np.frombuffer(b"".join([*messages, bytes(PADDING)]), np.uint8)
+    ends = np.cumsum(lengths)
+    begins = ends - lengths
+    return Frames(buffer, begins + XLOG_HEADER, ends, int64_at(buffer, begins + 1), buffer[begins + XLOG_HEADER])
+
+
+CORRUPT = (
+    "start the query again; if the error comes back at the same position, the server sends a stream that this version "
+    "does not understand: report it with the server's version"
+)
+
+
+def uint_at(buffer: Bytes, at: Ints, width: int) -> Ints:
+    """Big-endian unsigned integers of `width` bytes at each place."""
+    value = buffer[at].astype(np.int64)
+    for offset in range(1, width):
+        value = (value << 8) | buffer[at + offset]
+    return value
+
+
+def int16_at(buffer: Bytes, at: Ints) -> Ints:
+    """Big-endian 16-bit integers at each place."""
+    return uint_at(buffer, at, 2)
+
+
+def uint32_at(buffer: Bytes, at: Ints) -> Ints:
+    """Big-endian unsigned 32-bit integers at each place, as int64."""
+    return uint_at(buffer, at, 4)
+
+
+def int64_at(buffer: Bytes, at: Ints) -> Ints:
+    """Big-endian signed 64-bit integers at each place."""
+    return uint_at(buffer, at, 8)
