@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,14 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tailrace.errors import TailraceError
+from tailrace.testing.process import ServerProcess, free_port
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 StopMode = Literal["smart", "fast", "immediate"]
 
@@ -95,7 +96,8 @@ class PostgresServer:
             if not admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
                 return
             admin.execute(
-                "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots WHERE database = %s AND active",
+                "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots"
+                " WHERE database = %s AND active",
                 [name],
             )
             admin.execute(
@@ -114,11 +116,11 @@ class PostgresServer:
             admin.execute(statement)
 
 
-class EmbeddedPostgres(PostgresServer):
+class EmbeddedPostgres(PostgresServer, ServerProcess):
     """A server on a free port of 127.0.0.1, started by `start()` or `with`, logical decoding switched on.
 
-    Without `data_dir` its data is temporary and gone after `with` or at exit. A `data_dir` is made on the first start and
-    kept; its `server.log` is the server's log. `settings` are those of postgresql.conf. As root, which PostgreSQL
+    Without `data_dir` its data is temporary and gone after `with` or at exit. A `data_dir` is made on the first start
+    and kept; its `server.log` is the server's log. `settings` are those of postgresql.conf. As root, which PostgreSQL
     refuses to run as, the server runs as an unprivileged user who then owns the data. `user` is a superuser with a
     random password. Raises TailraceError when the wheel is missing or the server does not start.
     """
@@ -126,26 +128,21 @@ class EmbeddedPostgres(PostgresServer):
     def __init__(
         self, version: int = 18, data_dir: Path | str | None = None, settings: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__("127.0.0.1", free_port(), "postgres", "")
+        PostgresServer.__init__(self, "127.0.0.1", free_port(), "postgres", "")
+        ServerProcess.__init__(self)
         self.version = version
         self.settings = {**_SETTINGS, **(settings or {})}
         self._bin = _installation(version) / "bin"
-        self._temporary: list[Path] = []
         self._account = _unprivileged() if os.geteuid() == 0 else None
-        self.data_dir = Path(data_dir).resolve() if data_dir is not None else self._folder() / "data"
-        self._process: subprocess.Popen[bytes] | None = None
+        folder = Path(data_dir).resolve() if data_dir is not None else self._folder("tailrace-postgres-") / "data"
+        self.data_dir = folder
 
     @property
     def log(self) -> Path:
         """The server's log file."""
         return self.data_dir / "server.log"
 
-    @property
-    def running(self) -> bool:
-        """Whether the server's process is there."""
-        return self._process is not None and self._process.poll() is None
-
-    def start(self) -> EmbeddedPostgres:
+    def start(self) -> Self:
         """Start the server, on the data it had before if any, and return once it takes connections."""
         if self.running:
             return self
@@ -153,64 +150,27 @@ class EmbeddedPostgres(PostgresServer):
         if not (self.data_dir / "PG_VERSION").exists():
             self._initialise()
         self.password = (self.data_dir / _PASSWORD_FILE).read_text(encoding="utf-8")
-        atexit.register(self.close)
         deadline = time.monotonic() + _START_SECONDS
-        self._launch()
+        self._serve()
         while not self._ready():
             if not self.running and "still in use" in self._log_tail():
                 time.sleep(0.1)  # backends of a server killed a moment ago are still leaving
-                self._launch()
+                self._serve()
             elif not self.running or time.monotonic() > deadline:
-                self.stop("immediate")
-                raise TailraceError(
-                    f"PostgreSQL did not start. The end of its log:\n{self._log_tail()}", where=str(self.log)
-                )
+                self.kill()
+                where = str(self.log)
+                raise TailraceError(f"PostgreSQL did not start. The end of its log:\n{self._log_tail()}", where=where)
             time.sleep(0.02)
         return self
 
     def stop(self, mode: StopMode = "fast") -> None:
         """Stop the server and keep its data: `smart` waits for clients, `fast` rolls back, `immediate` is a crash."""
-        if self._process is not None and self.running:
-            self._process.send_signal(_SIGNALS[mode])
-            try:
-                self._process.wait(60)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        self._process = None
+        self._signal(_SIGNALS[mode])
 
     def restart(self, mode: StopMode = "fast") -> None:
         """Stop and start again, on the same port and data."""
         self.stop(mode)
         self.start()
-
-    def kill(self) -> None:
-        """End the server by SIGKILL, as a crash of its machine would; `start()` recovers it."""
-        if self._process is not None and self.running:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
-
-    def close(self) -> None:
-        """Stop the server and remove its data if that is temporary."""
-        self.stop()
-        atexit.unregister(self.close)
-        for folder in self._temporary:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def __enter__(self) -> EmbeddedPostgres:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _folder(self) -> Path:
-        """A new temporary folder that the server's user can pass through."""
-        folder = Path(tempfile.mkdtemp(prefix="tailrace-postgres-"))
-        folder.chmod(0o711)
-        self._temporary.append(folder)
-        return folder
 
     def _make_runnable(self) -> None:
         """Copy the installation where the server's user cannot reach it, as below root's home."""
@@ -218,7 +178,7 @@ class EmbeddedPostgres(PostgresServer):
             self._run("postgres", "--version")
         except PermissionError:
             package = self._bin.parent.parent
-            copy = self._folder() / package.name
+            copy = self._folder("tailrace-postgres-") / package.name
             shutil.copytree(self._bin.parent, copy / self._bin.parent.name, symlinks=True)
             libraries = package.with_name(f"{package.name}.libs")
             if libraries.exists():  # the binaries look for them at ../../<package>.libs
@@ -244,18 +204,10 @@ class EmbeddedPostgres(PostgresServer):
         kept.touch(mode=0o600)
         kept.write_text(password, encoding="utf-8")
 
-    def _launch(self) -> None:
+    def _serve(self) -> None:
         settings = {**self.settings, "port": str(self.port)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [self._bin / "postgres", "-D", self.data_dir, *options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is for the program that started it, which then stops it in its order
-                **self._as_account(),
-            )
+        self._launch([self._bin / "postgres", "-D", self.data_dir, *options], self._as_account())
 
     def _ready(self) -> bool:
         try:
@@ -276,17 +228,6 @@ class EmbeddedPostgres(PostgresServer):
         if self._account is None:
             return common
         return {**common, "user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
-
-    def _log_tail(self) -> str:
-        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines() if self.log.exists() else []
-        return "\n".join(lines[-15:])
-
-
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _installation(version: int) -> Path:

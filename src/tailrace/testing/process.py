@@ -1,0 +1,104 @@
+"""A server process of one's own: stopped in order, killed on demand, cleared away at the end."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_STOP_SECONDS = 60
+
+
+class ServerProcess(ABC):
+    """What the embedded servers share; `start()` and the `log` file are theirs."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._temporary: list[Path] = []
+
+    @property
+    @abstractmethod
+    def log(self) -> Path:
+        """The server's log file."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the server's process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Start the server, on the data it had before if any, and return once it takes connections."""
+
+    def kill(self) -> None:
+        """End the server by SIGKILL, as a crash would; `start()` recovers it."""
+        if self._process is not None and self.running:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def close(self) -> None:
+        """Stop the server and remove what of it is temporary."""
+        self._signal(signal.SIGINT)
+        atexit.unregister(self.close)
+        for folder in self._temporary:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _launch(self, command: Sequence[str | Path], options: Mapping[str, Any]) -> None:
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the program that started it, which then stops it in its order
+                **options,
+            )
+        atexit.register(self.close)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Send the signal and wait for the end, which is by force after a minute."""
+        if self._process is not None and self.running:
+            self._process.send_signal(number)
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self._process = None
+
+    def _folder(self, prefix: str) -> Path:
+        """A new temporary folder that other accounts can pass through, but not list."""
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        folder.chmod(0o711)
+        self._temporary.append(folder)
+        return folder
+
+    def _log_tail(self) -> str:
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines() if self.log.exists() else []
+        return "\n".join(lines[-15:])
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
