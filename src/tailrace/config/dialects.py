@@ -1,0 +1,131 @@
+"""Reads a connector's configuration as people have it: Connect's JSON, a .properties file, or a mapping of options."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tailrace.errors import ConfigError
+
+PACKED = "tailrace.properties"
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*):([^}]*)\}")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(u)|(.))", re.DOTALL)
+_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*(?:[=:][ \t\f]*)?")
+
+
+def read(path: str | Path) -> dict[str, str]:
+    """The properties of a file: JSON (flat, or `{name, config}` as Connect's REST API takes it) or Java properties.
+
+    `${env:NAME}` is filled in. Raises ConfigError when the file is missing or is neither.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"cannot read the configuration: {reason}", where=str(path)) from error
+    if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
+        return from_mapping(_connector_json(text, str(path)))
+    return from_mapping(parse_properties(text, str(path)))
+
+
+def from_mapping(properties: Mapping[str, object]) -> dict[str, str]:
+    """Properties as text, with `tailrace.properties` unpacked and `${env:NAME}` filled in.
+
+    `tailrace.properties` is a JSON object holding properties whose names must keep their case; a property given beside
+    it wins, in the spelling of the JSON.
+    """
+    beside = {name: value for name, value in properties.items() if name.lower() != PACKED}
+    packed = next((value for name, value in properties.items() if name.lower() == PACKED), None)
+    out = {} if packed is None else _json_object(str(packed), PACKED)
+    spelling = {name.lower(): name for name in out}
+    out.update({spelling.get(name.lower(), name): value for name, value in beside.items()})
+    return {name: _filled(name, _text(name, value)) for name, value in out.items() if value is not None}
+
+
+def parse_properties(text: str, where: str = "properties") -> dict[str, str]:
+    """The pairs of a Java .properties text. Raises ConfigError for a malformed `\\uxxxx`."""
+    pairs = {}
+    for line in _logical_lines(text):
+        key = _KEY.match(line)
+        assert key is not None  # matches the empty text, too
+        separator = _SEPARATOR.match(line, key.end())
+        assert separator is not None
+        pairs[_unescaped(key[0], where)] = _unescaped(line[separator.end() :], where)
+    return pairs
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and leading blanks; one ending in an odd number of backslashes joins the next."""
+    whole = ""
+    for line in re.split(r"\r\n|\r|\n", text):
+        line = line.lstrip(" \t\f")
+        if not whole and (not line or line[0] in "#!"):
+            continue
+        whole += line
+        if (len(whole) - len(whole.rstrip("\\"))) % 2:
+            whole = whole[:-1]
+            continue
+        yield whole
+        whole = ""
+    if whole:
+        yield whole
+
+
+def _unescaped(text: str, where: str) -> str:
+    def replaced(match: re.Match[str]) -> str:
+        if match[2]:
+            raise ConfigError(r"malformed \uxxxx encoding", where=where, remedy=r"four hexadecimal digits follow \u")
+        return chr(int(match[1], 16)) if match[1] else _CONTROL.get(match[3], match[3])
+
+    # a pair of surrogate escapes is one character
+    return _ESCAPE.sub(replaced, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _connector_json(text: str, where: str) -> dict[str, object]:
+    node = _json_object(text, where)
+    config = node.get("config")
+    if not isinstance(config, dict):
+        return node
+    return {"name": node.get("name"), **config}
+
+
+def _json_object(text: str, where: str) -> dict[str, object]:
+    try:
+        node = json.loads(text)
+    except json.JSONDecodeError as error:
+        # the error's own text names a place, never the document
+        raise ConfigError(f"is not JSON: {error.msg} at line {error.lineno}", where=where) from error
+    if not isinstance(node, dict):
+        raise ConfigError("is not a JSON object", where=where, remedy='write {"property": "value", ...}')
+    return node
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ConfigError(f"a text, number or boolean is expected, not {type(value).__name__}", where=name)
+
+
+def _filled(name: str, value: str) -> str:
+    def replaced(match: re.Match[str]) -> str:
+        provider, key = match.groups()
+        if provider != "env":
+            raise ConfigError(
+                f"${{{provider}:...}} needs a config provider of Kafka Connect, which is not here",
+                where=name,
+                remedy="put the value into an environment variable and write ${env:NAME}",
+            )
+        if key not in os.environ:
+            raise ConfigError(f"the environment variable {key} is not set", where=name, remedy=f"export {key}=...")
+        return os.environ[key]
+
+    return _REFERENCE.sub(replaced, value)

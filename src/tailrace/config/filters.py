@@ -1,0 +1,99 @@
+"""Which tables and columns are captured, in which order, and which columns make the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tailrace.config.resolve import Config
+from tailrace.model.table import TableId
+
+Patterns = tuple[re.Pattern[str], ...]
+
+_BUILTIN_SCHEMA = re.compile(r"pg_catalog|information_schema|pg_toast.*|pg_temp.*")
+_BUILTIN_TABLES = ("spatial_ref_sys",)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An include and an exclude list over one kind of name; no list lets everything in."""
+
+    include: Patterns
+    exclude: Patterns
+
+    @staticmethod
+    def of(config: Config, kind: str) -> Rule:
+        """The rule of `<kind>.include.list` and `<kind>.exclude.list`."""
+        return Rule(config.patterns(f"{kind}.include.list"), config.patterns(f"{kind}.exclude.list"))
+
+    def lets(self, name: str) -> bool:
+        """Whether the name passes."""
+        return (not self.include or _matches(self.include, name)) and not _matches(self.exclude, name)
+
+
+@dataclass(frozen=True)
+class TableFilter:
+    """The captured part of a database. Names are as in the catalog; patterns match whole names, in any case."""
+
+    schemas: Rule
+    tables: Rule
+    column_names: Rule
+    snapshot: Patterns
+    ignore_builtin: bool
+
+    @staticmethod
+    def from_config(config: Config) -> TableFilter:
+        """The filter of the schema, table and column lists, and of snapshot.include.collection.list."""
+        return TableFilter(
+            Rule.of(config, "schema"),
+            Rule.of(config, "table"),
+            Rule.of(config, "column"),
+            config.patterns("snapshot.include.collection.list"),
+            config.flag("table.ignore.builtin"),
+        )
+
+    def captures(self, schema: str, table: str) -> bool:
+        """Whether changes of the table become events."""
+        if self.ignore_builtin and (_BUILTIN_SCHEMA.fullmatch(schema) or table in _BUILTIN_TABLES):
+            return False
+        return self.schemas.lets(schema) and self.tables.lets(f"{schema}.{table}")
+
+    def snapshots(self, schema: str, table: str) -> bool:
+        """Whether the initial snapshot reads the table."""
+        return self.captures(schema, table) and (not self.snapshot or _matches(self.snapshot, f"{schema}.{table}"))
+
+    def columns(self, schema: str, table: str, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of a table's columns that values hold, in their order (keys keep theirs in any case)."""
+        return tuple(name for name in names if self.column_names.lets(f"{schema}.{table}.{name}"))
+
+    def order(self, tables: Iterable[TableId]) -> list[TableId]:
+        """Tables in snapshot order: by the first pattern of table.include.list that matches, then by name."""
+        return sorted(tables, key=lambda table: (self._place(str(table)), str(table)))
+
+    def _place(self, name: str) -> int:
+        patterns = self.tables.include
+        return next((i for i, pattern in enumerate(patterns) if pattern.fullmatch(name)), len(patterns))
+
+
+def key_columns(
+    config: Config, schema: str, table: str, names: Sequence[str], database: str | None = None
+) -> tuple[str, ...] | None:
+    """The key columns message.key.columns sets for a table, in the property's order; None when it sets none.
+
+    An entry is matched against `schema.table.column` and, when the database is known, `database.schema.table.column`.
+    """
+    if database is None:
+        database = config.optional("database.dbname")
+    prefixes = [f"{schema}.{table}", f"{database}.{schema}.{table}"]
+    found = [
+        name
+        for pattern in config.patterns("message.key.columns")
+        for name in names
+        if any(pattern.fullmatch(f"{prefix}.{name}") for prefix in prefixes)
+    ]
+    return tuple(dict.fromkeys(found)) or None
+
+
+def _matches(patterns: Patterns, name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)

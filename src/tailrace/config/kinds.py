@@ -1,0 +1,164 @@
+"""What a property's value may be: each kind turns text into a value or says what was expected instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Value = str | bool | int | tuple[str, ...] | tuple[re.Pattern[str], ...]
+
+_INT, _LONG = 2**31 - 1, 2**63 - 1
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_KEY_ENTRY = re.compile(r"^\s*([^:]+):([^:,]+(,[^:,]+)*)\s*$")
+_IDENTITY_ENTRY = re.compile(r"^\s*([^:]+):(DEFAULT|FULL|NOTHING|INDEX\s+\S+)\s*$", re.IGNORECASE)
+_QUOTED_OR_GROUP = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\(\?<(?=[A-Za-z])", re.DOTALL)
+
+
+class InvalidValue(Exception):
+    """A value its kind refuses: `message` says what is expected, `remedy` (optional) what to write instead."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`label` names the kind in the reference; `parse` raises InvalidValue; blank text is unset or parsed."""
+
+    label: str
+    parse: Callable[[str], Value]
+    blank_is_unset: bool = True
+
+
+def split_list(text: str) -> list[str]:
+    r"""The trimmed, non-blank items of a comma list; a comma written `\,` does not split and keeps its backslash."""
+    items = re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
+    return [item.strip() for item in items if item.strip()]
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """A Debezium (Java) regular expression, case-insensitive for ASCII as there; use `fullmatch`. Raises re.error."""
+    return re.compile(_QUOTED_OR_GROUP.sub(_to_python, text), re.IGNORECASE | re.ASCII)
+
+
+def _to_python(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return re.escape(match[1])
+    return "(?P<" if match[0] == "(?<" else match[0]
+
+
+def _flag(text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise InvalidValue("Either 'true' or 'false' is expected")
+    return text.strip().lower() == "true"
+
+
+def _number(largest: int, smallest: int, message: str) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]+", text.strip()) or not smallest <= int(text) <= largest:
+            raise InvalidValue(message)
+        return int(text)
+
+    return parse
+
+
+def _byte_size(text: str) -> int:
+    match = re.fullmatch(r"([0-9]+)\s*([kmg]?)b?", text.strip().lower())
+    if match is None or int(match[1]) == 0:
+        raise InvalidValue("A positive number of bytes is expected", "write plain bytes or a size such as 64m or 1g")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
+    try:
+        return tuple(compile_pattern(item) for item in split_list(text))
+    except re.error as reason:
+        raise InvalidValue(
+            f"A comma-separated list of valid regular expressions is expected, but {reason}",
+            r"a comma inside an expression is written \,",
+        ) from reason
+
+
+def _key_columns(text: str) -> tuple[re.Pattern[str], ...]:
+    if not text.strip():
+        raise InvalidValue("Must not be empty", "write schema.table:column1,column2;other.table:column")
+    patterns = []
+    for entry in filter(str.strip, text.split(";")):
+        match = _KEY_ENTRY.match(entry)
+        if match is None:
+            raise InvalidValue(f"{entry} has an invalid format (expecting '{_KEY_ENTRY.pattern}')")
+        patterns += [rf"(?:{match[1].strip()})\.(?:{column.strip()})" for column in match[2].split(",")]
+    try:
+        return tuple(compile_pattern(pattern) for pattern in patterns)
+    except re.error as reason:
+        raise InvalidValue(f"{reason.pattern!r} is not a valid regular expression: {reason}") from reason
+
+
+def _identities(text: str) -> tuple[str, ...]:
+    entries = split_list(text)
+    for entry in entries:
+        if not _IDENTITY_ENTRY.match(entry):
+            raise InvalidValue(f"{entry} has an invalid format (expecting '{_IDENTITY_ENTRY.pattern}')")
+    return tuple(entries)
+
+
+def _operations(text: str) -> tuple[str, ...]:
+    items = [item.lower() for item in split_list(text)]
+    if set(items) - {"c", "u", "d", "t", "none"}:
+        raise InvalidValue("Invalid operation", "list some of c, u, d, t, or write none")
+    if "none" in items and len(items) > 1:
+        raise InvalidValue("'none' cannot be specified with other skipped operation types")
+    return tuple(item for item in items if item != "none")
+
+
+def matching(label: str, expression: str, message: str) -> Kind:
+    """Text that matches as a whole; `{}` in the message stands for the value."""
+    compiled = re.compile(expression)
+
+    def parse(text: str) -> str:
+        if not compiled.fullmatch(text.strip()):
+            raise InvalidValue(message.replace("{}", text))
+        return text.strip()
+
+    return Kind(label, parse)
+
+
+def choice(*values: str, refused: Mapping[str, str] | None = None, otherwise: str | None = None) -> Kind:
+    """One of `values`, in any case; `refused` maps known values that do not work to what to do instead, as does
+    `otherwise` for every unknown one."""
+    known = {value.lower(): value for value in values}
+    sentences = {value.lower(): sentence for value, sentence in (refused or {}).items()}
+
+    def parse(text: str) -> str:
+        value = text.strip().lower()
+        if value in sentences:
+            raise InvalidValue(f"'{text.strip()}' is not supported today", sentences[value])
+        if value not in known:
+            raise InvalidValue(f"Value must be one of {', '.join(values)}", otherwise)
+        return known[value]
+
+    return Kind(" \\| ".join(values), parse)
+
+
+TEXT = Kind("text", str, blank_is_unset=False)
+FLAG = Kind("boolean", _flag)
+INT = Kind("int", _number(_INT, -_INT - 1, "An integer is expected"))
+POSITIVE_INT = Kind("int > 0", _number(_INT, 1, "A positive, non-zero integer value is expected"))
+COUNT = Kind("int ≥ 0", _number(_INT, 0, "An non-negative integer is expected"))
+LONG = Kind("long", _number(_LONG, -_LONG - 1, "A long value is expected"))
+POSITIVE_LONG = Kind("long > 0", _number(_LONG, 1, "A positive, non-zero long value is expected"))
+LONG_COUNT = Kind("long ≥ 0", _number(_LONG, 0, "A non-negative long value is expected"))
+BYTE_SIZE = Kind("bytes (64m, 1g)", _byte_size)
+NAMES = Kind("list", lambda text: tuple(split_list(text)))
+PATTERNS = Kind("regex list", _patterns)
+KEY_COLUMNS = Kind("table:column,...;...", _key_columns, blank_is_unset=False)
+IDENTITIES = Kind("table:identity,...", _identities)
+OPERATIONS = Kind("c, u, d, t or none", _operations)
+ADDRESS = matching(
+    "text",
+    r"[A-Za-z0-9_.\-]+",
+    "{} has invalid format (only the underscore, hyphen, dot and alphanumeric characters are allowed)",
+)

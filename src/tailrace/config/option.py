@@ -1,0 +1,100 @@
+"""The declaration of one property, and a table of them that finds a property by any of its names."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from tailrace.config.kinds import TEXT, Kind
+
+
+class Status(Enum):
+    """What becomes of a property that is given."""
+
+    WORKS = "works"
+    LATER = "not yet supported: accepted with a warning"
+    CONNECT = "accepted, has no effect here"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A deprecated name; `values` translates its values where they differ from the new name's."""
+
+    name: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One property, or a family of them whose name holds a placeholder (`transforms.*`, `column.mask.with.<n>.chars`).
+
+    `note` says why a property has no effect or is refused; `old_values` maps deprecated values to today's;
+    `excluded_by` names a property that must not be given together with this one.
+    """
+
+    name: str
+    kind: Kind = TEXT
+    default: str | None = None
+    help: str = ""
+    status: Status = Status.WORKS
+    note: str | None = None
+    required: bool = False
+    secret: bool = False
+    aliases: tuple[Alias, ...] = ()
+    old_values: Mapping[str, str] = field(default_factory=dict)
+    excluded_by: str | None = None
+
+    @property
+    def is_family(self) -> bool:
+        """Whether the name holds a placeholder."""
+        return "*" in self.name or "<" in self.name
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        parts = re.split(r"(<[^>]+>|\*)", self.name)
+        return re.compile(
+            "".join(re.escape(part) if i % 2 == 0 else ".+" for i, part in enumerate(parts)), re.IGNORECASE
+        )
+
+    def matches(self, name: str) -> bool:
+        """Whether a property of a family is meant."""
+        return self._expression.fullmatch(name) is not None
+
+    def shown(self, given: str) -> str:
+        """How a text may call the property: a secret family's name holds the secret itself (a salt)."""
+        return given if self.is_family and not self.secret else self.name
+
+
+class OptionTable:
+    """A connector's properties by group, in the order of the reference. Names are found whatever their case."""
+
+    def __init__(self, groups: Mapping[str, tuple[Option, ...]]) -> None:
+        self.groups = groups
+        self._families = [option for option in self if option.is_family]
+        self._by_name: dict[str, tuple[Option, Alias | None]] = {
+            option.name.lower(): (option, None) for option in self if not option.is_family
+        }
+        self._by_alias: dict[str, tuple[Option, Alias | None]] = {
+            alias.name.lower(): (option, alias) for option in self for alias in option.aliases
+        }
+
+    def __iter__(self) -> Iterator[Option]:
+        for options in self.groups.values():
+            yield from options
+
+    def find(self, name: str) -> tuple[Option, Alias | None] | None:
+        """The option a name means, and the alias if it is one; None for an unknown name."""
+        found = self._by_name.get(name.lower()) or self._by_alias.get(name.lower())
+        if found is not None:
+            return found
+        return next(((family, None) for family in self._families if family.matches(name)), None)
+
+    def nearest(self, name: str) -> str | None:
+        """The known name most like an unknown one, None when none is near."""
+        close = difflib.get_close_matches(name.lower(), self._by_name, n=1, cutoff=0.75)
+        return self._by_name[close[0]][0].name if close else None

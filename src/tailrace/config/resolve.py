@@ -1,0 +1,206 @@
+"""From properties as given to a Config: every value parsed, every problem collected into one error."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+from tailrace.config.dialects import from_mapping
+from tailrace.config.kinds import InvalidValue, Value, compile_pattern
+from tailrace.config.option import Option, OptionTable, Status
+from tailrace.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+SANITIZE = (
+    r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
+    r"|.*with\.salt\..*"
+)
+_HIDDEN = "********"
+_T = TypeVar("_T")
+_said: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A property's fault, in Debezium's words where it has some, and what mends it."""
+
+    name: str
+    message: str
+    remedy: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}" + (f" ({self.remedy})" if self.remedy else "")
+
+
+Check = Callable[["Config"], Iterable[Problem]]
+
+
+@dataclass(frozen=True, repr=False)
+class Config:
+    """A connector's resolved properties. An undeclared name is a KeyError, the wrong kind a TypeError.
+
+    `given` holds the properties as given under their canonical names, secrets included; `warnings` what was said while
+    resolving. Picklable, and its repr hides secrets.
+    """
+
+    values: Mapping[str, Value | None]
+    given: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def text(self, name: str) -> str:
+        """The text of a property that has a value."""
+        return self._typed(name, str)
+
+    def optional(self, name: str) -> str | None:
+        """The text of a property that may have none."""
+        return None if self.values[name] is None else self._typed(name, str)
+
+    def flag(self, name: str) -> bool:
+        """A boolean."""
+        return self._typed(name, bool)
+
+    def number(self, name: str) -> int:
+        """An integer, in the unit its name says."""
+        return self._typed(name, int)
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The items of a comma list; empty when there is none (`skipped.operations=none`, too)."""
+        return () if self.values[name] is None else self._typed(name, tuple)
+
+    def patterns(self, name: str) -> tuple[re.Pattern[str], ...]:
+        """The expressions of a regex list, to be used with `fullmatch`; empty when there is none."""
+        return cast("tuple[re.Pattern[str], ...]", self.names(name))
+
+    def shown(self) -> dict[str, str]:
+        """`given` with every secret masked, for logs."""
+        masked = compile_pattern(self.optional("custom.sanitize.pattern") or SANITIZE)
+        always = re.compile(SANITIZE, re.IGNORECASE)
+        return {
+            _without_salt(name): _HIDDEN if masked.fullmatch(name) or always.fullmatch(name) else value
+            for name, value in self.given.items()
+        }
+
+    def _typed(self, name: str, kind: type[_T]) -> _T:
+        value = self.values[name]
+        if type(value) is not kind:
+            raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+        return value
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={value!r}' for name, value in self.shown().items())})"
+
+
+def resolve(properties: Mapping[str, object], table: OptionTable, checks: Iterable[Check] = ()) -> Config:
+    """The checked Config of a connector's properties.
+
+    `checks` look at properties together and run only when each is valid alone. Raises ConfigError naming every problem.
+    """
+    reading = _Reading(table)
+    for name, value in from_mapping(properties).items():
+        reading.take(name, value)
+    values = reading.values()
+    config = Config(values, {name: text for name, (_, text) in reading.given.items()}, tuple(reading.warnings))
+    if not reading.problems:
+        reading.problems += [problem for check in checks for problem in check(config)]
+    if reading.problems:
+        raise ConfigError(_report(reading.problems))
+    for warning in config.warnings:
+        _say(logging.WARNING, warning)
+    for note in reading.notes:
+        _say(logging.INFO, note)
+    return config
+
+
+class _Reading:
+    """The given properties under their canonical names, and what is to be said about them."""
+
+    def __init__(self, table: OptionTable) -> None:
+        self.table = table
+        self.given: dict[str, tuple[Option, str]] = {}
+        self.problems: list[Problem] = []
+        self.warnings: list[str] = []
+        self.notes: list[str] = []
+        self._old_names: dict[str, str] = {}
+
+    def take(self, name: str, value: str) -> None:
+        found = self.table.find(name)
+        if found is None:
+            near = self.table.nearest(name)
+            hint = f"; did you mean {near}?" if near else ""
+            self.warnings.append(f"{name}: unknown property, ignored{hint}")
+            return
+        option, alias = found
+        canonical = name if option.is_family else option.name
+        if alias is not None:
+            value = alias.values.get(value.strip().lower(), value)
+            self.warnings.append(f"{alias.name}: deprecated property, use {option.name}")
+            if canonical in self.given:
+                return
+            self._old_names[canonical] = alias.name
+        else:
+            self._old_names.pop(canonical, None)
+        self.given[canonical] = (option, self._today(option, value))
+
+    def _today(self, option: Option, value: str) -> str:
+        today = option.old_values.get(value.strip().lower())
+        if today is None:
+            return value
+        self.warnings.append(f"{option.name}: deprecated value {value.strip()}, use {today}")
+        return today
+
+    def values(self) -> dict[str, Value | None]:
+        """The value of every property: parsed from the text given, else from the default."""
+        values: dict[str, Value | None] = {
+            option.name: None if option.default is None else option.kind.parse(option.default)
+            for option in self.table
+            if not option.is_family
+        }
+        for name, (option, text) in self.given.items():
+            if text.strip() or not option.kind.blank_is_unset:
+                self._read(name, option, text, values)
+        for option in self.table:
+            if option.required and not str(values[option.name] or "").strip() and not self._is_faulty(option.name):
+                self.problems.append(Problem(option.name, "A value is required", option.note))
+        return values
+
+    def _read(self, name: str, option: Option, text: str, values: dict[str, Value | None]) -> None:
+        shown = self._old_names.get(name) or option.shown(name)
+        if option.status is Status.REFUSED:
+            self.problems.append(Problem(shown, "this property is not supported", option.note))
+            return
+        try:
+            value = option.kind.parse(text)
+        except InvalidValue as invalid:
+            self.problems.append(Problem(shown, invalid.message, invalid.remedy))
+            return
+        if option.excluded_by in self.given and self.given[option.excluded_by][1].strip():
+            self.problems.append(Problem(shown, f'"{option.excluded_by}" is already specified', "give one of the two"))
+        if option.status is Status.LATER and value != values.get(name):
+            self.warnings.append(f"{shown}: not yet supported, has no effect")
+        if option.status is Status.CONNECT:
+            self.notes.append(f"{shown}: has no effect, {option.note}")
+        values[name] = value
+
+    def _is_faulty(self, name: str) -> bool:
+        return any(problem.name == self._old_names.get(name, name) for problem in self.problems)
+
+
+def _report(problems: list[Problem]) -> str:
+    if len(problems) == 1:
+        return str(problems[0])
+    return f"{len(problems)} properties are wrong" + "".join(f"\n  - {problem}" for problem in problems)
+
+
+def _without_salt(name: str) -> str:
+    return re.sub(r"(?i)(\.with\.salt\.).*", rf"\1{_HIDDEN}", name)
+
+
+def _say(level: int, text: str) -> None:
+    """Log a text once a process: a source is resolved anew for every batch."""
+    if text not in _said:
+        _said.add(text)
+        log.log(level, text)

@@ -1,0 +1,294 @@
+"""The properties that do not depend on the database, in the groups of the reference page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tailrace.config.kinds import (
+    ADDRESS,
+    BYTE_SIZE,
+    COUNT,
+    FLAG,
+    INT,
+    KEY_COLUMNS,
+    LONG,
+    LONG_COUNT,
+    NAMES,
+    OPERATIONS,
+    PATTERNS,
+    POSITIVE_INT,
+    POSITIVE_LONG,
+    TEXT,
+    choice,
+)
+from tailrace.config.option import Alias, Option, Status
+from tailrace.config.resolve import Config, Problem
+
+LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
+
+_JSON = "org.apache.kafka.connect.json.JsonConverter"
+_ONLY_JSON = f"only {_JSON} works today"
+_NAMING = "io.debezium.schema."
+_ADJUSTMENT = choice("none", "avro", "avro_unicode")
+_JVM = "Java classes cannot be loaded"
+_QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
+_UNMASKED = "masks come later, and ignoring one would let the values out; use column.exclude.list until then"
+_MASKED = "schema.table.column"
+
+SPARK = (
+    Option(
+        "shape",
+        choice("kafka", "event", "table", "arrow"),
+        "kafka",
+        "What a row of the stream is: a Kafka record, an event, a row image of one table, or a batch of changes.",
+    ),
+    Option("maxBytesPerTrigger", BYTE_SIZE, "268435456", "Log bytes a micro-batch may span."),
+    Option(
+        "tailrace.properties",
+        TEXT,
+        None,
+        "All properties as one JSON object, for names whose case Spark's options would not keep.",
+    ),
+    Option("compat.faults", FLAG, "false", "Copy the faults of the reference engine that are otherwise mended."),
+    Option(
+        "compat.version",
+        choice("current", refused=dict.fromkeys(("1.1", "1.7", "1.9", "2.1", "2.3"), "use current")),
+        "current",
+        "Event layout of an older Debezium.",
+    ),
+)
+
+TOPICS = (
+    Option(
+        "topic.prefix",
+        ADDRESS,
+        None,
+        "Logical name of the source: first part of every topic, `source.name` of every event.",
+        required=True,
+        aliases=(Alias("database.server.name"),),
+    ),
+    Option("topic.delimiter", ADDRESS, ".", "Between the parts of a topic name."),
+    Option("topic.transaction", TEXT, "transaction", "Last part of the transaction topic."),
+    Option(
+        "topic.naming.strategy",
+        choice(
+            *(
+                f"{_NAMING}{name}TopicNamingStrategy"
+                for name in ("Schema", "SchemaUnicode", "SchemaRegex", "Default", "DefaultRegex")
+            ),
+            otherwise=_JVM,
+        ),
+        f"{_NAMING}SchemaTopicNamingStrategy",
+        "How topics are named.",
+    ),
+    Option("topic.regex.enable", FLAG, "false", "Route topics by topic.regex."),
+    Option("topic.regex", TEXT, None, "Expression of the regex naming strategies."),
+    Option("topic.replacement", TEXT, None, "Replacement for topic.regex."),
+    Option("topic.cache.size", INT, "10000", "Names remembered.", CONNECT, "names are computed once a batch"),
+    Option(
+        "topic.heartbeat.prefix",
+        TEXT,
+        "__debezium-heartbeat",
+        "First part of the heartbeat topic.",
+        LATER,
+        aliases=(Alias("heartbeat.topics.prefix"),),
+    ),
+    Option("topic.heartbeat.name", TEXT, None, "Full name of the heartbeat topic.", LATER),
+)
+
+
+def _lists(kind: str, matched: str) -> Iterator[Option]:
+    """An include and an exclude list with their old names."""
+    include, exclude = f"{kind}.include.list", f"{kind}.exclude.list"
+    yield Option(include, PATTERNS, None, f"{matched} to capture.", aliases=(Alias(f"{kind}.whitelist"),))
+    yield Option(
+        exclude,
+        PATTERNS,
+        None,
+        f"{matched} to leave out.",
+        aliases=(Alias(f"{kind}.blacklist"),),
+        excluded_by=include,
+    )
+
+
+FILTERS = (
+    *_lists("schema", "Schemas"),
+    *_lists("table", "Tables (`schema.table`)"),
+    *_lists("column", "Columns of values (`schema.table.column`)"),
+    Option("table.ignore.builtin", FLAG, "true", "Never capture the system's own tables."),
+    Option("message.key.columns", KEY_COLUMNS, None, "Key columns by table, instead of the primary key."),
+    Option(
+        "skipped.operations",
+        OPERATIONS,
+        "t",
+        "Operations that give no event.",
+        aliases=(Alias("truncate.handling.mode", {"include": "none", "skip": "t"}),),
+    ),
+    Option("skip.messages.without.change", FLAG, "false", "Leave out updates that change no captured column."),
+    Option("tombstones.on.delete", FLAG, "true", "A tombstone follows each delete."),
+    Option("guardrail.collections.max", COUNT, "0", "Most tables that may be captured; 0 is any number.", LATER),
+    Option("guardrail.collections.limit.action", choice("warn", "fail"), "warn", "What to do beyond it.", LATER),
+)
+
+MASKS = (
+    Option("column.truncate.to.<n>.chars", PATTERNS, None, f"Cut text ({_MASKED}).", REFUSED, _UNMASKED),
+    Option("column.mask.with.<n>.chars", PATTERNS, None, f"Replace text by asterisks ({_MASKED}).", REFUSED, _UNMASKED),
+    Option(
+        "column.mask.hash.<alg>.with.salt.<salt>",
+        PATTERNS,
+        None,
+        f"Replace text by its salted hash, `v2.<alg>` over UTF-8 ({_MASKED}).",
+        REFUSED,
+        _UNMASKED,
+        secret=True,
+    ),
+    Option("column.propagate.source.type", PATTERNS, None, f"Add the column's type to its schema ({_MASKED}).", LATER),
+    Option("datatype.propagate.source.type", PATTERNS, None, "The same by type (`schema.table.TYPE`).", LATER),
+)
+
+VALUES = (
+    Option("decimal.handling.mode", choice("precise", "double", "string"), "precise", "How NUMERIC appears."),
+    Option(
+        "time.precision.mode",
+        choice(
+            *("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"),
+            refused={"structured": "use isostring or microseconds"},
+        ),
+        "adaptive",
+        "How dates and times appear.",
+    ),
+    Option(
+        "binary.handling.mode", choice("bytes", "base64", "base64-url-safe", "hex"), "bytes", "How binary data appears."
+    ),
+    Option(
+        "unavailable.value.placeholder",
+        TEXT,
+        "__debezium_unavailable_value",
+        "Stands for a value the log does not hold; `hex:` begins bytes.",
+        aliases=(Alias("toasted.value.placeholder"),),
+    ),
+    Option(
+        "event.converting.failure.handling.mode",
+        choice("fail", "warn", "skip"),
+        "warn",
+        "What to do with a value that cannot be converted.",
+    ),
+    Option(
+        "event.processing.failure.handling.mode",
+        choice("fail", "warn", "skip"),
+        "fail",
+        "What to do with a change that cannot be processed.",
+        LATER,
+        old_values={"ignore": "skip"},
+    ),
+    Option("schema.name.adjustment.mode", _ADJUSTMENT, "none", "Make schema names safe for Avro."),
+    Option(
+        "field.name.adjustment.mode",
+        _ADJUSTMENT,
+        "none",
+        "Make field names safe for Avro.",
+        aliases=(Alias("sanitize.field.names", {"true": "avro", "false": "none"}),),
+    ),
+    Option("include.schema.comments", FLAG, "false", "Column comments as `doc` of the schema.", LATER),
+    Option("extended.headers.enabled", FLAG, "true", "Context headers on each record."),
+    Option("provide.transaction.metadata", FLAG, "false", "Transaction blocks and the transaction topic."),
+    Option("converters", NAMES, None, "Custom converters.", LATER),
+    Option("post.processors", NAMES, None, "Post processors.", LATER),
+    Option("transaction.metadata.factory", TEXT, None, "Java class.", CONNECT, _JVM),
+    Option("sourceinfo.struct.maker", TEXT, None, "Java class.", CONNECT, _JVM),
+    Option("source.struct.version", TEXT, "v2", "Version of the source block.", CONNECT, "there is one version"),
+)
+
+CONVERTERS = (
+    Option("key.converter", choice(_JSON, otherwise=_ONLY_JSON), _JSON, "Serialises keys."),
+    Option("key.converter.schemas.enable", FLAG, "true", "The schema beside each key."),
+    Option("value.converter", choice(_JSON, otherwise=_ONLY_JSON), _JSON, "Serialises values."),
+    Option("value.converter.schemas.enable", FLAG, "true", "The schema beside each value."),
+    Option(
+        "value.converter.replace.null.with.default", FLAG, "true", "Print a null of a column with a default as that."
+    ),
+    Option("key.converter.*", TEXT, None, "Settings of the key converter.", LATER),
+    Option("value.converter.*", TEXT, None, "Settings of the value converter.", LATER),
+    Option("header.converter", TEXT, None, "Serialises headers.", CONNECT, "headers are always JSON"),
+    Option("header.converter.*", TEXT, None, "Its settings.", CONNECT, "headers are always JSON"),
+    Option("transforms", NAMES, None, "Single message transforms.", LATER),
+    Option("transforms.*", TEXT, None, "Settings of a transform.", LATER),
+    Option("predicates", NAMES, None, "Predicates of transforms.", LATER),
+    Option("predicates.*", TEXT, None, "Settings of a predicate.", LATER),
+)
+
+SIGNALS = (
+    Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`).", LATER),
+    Option("signal.enabled.channels", NAMES, "source", "Channels read for signals.", LATER),
+    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at a channel.", LATER),
+    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of a watermark write.", LATER),
+    Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them.", LATER),
+    Option("signal.kafka.topic", TEXT, None, "Signal topic; `<topic.prefix>-signal` when not given.", LATER),
+    Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic.", LATER),
+    Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group.", LATER),
+    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a poll.", LATER),
+    Option("signal.consumer.*", TEXT, None, "Settings of that consumer.", LATER),
+    Option("signal.file", TEXT, "file-signals.txt", "Signal file.", LATER),
+    Option("notification.enabled.channels", NAMES, None, "Channels that get notifications.", LATER),
+    Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel.", LATER),
+    Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none.", LATER),
+    Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat.", LATER),
+    Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk.", LATER),
+    Option(
+        "incremental.snapshot.watermarking.strategy",
+        choice("insert_insert", "insert_delete"),
+        "insert_insert",
+        "How the signal table marks a window.",
+        LATER,
+    ),
+    Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema changes meanwhile.", LATER),
+    Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source.", LATER),
+)
+
+RUNTIME = (
+    Option("name", TEXT, None, "Name of the connector."),
+    Option("errors.max.retries", INT, "-1", "Retries after a passing error; -1 is without end."),
+    Option("retriable.restart.connector.wait.ms", LONG_COUNT, "10000", "Pause before a retry."),
+    Option("tasks.max", POSITIVE_INT, "1", "Tasks.", CONNECT, "Spark plans the tasks"),
+    Option("max.batch.size", POSITIVE_INT, "2048", "Events of a batch.", CONNECT, _QUEUE),
+    Option("max.queue.size", INT, "8192", "Events in the queue.", CONNECT, _QUEUE),
+    Option("max.queue.size.in.bytes", LONG, "0", "Bytes in the queue.", CONNECT, _QUEUE),
+    Option("queue.provider.type", TEXT, None, "Java class.", CONNECT, _JVM),
+    Option("poll.interval.ms", POSITIVE_LONG, "500", "Pause of an idle poll.", CONNECT, "the trigger sets the pace"),
+    Option("poll.dispatch.interval.ms", LONG_COUNT, "0", "Pause to gather.", CONNECT, "the trigger sets the pace"),
+    Option("query.fetch.size", COUNT, "0", "Rows a round trip.", CONNECT, "the log is streamed"),
+    Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Limit of the check of a connection.", LATER),
+    Option("executor.shutdown.timeout.ms", LONG_COUNT, "4000", "Patience at a stop.", CONNECT, "Spark stops the query"),
+    Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", LATER),
+    Option("custom.metric.tags", TEXT, None, "Tags of metrics.", LATER),
+    Option("custom.sanitize.pattern", TEXT, None, "Names of properties whose values are masked in logs and texts."),
+    Option("internal.custom.retriable.exception", TEXT, None, "Messages of errors to retry.", LATER),
+    Option("openlineage.integration.*", TEXT, None, "Lineage events.", LATER),
+    Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint holds the offset"),
+    Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint holds the offset"),
+    Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
+    Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
+    Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
+    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "it belongs to Kafka Connect"),
+    Option("topic.creation.*", TEXT, None, "Topics made by Connect.", CONNECT, "create topics in Kafka"),
+    Option("producer.override.*", TEXT, None, "Connect's producer.", CONNECT, "set the sink's own options"),
+    Option("exactly.once.support", TEXT, None, "Connect's guarantee.", CONNECT, "the sink decides"),
+    Option("config.action.reload", TEXT, None, "Connect's reload.", CONNECT, "a changed configuration needs a restart"),
+)
+
+
+def check_together(config: Config) -> Iterator[Problem]:
+    """Faults that only show when properties are seen together."""
+    queue = config.number("max.queue.size")
+    if queue <= 0:
+        yield Problem("max.queue.size", "A positive queue size is required")
+    elif queue <= config.number("max.batch.size"):
+        yield Problem("max.queue.size", "Must be larger than the maximum batch size")
+    if len(config.names("signal.data.collection")) > 1:
+        message = "For single task connector only one signal data collection is permitted."
+        yield Problem("signal.data.collection", message)
+    if "sink" in config.names("notification.enabled.channels") and not config.optional("notification.sink.topic.name"):
+        message = "Notification topic name must be provided when kafka notification channel is enabled"
+        yield Problem("notification.sink.topic.name", message)
+    if "kafka" in config.names("signal.enabled.channels") and not config.optional("signal.kafka.bootstrap.servers"):
+        yield Problem("signal.kafka.bootstrap.servers", "A value is required", "the kafka signal channel needs it")

@@ -1,0 +1,1 @@
+"""One package a database, all with the same rooms."""

@@ -1,0 +1,224 @@
+"""The properties of the PostgreSQL connector, each declared once, and their resolution into a Config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tailrace.config import resolve as resolution
+from tailrace.config import shared
+from tailrace.config.kinds import (
+    ADDRESS,
+    COUNT,
+    FLAG,
+    IDENTITIES,
+    INT,
+    LONG,
+    LONG_COUNT,
+    NAMES,
+    PATTERNS,
+    POSITIVE_INT,
+    TEXT,
+    choice,
+    matching,
+)
+from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.resolve import Config
+
+LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
+
+_CLASS = "io.debezium.connector.postgresql.PostgresConnector"
+_PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
+_WAL2JSON = ("wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
+_MODE_LATER = "use initial, no_data or initial_only"
+_RULES = "give the rules by snapshot.mode"
+_SLOT = matching(
+    "text",
+    r"[a-z0-9_]{1,63}",
+    "Valid replication slot name must contain only digits, lowercase characters and underscores with length <= 63",
+)
+
+CONNECTION = (
+    Option("connector.class", choice(_CLASS), _CLASS, "Kept so that a Debezium configuration works as it is."),
+    Option("database.hostname", ADDRESS, None, "Server's host.", required=True),
+    Option("database.port", POSITIVE_INT, "5432", "Server's port."),
+    Option("database.user", TEXT, None, "Role to log in as; needs LOGIN and REPLICATION.", required=True),
+    Option("database.password", TEXT, None, "Its password.", secret=True),
+    Option("database.dbname", TEXT, None, "Database to capture.", required=True),
+    Option(
+        "database.sslmode",
+        choice("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+        "prefer",
+        "How the connection is encrypted and checked.",
+    ),
+    Option("database.sslcert", TEXT, None, "File with the client's certificate."),
+    Option("database.sslkey", TEXT, None, "File with the client's key."),
+    Option("database.sslpassword", TEXT, None, "Password of that key.", secret=True),
+    Option("database.sslrootcert", TEXT, None, "File with the root certificates."),
+    Option("database.sslfactory", TEXT, None, "Java class.", CONNECT, "Java classes cannot be loaded"),
+    Option("database.tcpKeepAlive", FLAG, "true", "TCP keep-alive probes."),
+    Option(
+        "database.initial.statements",
+        TEXT,
+        None,
+        "Statements run on each new connection but the replication one; `;` separates, `;;` is a literal semicolon.",
+    ),
+    Option("database.query.timeout.ms", COUNT, "600000", "Limit of a query; 0 is none."),
+    Option(
+        "database.connection.factory.class",
+        TEXT,
+        None,
+        "Java class.",
+        REFUSED,
+        "Java classes cannot be loaded; remove it and set database.hostname and its companions",
+    ),
+    Option("database.*", TEXT, None, "Settings of the Java driver.", CONNECT, "the driver here is libpq"),
+)
+
+REPLICATION = (
+    Option(
+        "plugin.name",
+        choice("pgoutput", refused={"decoderbufs": _PGOUTPUT, **dict.fromkeys(_WAL2JSON, _PGOUTPUT)}),
+        "pgoutput",
+        "Output plug-in of the slot.",
+    ),
+    Option("slot.name", _SLOT, "debezium", "Replication slot; created when missing."),
+    Option(
+        "slot.drop.on.stop",
+        FLAG,
+        "false",
+        "Drop the slot at a graceful stop: what changes until the next start is lost.",
+        aliases=(Alias("slot.drop_on_stop"),),
+    ),
+    Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),
+    Option("slot.stream.params", TEXT, None, "Parameters of the stream, `k=v;k=v`."),
+    Option("slot.max.retries", COUNT, "6", "Attempts to get a slot that is busy."),
+    Option("slot.retry.delay.ms", LONG_COUNT, "10000", "Pause between them."),
+    Option("publication.name", TEXT, "dbz_publication", "Publication to stream."),
+    Option(
+        "publication.autocreate.mode",
+        choice("all_tables", "disabled", "filtered", "no_tables"),
+        "all_tables",
+        "What is done about a missing publication.",
+    ),
+    Option("publish.via.partition.root", FLAG, "false", "Changes of a partition as the root's; at creation only."),
+    Option("replica.identity.autoset.values", IDENTITIES, None, "Replica identities to set.", LATER),
+    Option(
+        "offset.mismatch.strategy",
+        choice("no_validation", "trust_offset", "trust_slot", "trust_greater_lsn"),
+        "no_validation",
+        "When slot and offset disagree.",
+        LATER,
+        aliases=(
+            Alias(
+                "internal.slot.seek.to.known.offset.on.start",
+                {"true": "trust_offset", "false": "no_validation"},
+            ),
+        ),
+    ),
+    Option(
+        "lsn.flush.mode",
+        choice("connector", "manual", "connector_and_driver"),
+        "connector",
+        "Who confirms positions to the server.",
+        LATER,
+        aliases=(Alias("flush.lsn.source", {"true": "connector", "false": "manual"}),),
+    ),
+    Option("lsn.flush.timeout.ms", LONG_COUNT, "30000", "Limit of a confirmation.", LATER),
+    Option("lsn.flush.timeout.action", choice("fail", "warn", "ignore"), "fail", "What to do beyond it.", LATER),
+    Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server."),
+    Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Pause between looks at the slot's xmin; 0 is never.", LATER),
+    Option("internal.create.slot.command.timeout", INT, "90", "Limit of slot creation, seconds.", LATER),
+    Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture.", LATER),
+    Option(
+        "message.prefix.exclude.list",
+        PATTERNS,
+        None,
+        "Prefixes of logical messages to leave out.",
+        LATER,
+        excluded_by="message.prefix.include.list",
+    ),
+    Option("internal.log.position.check.enable", FLAG, "true", "Check the stored position.", CONNECT, "always done"),
+)
+
+TYPES = (
+    Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
+    Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
+    Option("money.fraction.digits", COUNT, "2", "Digits of MONEY after the point."),
+    Option("include.unknown.datatypes", FLAG, "false", "Values of unknown types as bytes."),
+    Option(
+        "schema.refresh.mode",
+        choice("columns_diff", "columns_diff_exclude_unchanged_toast"),
+        "columns_diff",
+        "When schemas are read again.",
+        CONNECT,
+        "the log announces each schema",
+    ),
+)
+
+SNAPSHOT = (
+    Option(
+        "snapshot.mode",
+        choice(
+            *("initial", "no_data", "initial_only"),
+            refused=dict.fromkeys(("always", "when_needed", "configuration_based", "custom"), _MODE_LATER),
+        ),
+        "initial",
+        "Whether the rows there are come first: always before the changes, not at all, or alone.",
+        old_values={"never": "no_data", "exported": "initial", "schema_only": "no_data"},
+    ),
+    Option(
+        "snapshot.include.collection.list", PATTERNS, None, "Captured tables the snapshot reads; all when not given."
+    ),
+    Option("snapshot.mode.configuration.based.*", FLAG, None, "Flags of that mode.", LATER, _RULES),
+    Option("snapshot.mode.custom.name", TEXT, None, "Java class.", LATER),
+    Option(
+        "snapshot.isolation.mode",
+        choice("serializable", "repeatable_read", "read_committed", "read_uncommitted"),
+        "serializable",
+        "Isolation of the snapshot's transaction.",
+        CONNECT,
+        "the slot's exported snapshot is used",
+    ),
+    Option("snapshot.locking.mode", choice("none", "shared", "custom"), "none", "Locks while it starts.", LATER),
+    Option("snapshot.locking.mode.custom.name", TEXT, None, "Java class.", LATER),
+    Option("snapshot.lock.timeout.ms", LONG, "10000", "Wait for those locks.", LATER),
+    Option("snapshot.query.mode", choice("select_all", "custom"), "select_all", "How tables are read.", LATER),
+    Option("snapshot.query.mode.custom.name", TEXT, None, "Java class.", LATER),
+    Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own.", LATER),
+    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT.", LATER),
+    Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot.", LATER),
+    Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot.", LATER),
+    Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows a round trip.", CONNECT, "rows are streamed by COPY"),
+    Option("snapshot.max.threads", POSITIVE_INT, "1", "Parallel readers.", LATER),
+    Option("snapshot.max.threads.multiplier", POSITIVE_INT, "1", "Chunks a reader.", LATER),
+    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", LATER),
+    Option(
+        "snapshot.tables.order.by.row.count",
+        choice("disabled", "ascending", "descending"),
+        "disabled",
+        "Order of tables by their size.",
+        LATER,
+    ),
+    Option("snapshot.new.tables", TEXT, None, "Obsolete.", CONNECT, "it is obsolete"),
+)
+
+OPTIONS = OptionTable(
+    {
+        "Connection": CONNECTION,
+        "Spark": shared.SPARK,
+        "Replication": REPLICATION,
+        "Filters": shared.FILTERS,
+        "Snapshot": SNAPSHOT,
+        "Values": (*shared.VALUES, *TYPES),
+        "Masks and propagation": shared.MASKS,
+        "Topics": shared.TOPICS,
+        "Converters and transforms": shared.CONVERTERS,
+        "Signals, notifications, heartbeats": shared.SIGNALS,
+        "Operation": shared.RUNTIME,
+    }
+)
+
+
+def resolve(properties: Mapping[str, object]) -> Config:
+    """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
+    return resolution.resolve(properties, OPTIONS, (shared.check_together,))
