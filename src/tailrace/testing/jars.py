@@ -98,5 +98,5 @@ def _by_maven(work: Path, names: list[tuple[str, ...]], transitive: bool) -> lis
         return None
     dependencies = "".join(_POM_DEPENDENCY.format(*name) for name in names)
     (work / "pom.xml").write_text(_POM.format(dependencies=dependencies), encoding="utf-8")
-    options = ["-DoutputDirectory=lib", "-DincludeScope=runtime", f"-DexcludeTransitive={not transitive}".lower()]
+    options = ["-DoutputDirectory=lib", "-DincludeScope=runtime", f"-DexcludeTransitive={str(not transitive).lower()}"]
     return [maven, "-q", "-B", "dependency:copy-dependencies", *options]

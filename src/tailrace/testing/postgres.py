@@ -109,7 +109,7 @@ class PostgresServer:
         """A role that logs in by password; `attributes` are those of CREATE ROLE."""
         statement = sql.SQL("CREATE ROLE {} {} PASSWORD {}").format(
             sql.Identifier(name),
-            sql.SQL(attributes),  # type: ignore[arg-type]
+            sql.SQL(attributes),
             sql.Literal(password),
         )
         with self.connect() as admin:
