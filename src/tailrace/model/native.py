@@ -1,0 +1,207 @@
+"""Row images in native Arrow types: what the Connect representation says in numbers and text, as dates and timestamps.
+
+| Connect schema | native type |
+|---|---|
+| `io.debezium.time.Date`, Connect `Date` | date32 |
+| `Timestamp`, `MicroTimestamp`, `NanoTimestamp`, Connect `Timestamp` | timestamp(us), no zone |
+| `ZonedTimestamp` | timestamp(us, UTC) |
+| `Time`, `MicroTime`, `NanoTime`, Connect `Time` | string `HH:MM:SS.ffffff`, as lakehouse formats have no time of day |
+| decimals of more than 38 digits, `VariableScaleDecimal` | string, plain notation |
+| arrays | arrays of the above |
+| everything else | as it is |
+
+A time finer than a microsecond is cut. An infinity, or a year outside 1 to 9999, is a DecodeError: a lakehouse
+timestamp has no value for it, and null or a far date would be a lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.errors import DecodeError
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableSchema
+
+_DEBEZIUM, _CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
+_DAYS = {_DEBEZIUM + "Date", _CONNECT + "Date"}
+# Units of a microsecond: (multiply, divide).
+_TIMES = {
+    _DEBEZIUM + "Time": (1000, 1),
+    _CONNECT + "Time": (1000, 1),
+    _DEBEZIUM + "MicroTime": (1, 1),
+    _DEBEZIUM + "NanoTime": (1, 1000),
+}
+_TIMESTAMPS = {
+    _DEBEZIUM + "Timestamp": (1000, 1),
+    _CONNECT + "Timestamp": (1000, 1),
+    _DEBEZIUM + "MicroTimestamp": (1, 1),
+    _DEBEZIUM + "NanoTimestamp": (1, 1000),
+}
+_ZONED = _DEBEZIUM + "ZonedTimestamp"
+_VARIABLE = "io.debezium.data.VariableScaleDecimal"
+
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
+_DAY_US = 86_400_000_000
+_MIDNIGHT_AFTER = pa.scalar("24:00:00.000000")
+_MAX_DIGITS = 38
+_WIDE = pa.decimal256(76, 0)
+
+
+def native_type(column: Column) -> pa.DataType:
+    """The native type of a column."""
+    return _type(column.schema, column.arrow)
+
+
+def native_schema(table: TableSchema) -> pa.Schema:
+    """The native types of a table's columns, all nullable: a deleted row's image holds its identity only."""
+    return pa.schema([pa.field(column.name, native_type(column)) for column in table.columns])
+
+
+def native_rows(table: TableSchema, struct: pa.StructArray) -> pa.StructArray:
+    """Row images (`TableSchema.row_type`) in native types; a null image stays null. Raises DecodeError."""
+    schema = native_schema(table)
+    arrays = []
+    for column, values in zip(table.columns, struct.flatten(), strict=True):
+        try:
+            arrays.append(_convert(column.schema, values))
+        except (pa.ArrowInvalid, OverflowError) as error:
+            raise DecodeError(
+                "a value has no counterpart in a lakehouse table (an infinite time, or a year outside 1 to 9999)",
+                where=f"{table.id}, column {column.name}",
+                remedy="capture dates and timestamps as text (time.precision.mode=isostring), "
+                f"or leave the column out (column.exclude.list={table.id}.{column.name})",
+            ) from error
+    return pa.StructArray.from_arrays(arrays, fields=list(schema), mask=struct.is_null())
+
+
+def _type(schema: ConnectSchema, arrow: pa.DataType) -> pa.DataType:
+    if schema.name in _DAYS:
+        return pa.date32()
+    if schema.name in _TIMESTAMPS:
+        return pa.timestamp("us")
+    if schema.name == _ZONED:
+        return pa.timestamp("us", "UTC")
+    if schema.name in _TIMES or schema.name == _VARIABLE or _is_too_wide(arrow):
+        return pa.string()
+    if pa.types.is_decimal256(arrow):
+        return pa.decimal128(arrow.precision, arrow.scale)
+    if schema.items is not None and pa.types.is_list(arrow):
+        return pa.list_(_type(schema.items, arrow.value_type))
+    return arrow
+
+
+def _convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
+    target = _type(schema, values.type)
+    if target == values.type:
+        return values
+    if schema.name in _DAYS:
+        return _within(values, _FIRST_DAY, _LAST_DAY).cast(target)
+    if schema.name in _TIMESTAMPS:
+        micros = _micros(values, *_TIMESTAMPS[schema.name])
+        return _within(micros, _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1).cast(target)
+    if schema.name == _ZONED:
+        return _zoned(values)
+    if schema.name in _TIMES:
+        return _clock(_micros(values, *_TIMES[schema.name]))
+    if schema.name == _VARIABLE:
+        return _variable(values)
+    if pa.types.is_decimal(values.type):
+        return values.cast(target) if pa.types.is_decimal(target) else _wide_text(values)
+    return _per_item(values, lambda items: _convert(schema.items or schema, items), target)
+
+
+def _is_too_wide(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(arrow)) and arrow.precision > _MAX_DIGITS
+
+
+def _per_item(values: pa.Array, convert: Callable[[pa.Array], pa.Array], target: pa.DataType) -> pa.Array:
+    whole = values.take(pa.array(np.arange(len(values)))) if values.offset else values  # a mask cannot go with a slice
+    return pa.ListArray.from_arrays(whole.offsets, convert(whole.values), type=target, mask=whole.is_null())
+
+
+def _micros(values: pa.Array, multiply: int, divide: int) -> pa.Array:
+    wide = values.cast(pa.int64())
+    if divide == 1:
+        return wide if multiply == 1 else pc.multiply_checked(wide, multiply)
+    _within(wide, -(2**63) + 1, 2**63 - 2)  # the ends stand for the infinities
+    # Arrow divides towards zero; a moment before 1970 is to be cut towards the past like one after it.
+    floor = np.floor_divide(wide.fill_null(0).to_numpy(zero_copy_only=False), divide)
+    return pa.array(floor, pa.int64(), mask=wide.is_null().to_numpy(zero_copy_only=False))
+
+
+def _within(values: pa.Array, low: int, high: int) -> pa.Array:
+    limits = pc.min_max(values)
+    if limits["min"].is_valid and (limits["min"].as_py() < low or limits["max"].as_py() > high):
+        raise pa.ArrowInvalid("out of range")
+    return values
+
+
+def _zoned(values: pa.Array) -> pa.Array:
+    fine = pc.max(pc.binary_length(values)).as_py()
+    if fine is not None and fine > len("2018-06-20T13:37:03.123456Z"):
+        values = pc.replace_substring_regex(values, r"(\.\d{6})\d+", r"\1")
+    return values.cast(pa.timestamp("us", "UTC"))
+
+
+def _clock(micros: pa.Array) -> pa.Array:
+    whole_day = pc.equal(micros, _DAY_US)
+    text = pc.if_else(whole_day, 0, micros).cast(pa.time64("us")).cast(pa.string())
+    return pc.if_else(whole_day, _MIDNIGHT_AFTER, text)
+
+
+def _wide_text(values: pa.Array) -> pa.Array:
+    scale = values.type.scale
+    widest = values.cast(pa.decimal256(76, scale))
+    unscaled = pa.Array.from_buffers(_WIDE, len(widest), widest.buffers(), offset=widest.offset)
+    return _plain(unscaled.cast(pa.string()), np.full(len(values), scale))
+
+
+def _variable(values: pa.Array) -> pa.Array:
+    """Structs of `scale` and `value` (unscaled, big-endian) as plain text, by columns but for values beyond 32 bytes."""
+    scale, unscaled = pc.struct_field(values, "scale"), pc.struct_field(values, "value").cast(pa.binary())
+    valid = pc.and_(values.is_valid(), unscaled.is_valid())
+    lengths = pc.binary_length(unscaled).fill_null(0).to_numpy(zero_copy_only=False)
+    if len(values) == 0 or lengths.max() > 31:
+        rows = zip(scale.to_pylist(), unscaled.to_pylist(), strict=True)
+        return pa.array(
+            [None if value is None else _plain_number(places, value) for places, value in rows], pa.string()
+        )
+    numbers = pa.Array.from_buffers(_WIDE, len(values), [None, pa.py_buffer(_little_endian(unscaled, lengths))])
+    text = _plain(numbers.cast(pa.string()), scale.fill_null(0).to_numpy(zero_copy_only=False))
+    return pc.if_else(valid, text, pa.scalar(None, pa.string()))
+
+
+def _plain_number(scale: int, value: bytes) -> str:
+    return format(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale), "f")
+
+
+def _little_endian(unscaled: pa.BinaryArray, lengths: np.ndarray) -> bytes:
+    """Big-endian numbers of differing lengths (at most 32 bytes) as 32-byte little-endian ones, sign extended."""
+    dense = unscaled.fill_null(b"")
+    data = dense.buffers()[2]
+    octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    start = np.frombuffer(dense.buffers()[1], np.int32)[dense.offset : dense.offset + len(dense)]
+    place = np.arange(32)
+    inside = place[None, :] < lengths[:, None]
+    last = start + lengths - 1
+    out = octets[np.where(inside, last[:, None] - place[None, :], 0)]
+    negative = (lengths > 0) & (octets[np.where(lengths > 0, start, 0)] >= 0x80)
+    return bytes(np.where(inside, out, np.where(negative, 0xFF, 0)[:, None]).astype(np.uint8).tobytes())
+
+
+def _plain(digits: pa.Array, scales: np.ndarray) -> pa.Array:
+    """Integers as text with the decimal point put in, per scale as there are few."""
+    out = digits
+    for scale in np.unique(scales[scales > 0]):
+        negative = pc.starts_with(digits, "-")
+        padded = pc.utf8_lpad(pc.utf8_ltrim(digits, "-"), int(scale) + 1, "0")
+        whole, fraction = pc.utf8_slice_codeunits(padded, 0, -int(scale)), pc.utf8_slice_codeunits(padded, -int(scale))
+        sign = pc.if_else(negative, "-", "")
+        point = pc.binary_join_element_wise(pc.binary_join_element_wise(sign, whole, ""), fraction, ".")
+        out = pc.if_else(pa.array(scales == scale), point, out)
+    return out

@@ -1,0 +1,146 @@
+"""Native types: every conversion with its edges, and the error for what a lakehouse cannot hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal, getcontext
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.errors import DecodeError
+from tailrace.model.native import native_rows, native_schema
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
+
+VARIABLE = ConnectSchema("struct", True, "io.debezium.data.VariableScaleDecimal", 1)
+VARIABLE_TYPE = pa.struct([("scale", pa.int32()), ("value", pa.binary())])
+
+
+def convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
+    table = TableSchema(TableId("db", "public", "t"), (Column("v", schema, values.type),), (), ())
+    rows = pa.StructArray.from_arrays([values], fields=list(table.row_type))
+    native = native_rows(table, rows)
+    assert native.type == pa.struct(list(native_schema(table)))
+    native.validate(full=True)
+    return native.field("v")
+
+
+def named(name: str, base: str = "int64") -> ConnectSchema:
+    return ConnectSchema(base, True, name, 1)
+
+
+@pytest.mark.parametrize("name", ["io.debezium.time.Date", "org.apache.kafka.connect.data.Date"])
+def test_days_become_dates(name: str) -> None:
+    days = pa.array([0, -719162, 2932896, None], pa.int32())
+    assert convert(named(name), days).to_pylist() == [dt.date(1970, 1, 1), dt.date.min, dt.date.max, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("io.debezium.time.Timestamp", 1529507596945),
+        ("org.apache.kafka.connect.data.Timestamp", 1529507596945),
+        ("io.debezium.time.MicroTimestamp", 1529507596945000),
+        ("io.debezium.time.NanoTimestamp", 1529507596945000999),
+    ],
+)
+def test_timestamps_of_every_unit(name: str, value: int) -> None:
+    found = convert(named(name), pa.array([value, None]))
+    assert found.to_pylist() == [dt.datetime(2018, 6, 20, 15, 13, 16, 945000), None]
+    assert found.type == pa.timestamp("us")
+
+
+def test_nanoseconds_before_1970_are_cut_towards_the_past() -> None:
+    found = convert(named("io.debezium.time.NanoTimestamp"), pa.array([-1]))
+    assert found.to_pylist() == [dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]
+
+
+def test_zoned_text_becomes_utc() -> None:
+    texts = pa.array(["2016-11-04T11:51:30.123456Z", "2016-11-04T11:51:30Z", "2016-11-04T11:51:30.1234567Z", None])
+    moment = dt.datetime(2016, 11, 4, 11, 51, 30, tzinfo=dt.timezone.utc)
+    fine = moment.replace(microsecond=123456)
+    assert convert(named("io.debezium.time.ZonedTimestamp", "string"), texts).to_pylist() == [fine, moment, fine, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("io.debezium.time.Date", pa.array([-2147472692], pa.int32())),
+        ("io.debezium.time.MicroTimestamp", pa.array([9223372036825200000])),
+        ("io.debezium.time.Timestamp", pa.array([-9223372036832400])),
+        ("io.debezium.time.Timestamp", pa.array([2**62])),
+        ("io.debezium.time.NanoTimestamp", pa.array([0, None, -(2**63)])),
+        ("io.debezium.time.ZonedTimestamp", pa.array(["infinity"])),
+        ("io.debezium.time.ZonedTimestamp", pa.array(["+21016-11-04T06:51:30.123456Z"])),
+    ],
+)
+def test_what_no_timestamp_can_hold_names_its_column(name: str, value: pa.Array) -> None:
+    with pytest.raises(DecodeError, match=r"public\.t, column v"):
+        convert(named(name), value)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("io.debezium.time.Time", 10**3),
+        ("org.apache.kafka.connect.data.Time", 10**3),
+        ("io.debezium.time.MicroTime", 10**6),
+        ("io.debezium.time.NanoTime", 10**9),
+    ],
+)
+def test_times_of_day_become_text(name: str, unit: int) -> None:
+    values = pa.array([0, 3600 * unit + unit // 2, 86400 * unit, None])
+    assert convert(named(name), values).to_pylist() == ["00:00:00.000000", "01:00:00.500000", "24:00:00.000000", None]
+
+
+def test_decimals_stay_up_to_38_digits() -> None:
+    decimal = ConnectSchema("bytes", True, "org.apache.kafka.connect.data.Decimal", 1)
+    narrow = pa.array([Decimal("1.10"), None], pa.decimal128(5, 2))
+    assert convert(decimal, narrow).equals(narrow)
+    assert convert(decimal, narrow.cast(pa.decimal256(38, 2))).type == pa.decimal128(38, 2)
+    wide = pa.array([Decimal("-0.0000000001"), None, Decimal("12345678901234567890123456789012345678901")])
+    texts = ["-0.0000000001", None, "12345678901234567890123456789012345678901.0000000000"]
+    assert convert(decimal, wide.cast(pa.decimal256(60, 10))).to_pylist() == texts
+
+
+def unscaled(number: int) -> bytes:
+    return number.to_bytes((number.bit_length() + 8) // 8, "big", signed=True)
+
+
+@given(st.lists(st.none() | st.tuples(st.integers(0, 30), st.integers(-(10**70), 10**70))))
+def test_variable_decimals_read_as_python_reads_them(numbers: list[tuple[int, int] | None]) -> None:
+    getcontext().prec = 200
+    rows = [None if number is None else {"scale": number[0], "value": unscaled(number[1])} for number in numbers]
+    wanted = [None if number is None else format(Decimal(number[1]).scaleb(-number[0]), "f") for number in numbers]
+    found = convert(VARIABLE, pa.array(rows, VARIABLE_TYPE)).to_pylist()
+    assert [text if text is None else Decimal(text) for text in found] == [
+        text if text is None else Decimal(text) for text in wanted
+    ]
+    assert not [text for text in found if text is not None and "E" in text]
+
+
+def test_variable_decimals_beyond_32_bytes() -> None:
+    row = {"scale": 3, "value": unscaled(-(10**100))}
+    assert convert(VARIABLE, pa.array([row, None], VARIABLE_TYPE)).to_pylist() == ["-1" + "0" * 97 + ".000", None]
+
+
+def test_arrays_convert_their_items_even_in_a_slice() -> None:
+    schema = ConnectSchema("array", True, items=named("io.debezium.time.Date", "int32"))
+    values = pa.array([[9], [0, None], None, [], [1]], pa.list_(pa.int32())).slice(1)
+    assert convert(schema, values).to_pylist() == [[dt.date(1970, 1, 1), None], None, [], [dt.date(1970, 1, 2)]]
+
+
+def test_everything_else_stays() -> None:
+    for values in (pa.array([1.5, None]), pa.array(["x"]), pa.array([b"x"]), pa.array([True]), pa.array([{"x": 1}])):
+        assert convert(ConnectSchema("string", True), values).equals(values)
+
+
+def test_a_null_image_stays_null() -> None:
+    table = TableSchema(
+        TableId("db", "public", "t"), (Column("v", named("io.debezium.time.Date", "int32"), pa.int32()),), (), ()
+    )
+    rows = pa.array([{"v": 1}, None], table.row_type)
+    assert native_rows(table, rows).to_pylist() == [{"v": dt.date(1970, 1, 2)}, None]
