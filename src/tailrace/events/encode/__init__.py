@@ -1,0 +1,1 @@
+"""Encoders: Arrow columns to the text or bytes of a record."""

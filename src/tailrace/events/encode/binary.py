@@ -1,0 +1,70 @@
+"""Binary columns in base64, and decimals as the bytes of their unscaled values."""
+
+from __future__ import annotations
+
+import binascii
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.events.encode.strings import bytes_of, from_bytes
+
+_LONG_VALUES = 4096  # from this average length on, a call per value costs nothing beside its bytes
+# The largest magnitude (of v, or ~v where negative) that 1 to 7 bytes of two's complement hold.
+_LIMITS = np.array([2 ** (8 * size - 1) for size in range(1, 8)], np.uint64)
+
+
+def base64(values: pa.Array) -> pa.Array:
+    """Standard base64 with padding, as strings; null stays null."""
+    if pa.types.is_fixed_size_binary(values.type):
+        values = values.cast(pa.binary())
+    offsets, data = bytes_of(values)
+    if data.size > len(values) * _LONG_VALUES:
+        encoded = [None if raw is None else binascii.b2a_base64(raw, newline=False) for raw in values.to_pylist()]
+        return pa.array(encoded, pa.large_binary()).cast(pa.large_string())
+    lengths = np.diff(offsets)
+    groups = (lengths + 2) // 3
+    ends = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(groups, out=ends[1:])
+    # Every value begins at a multiple of three bytes, so that one call encodes all of them.
+    padded = np.zeros(int(ends[-1]) * 3, np.uint8)
+    padded[np.arange(data.size) + np.repeat(ends[:-1] * 3 - offsets[:-1], lengths)] = data
+    text = np.frombuffer(binascii.b2a_base64(padded, newline=False), np.uint8).copy()
+    tail = ends[1:] * 4
+    rest = lengths % 3
+    text[tail[rest > 0] - 1] = ord("=")
+    text[tail[rest == 1] - 2] = ord("=")
+    return from_bytes(ends * 4, text, "string", values)
+
+
+def unscaled(values: pa.Array) -> pa.Array:
+    """Decimals as the shortest big-endian two's complement of their unscaled values; null stays null."""
+    words = _words(values)
+    low = words[:, 0].view(np.int64)
+    fits = (words[:, 1:] == (low >> 63).view(np.uint64)[:, None]).all(axis=1)
+    fits |= ~values.is_valid().to_numpy(zero_copy_only=False)
+    sizes = np.searchsorted(_LIMITS, (low ^ (low >> 63)).view(np.uint64), side="right") + 1
+    raw = low.astype(">i8").view(np.uint8).reshape(-1, 8)
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    small = from_bytes(offsets, raw[np.arange(8) >= 8 - sizes[:, None]], "binary", values)
+    if fits.all():
+        return small
+    big = [_shortest(int.from_bytes(row.tobytes(), "little", signed=True)) for row in words[~fits]]
+    return pc.replace_with_mask(small, pa.array(~fits), pa.array(big, pa.binary()))
+
+
+def _words(values: pa.Array) -> npt.NDArray[np.uint64]:
+    """The values as rows of little-endian 64-bit words."""
+    if values.type.byte_width < 16:  # decimal32 and decimal64
+        values = values.cast(pa.decimal128(values.type.precision, values.type.scale))
+    width = values.type.byte_width // 8
+    words = np.frombuffer(values.buffers()[1], np.uint64)
+    return words[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width)
+
+
+def _shortest(number: int) -> bytes:
+    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
+    return number.to_bytes(size, "big", signed=True)

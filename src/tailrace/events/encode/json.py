@@ -1,0 +1,181 @@
+"""Arrow columns to columns of JSON text, byte for byte as Kafka Connect's JSON converter writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from tailrace.errors import DecodeError
+from tailrace.events.encode.binary import base64, unscaled
+from tailrace.events.encode.numbers import float_text, java_float
+from tailrace.events.encode.strings import escape, quote
+from tailrace.model.schema import ConnectSchema
+
+_TEXTS = {
+    "io.debezium.time.ZonedTimestamp": "1970-01-01T00:00:00Z",
+    "io.debezium.time.ZonedTime": "00:00:00Z",
+    "io.debezium.time.IsoDate": "1970-01-01Z",
+    "io.debezium.time.IsoTime": "00:00:00Z",
+    "io.debezium.time.IsoTimestamp": "1970-01-01T00:00:00Z",
+    "io.debezium.time.Interval": "P0Y0M0DT0H0M0S",
+}
+_POINT = "io.debezium.data.geometry.Point"
+_ORIGIN = '{"x":0.0,"y":0.0,"wkb":"AQEAAAAAAAAAAAAAAAAAAAAAAAAA","srid":null}'
+_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A column as JSON: each row is `left` + its text + `right`; `text` is None where `left` alone is every row."""
+
+    left: str
+    text: pa.Array | None
+    right: str = ""
+
+
+def encode(values: pa.Array, schema: ConnectSchema, defaults: bool = True) -> pa.Array:
+    """A column as an array of JSON texts, without nulls. `defaults` writes an optional null as the schema's default."""
+    part = fragment(values, schema, defaults)
+    if part.text is None:
+        return pa.repeat(part.left, len(values))
+    return join(part.left, part.text, part.right) if part.left else part.text
+
+
+def fragment(values: pa.Array, schema: ConnectSchema, defaults: bool = True) -> Fragment:
+    """A column as JSON with what is common to its rows kept apart. Raises DecodeError for a type without JSON form."""
+    if values.null_count == len(values):
+        return Fragment(null_text(schema, defaults), None)
+    text = _writer(values.type)(values, schema, defaults)
+    quoted = not pt.is_floating(values.type) and _is_text(values.type)
+    if values.null_count == 0:
+        return Fragment('"', text, '"') if quoted else Fragment("", text)
+    if quoted:
+        text = join('"', text, '"')
+    return Fragment("", text.fill_null(pa.scalar(null_text(schema, defaults), text.type)))
+
+
+def join(*parts: str | pa.Array) -> pa.Array:
+    """The parts of each row in one text; null where an array among them is null."""
+    return pc.binary_join_element_wise(*parts, "")
+
+
+def null_text(schema: ConnectSchema, defaults: bool = True) -> str:
+    """What stands for null: the default, for a required field else its type's zero value, else `null`."""
+    if schema.default is not None and (defaults or not schema.optional):
+        return dump(schema.default)
+    return "null" if schema.optional else _fallback(schema)
+
+
+def _fallback(schema: ConnectSchema) -> str:
+    if schema.type == "string":
+        return quote(_TEXTS.get(schema.name or "", ""))
+    if schema.type == "bytes":
+        return '"AA=="' if schema.name == _DECIMAL else '""'
+    if schema.type == "struct":
+        if schema.name == _POINT:
+            return _ORIGIN
+        if schema.name == "io.debezium.data.VariableScaleDecimal":
+            return '{"scale":0,"value":"AA=="}'
+        return "{" + ",".join(f"{quote(f.name)}:{null_text(f.schema)}" for f in schema.fields) + "}"
+    if schema.type == "map":
+        return "{}" if schema.keys is not None and schema.keys.type == "string" else "[]"
+    return {"boolean": "false", "float": "0.0", "double": "0.0", "array": "[]"}.get(schema.type, "0")
+
+
+def dump(node: Any) -> str:
+    """A constant (a schema, a default) as the converter prints it."""
+    if node is None:
+        return "null"
+    if isinstance(node, bool):
+        return "true" if node else "false"
+    if isinstance(node, str):
+        return quote(node)
+    if isinstance(node, float):
+        return java_float(node)
+    if isinstance(node, dict):
+        return "{" + ",".join(f"{quote(name)}:{dump(value)}" for name, value in node.items()) + "}"
+    if isinstance(node, list | tuple):
+        return "[" + ",".join(dump(value) for value in node) + "]"
+    return str(node)
+
+
+Writer = Callable[[pa.Array, ConnectSchema, bool], pa.Array]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind)
+        or pt.is_fixed_size_binary(kind) or pt.is_decimal(kind)
+    )
+
+
+def _writer(kind: pa.DataType) -> Writer:
+    for test, writer in _WRITERS:
+        if test(kind):
+            return writer
+    raise DecodeError(f"a column of Arrow type {kind} has no JSON form")
+
+
+def _plain(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+    return pc.cast(values, pa.string())
+
+
+def _struct(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+    parts: list[str | pa.Array] = []
+    for index, field in enumerate(schema.fields):
+        part = fragment(values.field(index), field.schema, defaults)
+        parts.append(f"{',' if index else '{'}{quote(field.name)}:{part.left}")
+        if part.text is not None:
+            parts += [part.text, part.right]
+    parts.append("}" if schema.fields else "{}")
+    if all(isinstance(part, str) for part in parts):
+        return pa.repeat("".join(map(str, parts)), len(values))
+    return pc.if_else(values.is_valid(), join(*parts), None) if values.null_count else join(*parts)
+
+
+def _list(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+    if schema.items is None:
+        raise DecodeError(f"the schema of an array does not tell its items: {schema}")
+    return _bracketed(values, encode(values.flatten(), schema.items, defaults), "[", "]")
+
+
+def _map(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+    if schema.keys is None or schema.values is None:
+        raise DecodeError(f"the schema of a map does not tell its keys and values: {schema}")
+    kind = values.type
+    entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
+    lists = values.cast(pa.list_(entry))
+    entries = lists.flatten()
+    key, value = encode(entries.field(0), schema.keys), encode(entries.field(1), schema.values, defaults)
+    if schema.keys.type == "string":
+        return _bracketed(lists, join(key, ":", value), "{", "}")
+    return _bracketed(lists, join("[", key, ",", value, "]"), "[", "]")
+
+
+def _bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str) -> pa.Array:
+    """The texts of a list's items, joined by commas within brackets; null where the list is."""
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = pa.array([0, *lengths.cumsum()], pa.int64())
+    joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), ",")
+    whole = join(left, joined, right)
+    return pc.if_else(lists.is_valid(), whole, None) if lists.null_count else whole
+
+
+_WRITERS: tuple[tuple[Callable[[pa.DataType], bool], Writer], ...] = (
+    (lambda kind: pt.is_string(kind) or pt.is_large_string(kind), lambda values, _s, _d: escape(values)),
+    (lambda kind: pt.is_integer(kind) or pt.is_boolean(kind), _plain),
+    (pt.is_floating, lambda values, _s, _d: float_text(values)),
+    (pt.is_decimal, lambda values, _s, _d: base64(unscaled(values))),
+    (
+        lambda kind: pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind),
+        lambda values, _s, _d: base64(values),
+    ),
+    (pt.is_struct, _struct),
+    (lambda kind: pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind), _list),
+    (pt.is_map, _map),
+)

@@ -1,0 +1,107 @@
+"""The Connect schemas of a table's records: key, row, source block and envelope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.errors import ConfigError
+from tailrace.events.topics import TopicNaming
+from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.source import SourceBlock
+from tailrace.model.table import Column, TableSchema
+
+STRING = ConnectSchema("string")
+INT64 = ConnectSchema("int64")
+OPTIONAL_STRING = ConnectSchema("string", optional=True)
+OPTIONAL_INT64 = ConnectSchema("int64", optional=True)
+
+TRANSACTION_BLOCK = ConnectSchema(
+    "struct",
+    optional=True,
+    name="event.block",
+    version=1,
+    fields=(Field("id", STRING), Field("total_order", INT64), Field("data_collection_order", INT64)),
+)
+SNAPSHOT = ConnectSchema(
+    "string",
+    optional=True,
+    name="io.debezium.data.Enum",
+    version=1,
+    parameters=(("allowed", "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"),),
+    default="false",
+)
+COMMON_SOURCE = (
+    Field("version", STRING),
+    Field("connector", STRING),
+    Field("name", STRING),
+    Field("ts_ms", INT64),
+    Field("snapshot", SNAPSHOT),
+    Field("db", STRING),
+    Field("sequence", OPTIONAL_STRING),
+    Field("ts_us", OPTIONAL_INT64),
+    Field("ts_ns", OPTIONAL_INT64),
+)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What is constant about a table's records: topic and schemas; `key` is None without key columns."""
+
+    topic: str
+    key: ConnectSchema | None
+    row: ConnectSchema
+    value: ConnectSchema
+
+
+def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> Envelope:
+    """The topic and the schemas of a table. Raises ConfigError when two columns get one field name."""
+    topic = naming.table(table.id)
+    name = naming.schema_name
+    row = ConnectSchema("struct", optional=True, name=name(f"{topic}.Value"), fields=_fields(table, naming))
+    value = ConnectSchema(
+        "struct",
+        name=name(f"{topic}.Envelope"),
+        version=2,
+        fields=(
+            Field("before", row),
+            Field("after", row),
+            Field("source", source_schema(source)),
+            Field("transaction", TRANSACTION_BLOCK),
+            Field("op", STRING),
+            Field("ts_ms", OPTIONAL_INT64),
+            Field("ts_us", OPTIONAL_INT64),
+            Field("ts_ns", OPTIONAL_INT64),
+        ),
+    )
+    return Envelope(topic, _key(table, naming, name(f"{topic}.Key")), row, value)
+
+
+def source_schema(source: SourceBlock) -> ConnectSchema:
+    """The schema of the source block."""
+    return ConnectSchema("struct", name=source.schema_name, version=1, fields=COMMON_SOURCE + source.fields)
+
+
+def _key(table: TableSchema, naming: TopicNaming, name: str) -> ConnectSchema | None:
+    if not table.key:
+        return None
+    fields = tuple(_field(table.column(column), naming) for column in table.key)
+    extra = naming.key_field(table.id)
+    return ConnectSchema("struct", name=name, fields=fields if extra is None else (*fields, Field(extra[0], STRING)))
+
+
+def _field(column: Column, naming: TopicNaming) -> Field:
+    return Field(naming.field_name(column.name), column.schema)
+
+
+def _fields(table: TableSchema, naming: TopicNaming) -> tuple[Field, ...]:
+    fields = tuple(_field(column, naming) for column in table.columns)
+    names: dict[str, str] = {}
+    for field, column in zip(fields, table.columns, strict=True):
+        if field.name in names:
+            raise ConfigError(
+                f"columns {names[field.name]!r} and {column.name!r} both become the field {field.name!r}",
+                where=str(table.id),
+                remedy="set field.name.adjustment.mode=avro_unicode, or leave one out with column.exclude.list",
+            )
+        names[field.name] = column.name
+    return fields

@@ -1,0 +1,121 @@
+"""Names: the topic of each table and control stream, and the schema and field names built from them."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING
+
+from tailrace.model.table import TableId
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+
+_LOG = logging.getLogger(__name__)
+_LONGEST = 249
+_TOPIC = re.compile(r"[^A-Za-z0-9._-]")
+_TOPIC_UNICODE = re.compile(r"[^A-Za-z0-9.-]")
+_JAVA_GROUP = re.compile(r"\\(.)|\$(\d|\{[^}]+\})")
+
+
+class TopicNaming:
+    """The names one configuration gives to topics, schemas and fields.
+
+    `transaction` and `heartbeat` are those topics; `heartbeat_server` names the server in a heartbeat's key.
+    """
+
+    def __init__(self, config: Config) -> None:
+        prefix, delimiter = config.text("topic.prefix"), config.text("topic.delimiter")
+        self._prefix, self._delimiter = prefix, delimiter
+        self._strategy = config.text("topic.naming.strategy").rpartition(".")[2]
+        self._unicode = "Unicode" in self._strategy
+        self._with_schema = self._strategy.startswith("Schema")
+        self._regex = re.compile(config.text("topic.regex")) if "Regex" in self._strategy else None
+        self._replacement = _python_replacement(config.optional("topic.replacement") or "")
+        self._schema_mode = config.text("schema.name.adjustment.mode")
+        self._field_mode = config.text("field.name.adjustment.mode")
+        self._topics: dict[TableId, str] = {}
+        self.transaction = f"{prefix}{delimiter}{config.text('topic.transaction')}"
+        self.heartbeat = (
+            config.optional("topic.heartbeat.name") or f"{config.text('topic.heartbeat.prefix')}{delimiter}{prefix}"
+        )
+        self.heartbeat_server = prefix
+
+    def table(self, table: TableId) -> str:
+        """The topic of a table's changes; warns once when it is not the plain name, or another table's too."""
+        if table not in self._topics:
+            self._topics[table] = self._name(table)
+        return self._topics[table]
+
+    def key_field(self, table: TableId) -> tuple[str, str] | None:
+        """Name and value of the key field by which the regex strategies tell apart the tables of one topic."""
+        return None if self._regex is None else ("__dbz__physicalTableIdentifier", self._plain(table))
+
+    def schema_name(self, name: str) -> str:
+        """A schema's full name under `schema.name.adjustment.mode`."""
+        return adjusted(name, self._schema_mode, dots=True)
+
+    def field_name(self, name: str) -> str:
+        """A field's name under `field.name.adjustment.mode`."""
+        return adjusted(name, self._field_mode, dots=False)
+
+    def _plain(self, table: TableId) -> str:
+        parts = [self._prefix, table.schema if self._with_schema else "", table.table]
+        return self._delimiter.join(part for part in parts if part.strip())
+
+    def _name(self, table: TableId) -> str:
+        plain = self._plain(table)
+        topic = sanitised(plain, unicode=self._unicode)
+        if topic != plain:
+            _LOG.warning("table %s: topic name %r is not a legal one, using %r", table, plain, topic)
+        if self._regex is not None:
+            match = self._regex.fullmatch(topic)
+            return (match.expand(self._replacement) or topic) if match else topic
+        for other, taken in self._topics.items():
+            if taken == topic and other != table:
+                _LOG.warning("tables %s and %s share the topic %r: their names differ in illegal characters only",
+                             other, table, topic)
+        return topic
+
+
+def sanitised(name: str, *, unicode: bool = False) -> str:
+    """A legal topic name: other characters become `_`, or `_uXXXX` with `unicode` (which then escapes `_`, too)."""
+    if unicode:
+        topic = _TOPIC_UNICODE.sub(lambda match: _escaped(match[0]), name)
+    else:
+        topic = _TOPIC.sub(lambda match: "_" * len(_units(match[0])), name)
+    topic = topic[:_LONGEST]
+    return topic.replace(".", "_") if topic in (".", "..") else topic
+
+
+def adjusted(name: str, mode: str, *, dots: bool) -> str:
+    """A name made legal for Avro. `mode` is none, avro or avro_unicode; `dots` allows them after the first place."""
+    if mode == "none" or not name:
+        return name
+    legal = "A-Za-z" if mode == "avro_unicode" else "A-Za-z_"
+    first = re.compile(f"[^{legal}]")
+    rest = re.compile(f"[^{legal}0-9.]" if dots else f"[^{legal}0-9]")
+    if mode == "avro_unicode":
+        return first.sub(lambda match: _escaped(match[0]), name[0]) + rest.sub(lambda m: _escaped(m[0]), name[1:])
+    head = f"_{name[0]}" if name[0].isascii() and name[0].isdigit() else first.sub("_", name[0])
+    return head + rest.sub(lambda match: "_" * len(_units(match[0])), name[1:])
+
+
+def _units(char: str) -> list[int]:
+    """The UTF-16 units of a character: the reference counts in them."""
+    data = char.encode("utf-16-be")
+    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
+
+
+def _escaped(char: str) -> str:
+    digits = [f"{unit:x}" for unit in _units(char)]
+    return "".join(f"_u00{text}" if len(text) <= 2 else f"_u{text}" for text in digits)
+
+
+def _python_replacement(text: str) -> str:
+    """A Java replacement (`$1`, `${name}`, `\\x`) in Python's notation."""
+
+    def group(match: re.Match[str]) -> str:
+        return re.escape(match[1]) if match[1] else rf"\g<{match[2].strip('{}')}>"
+
+    return _JAVA_GROUP.sub(group, text)
