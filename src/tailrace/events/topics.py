@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING
 
+from tailrace.config import Config
 from tailrace.model.table import TableId
-
-if TYPE_CHECKING:
-    from tailrace.config import Config
 
 _LOG = logging.getLogger(__name__)
 _LONGEST = 249

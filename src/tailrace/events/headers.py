@@ -1,0 +1,58 @@
+"""Record headers: the context of a run on every record, and the other key on both halves of a key change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.events.encode.json import dump
+from tailrace.model.schema import ConnectSchema
+
+HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
+HEADERS = pa.list_(HEADER)
+
+_PREFIX = "__debezium.context."
+_FIRST_ROWS = 1 << 12
+
+
+class HeaderWriter:
+    """Gives the `headers` column of record batches; null where a record has none."""
+
+    def __init__(self, connector: str, server: str, run_id: str, enabled: bool) -> None:
+        context = {"connectorLogicalName": server, "taskId": "0", "connectorName": connector, "runId": run_id}
+        schema = dump(ConnectSchema("string").to_json())
+        self._entries = pa.array(
+            [
+                {"key": _PREFIX + name, "value": f'{{"schema":{schema},"payload":{dump(value)}}}'.encode()}
+                for name, value in (context.items() if enabled else ())
+            ],
+            HEADER,
+        )
+        self._rows: pa.Array = pa.array([], HEADERS)
+
+    def context(self, rows: int) -> pa.Array:
+        """The same headers for so many rows: slices of one array, as building it costs more than all else."""
+        if not len(self._entries):
+            return pa.nulls(rows, HEADERS)
+        if len(self._rows) < rows:
+            count = max(_FIRST_ROWS, 1 << (rows - 1).bit_length())
+            entries = self._entries.take(pa.array(np.tile(np.arange(len(self._entries)), count)))
+            offsets = pa.array(np.arange(count + 1, dtype=np.int32) * len(self._entries))
+            self._rows = pa.ListArray.from_arrays(offsets, entries, type=HEADERS)
+        return self._rows.slice(0, rows)
+
+    def with_other_key(self, names: pa.Array, values: pa.Array) -> pa.Array:
+        """Headers where some rows have one more, first: `names` and `values` (string) are null on the others."""
+        extra = names.is_valid().to_numpy(zero_copy_only=False)
+        shared, rows = len(self._entries), len(names)
+        own = pa.StructArray.from_arrays([names, values.cast(pa.binary())], fields=list(HEADER))
+        pool = pa.concat_arrays([self._entries, own])
+        offsets = np.concatenate([[0], np.cumsum(shared + extra)]).astype(np.int32)
+        index = np.empty(int(offsets[-1]), np.int64)
+        index[offsets[:-1][extra]] = shared + np.flatnonzero(extra)
+        places = (offsets[:-1] + extra)[:, None] + np.arange(shared)
+        index[places] = np.arange(shared)
+        headers = pa.ListArray.from_arrays(pa.array(offsets), pool.take(pa.array(index)), type=HEADERS)
+        if shared or rows == extra.sum():
+            return headers
+        return headers.filter(pa.array(extra)).take(pa.array(np.cumsum(extra) - 1, mask=~extra))

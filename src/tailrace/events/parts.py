@@ -1,0 +1,69 @@
+"""Rows of text made of constant pieces and columns, kept apart until they are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tailrace.errors import DecodeError
+from tailrace.events.encode.json import Fragment, join, quote
+
+Part = str | pa.Array
+Parts = list[Part]
+Integers = npt.NDArray[np.int64]
+
+
+def flat(*pieces: Part | Fragment | Sequence[Part]) -> Parts:
+    """One list of parts, neighbouring constants in one."""
+    parts: Parts = []
+    for piece in pieces:
+        if isinstance(piece, Fragment):
+            parts += [piece.left] if piece.text is None else [piece.left, piece.text, piece.right]
+        elif isinstance(piece, list | tuple):
+            parts += piece
+        else:
+            parts.append(piece)
+    return [
+        part
+        for constant, run in groupby(parts, lambda part: isinstance(part, str))
+        for part in (["".join(run)] if constant else run)
+    ]
+
+
+def struct_parts(names: Sequence[str], values: Sequence[Fragment]) -> Parts:
+    """A JSON object of these fields."""
+    pieces: list[Part | Fragment] = []
+    for index, (name, value) in enumerate(zip(names, values, strict=True)):
+        pieces += [f"{',' if index else '{'}{quote(name)}:", value]
+    return flat(*pieces, "}" if names else "{}")
+
+
+def widths(parts: Parts, rows: int) -> Integers:
+    """Bytes of each row's text."""
+    total = np.full(rows, sum(len(part.encode()) for part in parts if isinstance(part, str)), np.int64)
+    for part in parts:
+        if not isinstance(part, str):
+            wide = pa.types.is_large_string(part.type)
+            offsets = np.frombuffer(part.buffers()[1], np.int64 if wide else np.int32)
+            total += np.diff(offsets[part.offset : part.offset + rows + 1])
+    return total
+
+
+def text_of(parts: Parts, start: int, rows: int, where: str) -> pa.Array:
+    """The texts of some rows, as a string array. Raises DecodeError when one row passes what Arrow and Spark hold."""
+    pieces = [part if isinstance(part, str) else part.slice(start, rows) for part in parts]
+    if all(isinstance(piece, str) for piece in pieces):
+        return pa.repeat("".join(pieces), rows)
+    try:
+        return join(*pieces).cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowCapacityError) as reason:
+        raise DecodeError(
+            f"an event of {int(widths(pieces, rows).max())} bytes is larger than the 2 GiB a Spark value may have",
+            where=where,
+            remedy="leave the large column out with column.exclude.list",
+        ) from reason
+

@@ -1,0 +1,127 @@
+"""The `source` block of a batch's envelopes, written once per transaction where it does not change by row."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.events.encode.json import Fragment, dump, encode, fragment, join
+from tailrace.events.envelope import SNAPSHOT
+from tailrace.events.parts import Part, Parts, flat
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.source import SourceBlock
+from tailrace.model.table import TableId
+from tailrace.version import __version__
+
+_INT64 = ConnectSchema("int64", optional=True)
+Bools = npt.NDArray[np.bool_]
+
+
+class SourceWriter:
+    """Writes the source block of one connector for one logical server."""
+
+    def __init__(self, block: SourceBlock, server: str, defaults: bool) -> None:
+        self._block = block
+        self._server = server
+        self._defaults = defaults
+
+    def parts(self, rows: pa.RecordBatch, table: TableId) -> Parts:
+        """The blocks of all rows. What changes with the transaction only is joined per transaction, then repeated."""
+        source = rows.column("source")
+        columns = {field.name: source.field(index) for index, field in enumerate(source.type)}
+        columns |= {"ts_us": rows.column("ts_us"), "snapshot": rows.column("snapshot")}
+        starts = _starts(columns["ts_us"])
+        if len(starts) * 4 > len(rows):
+            return flat(*(piece for piece, _ in self._pieces(columns, set(), table)))
+        steady = {name for name, values in columns.items() if _steady(values, starts)}
+        first = pa.array(starts)
+        columns = {name: values.take(first) if name in steady else values for name, values in columns.items()}
+        run = pa.array(np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)])))
+        parts: list[Part | Parts] = []
+        for by_row, pieces in groupby(self._pieces(columns, steady, table), lambda piece: piece[1] is False):
+            stretch = flat(*(piece for piece, _ in pieces))
+            parts.append(stretch if by_row else _repeated(stretch, run))
+        return flat(*parts)
+
+    def _pieces(
+        self, columns: dict[str, pa.Array], steady: set[str], table: TableId
+    ) -> list[tuple[str | Fragment, bool | None]]:
+        """Constants and columns in the block's order, with whether a column is steady (None: a constant)."""
+        ts_us, snapshot = columns["ts_us"], columns["snapshot"]
+        micros = encode(ts_us, _INT64)
+        millis = pa.array(np.floor_divide(ts_us.to_numpy(zero_copy_only=False), 1000))
+        steady_time = "ts_us" in steady
+        pieces: list[tuple[str | Fragment, bool | None]] = [
+            (f'{{"version":{dump(__version__)},"connector":{dump(self._block.connector)},', None),
+            (f'"name":{dump(self._server)},"ts_ms":', None),
+            (fragment(millis, _INT64), steady_time),
+            (',"snapshot":', None),
+            (fragment(snapshot, SNAPSHOT, self._defaults), "snapshot" in steady),
+            (f',"db":{dump(table.database)},"sequence":', None),
+            *self._sequence(columns, steady),
+            (',"ts_us":', None),
+            (Fragment("", micros), steady_time),
+            (',"ts_ns":', None),
+            (Fragment("", micros, "000"), steady_time),
+        ]
+        names = {"schema": table.schema, "table": table.table}
+        for field in self._block.fields:
+            if field.name in names:
+                pieces.append((f',{dump(field.name)}:{dump(names[field.name])}', None))
+            else:
+                pieces.append((f",{dump(field.name)}:", None))
+                values = fragment(columns[field.name], field.schema, self._defaults)
+                pieces.append((values, field.name in steady))
+        return [*pieces, ("}", None)]
+
+    def _sequence(self, columns: dict[str, pa.Array], steady: set[str]) -> list[tuple[str | Fragment, bool | None]]:
+        if self._block.sequence is None:
+            return [("null", None)]
+        before, current = self._block.sequence
+        return [
+            ('"[', None),
+            (_sequence_item(columns[before]), before in steady),
+            (",", None),
+            (_sequence_item(columns[current]), current in steady),
+            (']"', None),
+        ]
+
+
+def _sequence_item(values: pa.Array) -> Fragment:
+    """A position as a JSON string within a JSON string; null bare."""
+    if values.null_count == len(values):
+        return Fragment("null", None)
+    text = pc.cast(values, pa.string())
+    if values.null_count:
+        return Fragment("", join('\\"', text, '\\"').fill_null("null"))
+    return Fragment('\\"', text, '\\"')
+
+
+def _starts(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Where runs of equal numbers begin."""
+    numbers = values.to_numpy(zero_copy_only=False)
+    return np.concatenate([[0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1]).astype(np.int64)
+
+
+def _steady(values: pa.Array, starts: npt.NDArray[np.int64]) -> bool:
+    """Whether a column changes at these rows only."""
+    if values.null_count == len(values):
+        return True
+    if values.null_count or not pa.types.is_integer(values.type):
+        return False
+    numbers = values.to_numpy(zero_copy_only=False)
+    changed = numbers[1:] != numbers[:-1]
+    changed[starts[1:] - 1] = False
+    return not changed.any()
+
+
+def _repeated(parts: Parts, run: pa.Array) -> Parts:
+    """Joined per run, then given to every row of the run; a constant where there is one run."""
+    if all(isinstance(part, str) for part in parts):
+        return parts
+    text = join(*parts)
+    return [text[0].as_py()] if len(text) == 1 else [text.take(run)]

@@ -1,0 +1,39 @@
+"""What stands in an event for a large value that the log did not repeat."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import uuid
+
+from tailrace.events.encode.json import dump
+from tailrace.model.schema import ConnectSchema
+
+_NUMBERS = ("int32", "int64")
+
+
+def placeholder_text(schema: ConnectSchema, placeholder: str) -> str | None:
+    """The JSON of the placeholder (`unavailable.value.placeholder`) in a column, None for a type that has none."""
+    raw = bytes.fromhex(placeholder[4:]) if placeholder.startswith("hex:") else placeholder.encode()
+    text = raw.decode(errors="replace")
+    if schema.type == "string":
+        return dump(text)
+    if schema.type == "bytes" and schema.name is None:
+        return _base64(raw)
+    if schema.type == "map" and schema.keys is not None and schema.keys.type == "string":
+        return dump({text: text})
+    return _items(schema.items, raw, text) if schema.type == "array" and schema.items is not None else None
+
+
+def _items(items: ConnectSchema, raw: bytes, text: str) -> str | None:
+    if items.name == "io.debezium.data.Uuid":
+        return dump([str(uuid.UUID(bytes=hashlib.md5(raw, usedforsecurity=False).digest(), version=3))])
+    if items.type == "string" and items.name in (None, "io.debezium.data.Json"):
+        return dump([text])
+    if items.type == "bytes" and items.name is None:
+        return f"[{_base64(raw)}]"
+    return dump(list(raw)) if items.type in _NUMBERS else None
+
+
+def _base64(raw: bytes) -> str:
+    return dump(base64.b64encode(raw).decode())
