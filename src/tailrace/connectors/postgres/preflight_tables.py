@@ -1,0 +1,171 @@
+"""The captured tables as the preflight sees them: privileges, keys and replica identities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter, key_columns
+from tailrace.connectors.finding import Finding
+
+_SHOWN = 5
+
+# Keys: the primary key, else the first unique index that is whole, immediate and without NULLs (as the event key).
+_TABLES = """
+SELECT n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned, c.relpersistence = 'u' AS unlogged,
+       c.relreplident::text AS identity, pg_has_role(c.relowner, 'USAGE') AS owned,
+       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
+       rn.nspname AS root_schema, r.relname AS root_table,
+       (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
+       keys.primary_key, keys.unique_key, keys.identity_key
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid), c.oid)
+JOIN pg_namespace rn ON rn.oid = r.relnamespace
+LEFT JOIN LATERAL (
+    SELECT (array_agg(names) FILTER (WHERE indisprimary))[1:1] AS primary_key,
+           (array_agg(names ORDER BY indexrelid) FILTER (WHERE usable))[1:1] AS unique_key,
+           (array_agg(names) FILTER (WHERE indisreplident))[1:1] AS identity_key
+    FROM (
+        SELECT i.indexrelid, i.indisprimary, i.indisreplident,
+               jsonb_agg(a.attname ORDER BY k.place) AS names,
+               i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND bool_and(a.attnotnull)
+                   AND count(a.attnum) = i.indnkeyatts AS usable
+        FROM pg_index i
+        CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)
+        LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0
+        WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts
+        GROUP BY i.indexrelid, i.indisprimary, i.indisreplident, i.indisunique, i.indimmediate, i.indisvalid,
+                 i.indpred, i.indnkeyatts
+    ) AS indexes
+) AS keys ON true
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+ORDER BY 1, 2
+"""
+
+
+@dataclass(frozen=True)
+class CapturedTable:
+    """A table the filters let in. `key` is the event's key, `identity` the columns of an old row image."""
+
+    schema: str
+    table: str
+    root: tuple[str, str]
+    is_partitioned: bool
+    unlogged: bool
+    owned: bool
+    readable: bool
+    key: frozenset[str]
+    identity: frozenset[str]
+
+    @property
+    def ids(self) -> set[tuple[str, str]]:
+        """The names its changes may be published under: its own, and its partition root's."""
+        return {(self.schema, self.table), self.root}
+
+    @property
+    def quoted(self) -> str:
+        """The name as SQL takes it."""
+        return f"{quoted(self.schema)}.{quoted(self.table)}"
+
+
+def quoted(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def listed(tables: Sequence[CapturedTable]) -> str:
+    """The first few names, and how many more there are."""
+    names = ", ".join(f"{table.schema}.{table.table}" for table in tables[:_SHOWN])
+    return names if len(tables) <= _SHOWN else f"{names} and {len(tables) - _SHOWN} more"
+
+
+def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Config) -> list[CapturedTable]:
+    """The tables of the connection's database that the filters let in."""
+    wanted = TableFilter.from_config(config)
+    return [
+        _captured(row, config) for row in connection.execute(_TABLES) if wanted.captures(row["schema"], row["table"])
+    ]
+
+
+def _captured(row: dict[str, Any], config: Config) -> CapturedTable:
+    columns = row["columns"] or []
+    primary, unique, index = (_first(row[name]) for name in ("primary_key", "unique_key", "identity_key"))
+    identity = {"d": primary, "i": index, "f": columns, "n": []}[row["identity"]]
+    return CapturedTable(
+        row["schema"],
+        row["table"],
+        (row["root_schema"], row["root_table"]),
+        row["partitioned"],
+        row["unlogged"],
+        row["owned"],
+        row["readable"],
+        frozenset(key_columns(config, row["schema"], row["table"], columns) or primary or unique),
+        frozenset(identity),
+    )
+
+
+def _first(values: list[list[str]] | None) -> list[str]:
+    return values[0] if values else []
+
+
+def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
+    """What is to be said about the captured tables, one finding a kind of problem."""
+    if not tables:
+        yield Finding(
+            "tables",
+            False,
+            f"no table of {config.text('database.dbname')} matches the filters",
+            "check schema.include.list and table.include.list (whole names, schema.table), and the exclude lists",
+        )
+        return
+    yield Finding("tables", True, f"{len(tables)} tables are captured")
+    unlogged = [table for table in tables if table.unlogged]
+    if unlogged:
+        what = f"{listed(unlogged)}: unlogged, so changes are never in the log"
+        yield Finding("tables", None, what, _statements(unlogged, "ALTER TABLE {} SET LOGGED"))
+    yield from _select(tables, config)
+    yield from _identity([table for table in tables if not table.is_partitioned and not table.unlogged])
+
+
+def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
+    if config.text("snapshot.mode") == "no_data":
+        return
+    wanted = TableFilter.from_config(config)
+    hidden = [table for table in tables if not table.readable and wanted.snapshots(table.schema, table.table)]
+    if hidden:
+        role = quoted(config.text("database.user"))
+        grants = [f"GRANT USAGE ON SCHEMA {quoted(s)} TO {role}" for s in dict.fromkeys(t.schema for t in hidden)]
+        remedy = "; ".join([*grants[:_SHOWN], _statements(hidden, f"GRANT SELECT ON {{}} TO {role}")])
+        yield Finding("select", False, f"the snapshot may not read {listed(hidden)}", remedy)
+    else:
+        yield Finding("select", True, "the snapshot may read them")
+
+
+def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
+    full = "ALTER TABLE {} REPLICA IDENTITY FULL"
+    refused = [table for table in tables if not table.identity]
+    uncovered = [table for table in tables if table.identity and not table.key <= table.identity]
+    keyless = [table for table in tables if table.identity and not table.key]
+    if refused:
+        what = f"{listed(refused)}: no replica identity, so once published the server refuses updates and deletes"
+        yield Finding("identity", None, what, f"add a primary key, or: {_statements(refused, full)}")
+    if uncovered:
+        what = f"{listed(uncovered)}: the replica identity does not cover the key, so deletes carry a made-up key"
+        remedy = f"{_statements(uncovered, full)}; or name the identity's columns in message.key.columns"
+        yield Finding("identity", None, what, remedy)
+    if keyless:
+        what = f"{listed(keyless)}: no key, so events have none and no tombstones follow deletes"
+        yield Finding("key", None, what, "add a primary key, or name columns in message.key.columns")
+    if not refused and not uncovered and not keyless:
+        yield Finding("identity", True, "every key is covered by its table's replica identity")
+
+
+def _statements(tables: Sequence[CapturedTable], statement: str) -> str:
+    text = "; ".join(statement.format(table.quoted) for table in tables[:_SHOWN])
+    return text if len(tables) <= _SHOWN else f"{text}; and so on"

@@ -1,0 +1,213 @@
+"""The preflight on a real server: each problem a person may meet is named, with what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.preflight import Finding, check
+from tailrace.testing.postgres import EmbeddedPostgres
+
+TABLES = """
+CREATE TABLE fine (id int PRIMARY KEY, a text);
+CREATE TABLE keyless (a text);
+CREATE TABLE keyless_full (a text); ALTER TABLE keyless_full REPLICA IDENTITY FULL;
+CREATE TABLE unique_only (code int NOT NULL UNIQUE, a text);
+CREATE TABLE silent (id int PRIMARY KEY); ALTER TABLE silent REPLICA IDENTITY NOTHING;
+CREATE TABLE by_index (id int PRIMARY KEY, code int NOT NULL);
+CREATE UNIQUE INDEX by_code ON by_index (code); ALTER TABLE by_index REPLICA IDENTITY USING INDEX by_code;
+CREATE UNLOGGED TABLE forgotten (id int PRIMARY KEY);
+CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10);
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres(settings={"max_replication_slots": "3", "max_wal_senders": "3"}) as server:
+        yield server
+
+
+@pytest.fixture
+def admin(server: EmbeddedPostgres) -> Iterator[psycopg.Connection]:
+    server.create_database("shop")
+    with server.connect("shop") as connection:
+        yield connection
+    server.drop_database("shop")
+
+
+def findings(server: EmbeddedPostgres, **properties: str) -> list[Finding]:
+    given = {name.replace("__", "."): value for name, value in properties.items()}
+    return check(resolve({**server.properties("shop"), "topic.prefix": "t", **given}))
+
+
+def about(name: str, found: list[Finding], ok: bool | None = False) -> list[str]:
+    return [f"{finding.what} | {finding.remedy}" for finding in found if finding.name == name and finding.ok is ok]
+
+
+def test_a_server_that_is_ready_has_no_problem(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    found = findings(server)
+    assert [finding for finding in found if finding.ok is not True] == []
+    assert {"connection", "version", "wal_level", "encoding", "role", "tables", "select", "identity"} <= {
+        finding.name for finding in found
+    }
+    assert {"publication", "slot", "slots", "senders", "retention"} <= {finding.name for finding in found}
+    assert admin.execute("SELECT count(*) FROM pg_publication").fetchone() == (0,)
+
+
+def test_nothing_listens(server: EmbeddedPostgres) -> None:
+    (finding,) = findings(server, database__port="1")
+    assert finding.ok is False
+    assert "database.port" in (finding.remedy or "")
+
+
+def test_a_wrong_password_is_one_sentence_and_never_shown(server: EmbeddedPostgres) -> None:
+    (finding,) = findings(server, database__password="not-the-one")
+    assert "password authentication failed" in finding.what
+    assert "database.password" in (finding.remedy or "")
+    assert "not-the-one" not in str(finding)
+
+
+def test_a_database_that_is_not_there(server: EmbeddedPostgres) -> None:
+    (finding,) = findings(server, database__dbname="nowhere")
+    assert 'database "nowhere" does not exist' in finding.what
+    assert "database.dbname" in (finding.remedy or "")
+
+
+def test_tables_their_keys_and_identities(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute(TABLES)
+    found = findings(server)
+    refused, uncovered = about("identity", found, None)
+    assert refused.startswith("public.keyless, public.silent, public.unique_only:")
+    assert 'ALTER TABLE "public"."keyless" REPLICA IDENTITY FULL' in refused
+    assert uncovered.startswith("public.by_index:")
+    assert 'ALTER TABLE "public"."by_index" REPLICA IDENTITY FULL' in uncovered
+    assert [text.split(":")[0] for text in about("key", found, None)] == ["public.keyless_full"]
+    assert [text.split(":")[0] for text in about("tables", found, None)] == ["public.forgotten"]
+
+
+def test_key_columns_of_the_identity_mend_the_key(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute(TABLES)
+    found = findings(server, table__include__list="public.by_index", message__key__columns="public.by_index:code")
+    assert about("identity", found, None) == []
+
+
+def test_no_table_matches(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    assert "no table of shop matches" in about("tables", findings(server, table__include__list="fine"))[0]
+
+
+def test_a_role_without_rights(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    admin.execute("CREATE ROLE poor LOGIN PASSWORD 'p'")
+    try:
+        login = {"database__user": "poor", "database__password": "p"}
+        found = findings(server, **login, publication__autocreate__mode="filtered")
+        assert "Postgres roles LOGIN and REPLICATION are not assigned to user: poor" in about("role", found)[0]
+        assert 'ALTER ROLE "poor" LOGIN REPLICATION' in about("role", found)[0]
+        assert 'GRANT SELECT ON "public"."fine" TO "poor"' in about("select", found)[0]
+        create, owner = about("publication", found)
+        assert 'GRANT CREATE ON DATABASE "shop" TO "poor"' in create
+        assert 'CREATE PUBLICATION "dbz_publication" FOR TABLE "public"."fine"' in owner
+        assert "only a superuser" in about("publication", findings(server, **login))[1]
+        assert about("select", findings(server, **login, snapshot__mode="no_data")) == []
+    finally:
+        admin.execute("DROP ROLE poor")
+
+
+def test_publications(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+    disabled = about("publication", findings(server, publication__autocreate__mode="disabled"))
+    assert "Publication autocreation is disabled, please create one and restart the connector." in disabled[0]
+    admin.execute("CREATE PUBLICATION dbz_publication FOR TABLE fine WITH (publish = 'insert')")
+    found = findings(server, table__include__list="public.*")
+    assert (
+        'lacks public.other: no changes of these would come | ALTER PUBLICATION "dbz_publication" ADD TABLE'
+        in (about("publication", found)[0])
+    )
+    assert "does not publish update, delete" in about("publication", found, None)[0]
+    assert "lacks public.other" in about("publication", findings(server), None)[1]
+    assert about("publication", findings(server, publication__autocreate__mode="filtered")) == []
+    admin.execute("CREATE PUBLICATION whole FOR ALL TABLES")
+    filtered = {"publication__name": "whole", "publication__autocreate__mode": "filtered"}
+    assert "is FOR ALL TABLES" in about("publication", findings(server, **filtered))[0]
+
+
+def test_partitions_count_as_published_through_their_root(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute(TABLES)
+    admin.execute("CREATE PUBLICATION dbz_publication FOR TABLE parts WITH (publish_via_partition_root)")
+    assert about("publication", findings(server, table__include__list=r"public\.parts.*")) == []
+
+
+def test_slots_of_others(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    admin.execute("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
+    assert about("slot", findings(server, slot__name="mine"), True) == ["mine exists | None"]
+    elsewhere = check(resolve({**server.properties("postgres"), "topic.prefix": "t", "slot.name": "mine"}))
+    assert "mine belongs to the database shop, not postgres" in about("slot", elsewhere)[0]
+    admin.execute("SELECT pg_create_physical_replication_slot('standby')")
+    try:
+        assert "standby is a physical slot" in about("slot", findings(server, slot__name="standby"))[0]
+    finally:
+        admin.execute("SELECT pg_drop_replication_slot('standby')")
+
+
+def test_a_slot_in_use_names_its_holder(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY); CREATE PUBLICATION dbz_publication FOR ALL TABLES")
+    admin.execute("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
+    dsn = server.dsn("shop", application_name="stranger", replication="database")
+    with psycopg.connect(dsn, autocommit=True) as stream:
+        answer = stream.pgconn.exec_(
+            b"START_REPLICATION SLOT mine LOGICAL 0/0 (proto_version '1', publication_names 'dbz_publication')"
+        )
+        assert answer.status == psycopg.pq.ExecStatus.COPY_BOTH
+        (held,) = about("slot", findings(server, slot__name="mine"))
+        assert "mine is in use by stranger (pid " in held
+        stream.close()
+
+
+def test_no_slot_is_free(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    for name in ("a", "b", "c"):
+        admin.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+    assert "no replication slot is free: the slot cannot be created" in about("slots", findings(server))[0]
+    assert "snapshot beside an existing slot" in about("slots", findings(server, slot__name="a"), None)[0]
+    assert about("slots", findings(server, slot__name="a", snapshot__mode="no_data"), True)
+
+
+def test_an_invalidated_slot(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    admin.execute("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
+    admin.execute("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+    admin.execute("SELECT pg_reload_conf()")
+    try:
+        for _ in range(4):
+            admin.execute("SELECT pg_logical_emit_message(false, 't', 'x'), pg_switch_wal()")
+        admin.execute("CHECKPOINT")
+        found = findings(server, slot__name="mine")
+        assert "mine is invalidated (wal_removed)" in about("slot", found)[0]
+        assert "pg_drop_replication_slot('mine')" in about("slot", found)[0]
+        assert "max_slot_wal_keep_size is 1MB" in about("retention", found, None)[0]
+    finally:
+        admin.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+        admin.execute("SELECT pg_reload_conf()")
+
+
+def test_another_encoding(server: EmbeddedPostgres) -> None:
+    with server.connect() as admin:
+        admin.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    found = check(resolve({**server.properties("latin"), "topic.prefix": "t"}))
+    server.drop_database("latin")
+    assert "the database is in LATIN1" in about("encoding", found)[0]
+
+
+def test_wal_level_and_an_older_server() -> None:
+    with EmbeddedPostgres(version=16, settings={"wal_level": "replica"}) as server:
+        found = check(resolve({**server.properties(), "topic.prefix": "t"}))
+    assert "wal_level is replica | ALTER SYSTEM SET wal_level = logical" in about("wal_level", found)[0]
+    assert about("version", found, True) == ["PostgreSQL 16 | None"]
+    assert [finding for finding in found if "could not be checked" in finding.what] == []
