@@ -64,19 +64,20 @@ def native_schema(table: TableSchema) -> pa.Schema:
 
 def native_rows(table: TableSchema, struct: pa.StructArray) -> pa.StructArray:
     """Row images (`TableSchema.row_type`) in native types; a null image stays null. Raises DecodeError."""
-    schema = native_schema(table)
-    arrays = []
-    for column, values in zip(table.columns, struct.flatten(), strict=True):
-        try:
-            arrays.append(_convert(column.schema, values))
-        except (pa.ArrowInvalid, OverflowError) as error:
-            raise DecodeError(
-                "a value has no counterpart in a lakehouse table (an infinite time, or a year outside 1 to 9999)",
-                where=f"{table.id}, column {column.name}",
-                remedy="capture dates and timestamps as text (time.precision.mode=isostring), "
-                f"or leave the column out (column.exclude.list={table.id}.{column.name})",
-            ) from error
-    return pa.StructArray.from_arrays(arrays, fields=list(schema), mask=struct.is_null())
+    arrays = [_column(table, column, values) for column, values in zip(table.columns, struct.flatten(), strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=list(native_schema(table)), mask=struct.is_null())
+
+
+def _column(table: TableSchema, column: Column, values: pa.Array) -> pa.Array:
+    try:
+        return _convert(column.schema, values)
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise DecodeError(
+            "a value has no counterpart in a lakehouse table (an infinite time, or a year outside 1 to 9999)",
+            where=f"{table.id}, column {column.name}",
+            remedy="capture dates and timestamps as text (time.precision.mode=isostring), "
+            f"or leave the column out (column.exclude.list={table.id}.{column.name})",
+        ) from error
 
 
 def _type(schema: ConnectSchema, arrow: pa.DataType) -> pa.DataType:
@@ -162,7 +163,7 @@ def _wide_text(values: pa.Array) -> pa.Array:
 
 
 def _variable(values: pa.Array) -> pa.Array:
-    """Structs of `scale` and `value` (unscaled, big-endian) as plain text, by columns but for values beyond 32 bytes."""
+    """Structs of `scale` and `value` (unscaled, big-endian) as plain text, by columns unless one is beyond 31 bytes."""
     scale, unscaled = pc.struct_field(values, "scale"), pc.struct_field(values, "value").cast(pa.binary())
     valid = pc.and_(values.is_valid(), unscaled.is_valid())
     lengths = pc.binary_length(unscaled).fill_null(0).to_numpy(zero_copy_only=False)

@@ -1,0 +1,1 @@
+"""The replica sink: per captured table a Delta table that is kept equal to its source."""

@@ -1,0 +1,239 @@
+"""Many changes of one table, folded to their net effect: for each key its last image or its deletion, without a loop.
+
+A table without a key is a bag: an image counts how often it is to be added or taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.errors import SinkError
+from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.native import native_rows
+from tailrace.model.table import TableSchema
+from tailrace.sinks.replica.codes import row_codes
+from tailrace.sinks.replica.lineage import Steps, resolve
+
+COUNT = "_tailrace_count"
+KEEP = "_tailrace_keep_"
+FROM = "_tailrace_from_"
+_PUTS = pa.array([CREATE, UPDATE, READ])
+
+
+@dataclass(frozen=True)
+class Net:
+    """The net effect of some changes.
+
+    `rows` has the table's columns in native types, and `_tailrace_count`: with a key, 1 puts the row and -1 deletes it
+    (its other columns are null); without one, how many of this row are to be added (or taken away, negative).
+    A column `_tailrace_keep_<name>` is true where the target's value stays; with `_tailrace_from_<key column>` filled,
+    it is the value of the target's row of that key, as the key was changed. `cleared`: the target is emptied first.
+    """
+
+    table: TableSchema
+    key: tuple[str, ...]
+    rows: pa.Table
+    cleared: bool
+
+    @property
+    def kept(self) -> list[str]:
+        """The columns of which some values stay as they are in the target."""
+        return [name.removeprefix(KEEP) for name in self.rows.column_names if name.startswith(KEEP)]
+
+    @property
+    def moves(self) -> bool:
+        """Whether some rows want values of the target's rows of other keys."""
+        return any(name.startswith(FROM) for name in self.rows.column_names)
+
+
+def merge_key(table: TableSchema) -> tuple[str, ...]:
+    """The columns by which rows are told apart; empty: by all of them, as a bag.
+
+    The event key, unless old images do not hold it: then the identity.
+    """
+    if table.key and (not table.identity or set(table.key) <= set(table.identity)):
+        return table.key
+    return table.identity if len(table.identity) < len(table.columns) else ()
+
+
+def fold(batches: Sequence[ChangeBatch]) -> Net:
+    """The net effect of batches of one TableSchema, in order. Raises SinkError for a change without its old row."""
+    table = batches[0].table
+    key = merge_key(table)
+    rows, cleared = _after_truncate([batch.rows for batch in batches])
+    changes = _Changes.of(table, key, rows)
+    net = _keyed(changes) if key else _bag(changes)
+    if cleared:
+        net = net.filter(pc.greater(net.column(COUNT), 0))
+        net = net.drop_columns([name for name in net.column_names if name.startswith((KEEP, FROM))])
+    return Net(table, key, net, cleared)
+
+
+def _after_truncate(batches: list[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool]:
+    for index in reversed(range(len(batches))):
+        places = np.flatnonzero(pc.equal(batches[index].column("op"), TRUNCATE))
+        if len(places):
+            return [batches[index].slice(int(places[-1]) + 1), *batches[index + 1 :]], True
+    return batches, False
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """Changes of one table in native types; `old_key` is the former key where a key change says it."""
+
+    table: TableSchema
+    key: tuple[str, ...]
+    op: pa.Array
+    before: pa.StructArray
+    after: pa.StructArray
+    old_key: pa.StructArray
+    unchanged: dict[str, npt.NDArray[np.bool_]]
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    def is_op(self, *ops: str) -> npt.NDArray[np.bool_]:
+        return np.asarray(pc.is_in(self.op, pa.array(ops)), bool)
+
+    @staticmethod
+    def of(table: TableSchema, key: tuple[str, ...], rows: list[pa.RecordBatch]) -> _Changes:
+        keys = replace(table, columns=tuple(table.column(name) for name in key))
+        has_old_key = key == table.key
+        return _Changes(
+            table,
+            key,
+            pa.concat_arrays([batch.column("op") for batch in rows]),
+            native_rows(table, pa.concat_arrays([batch.column("before") for batch in rows])),
+            native_rows(table, pa.concat_arrays([batch.column("after") for batch in rows])),
+            native_rows(keys, pa.concat_arrays([_other_key(batch, keys, has_old_key) for batch in rows])),
+            _unchanged(table, rows),
+        )
+
+
+def _other_key(rows: pa.RecordBatch, keys: TableSchema, wanted: bool) -> pa.StructArray:
+    if not wanted or "other_key" not in rows.schema.names:
+        return pa.nulls(rows.num_rows, keys.row_type)
+    other = rows.column("other_key")
+    fields = [other.field(name) for name in keys.row_type.names]
+    return pa.StructArray.from_arrays(fields, fields=list(keys.row_type), mask=other.is_null())
+
+
+def _unchanged(table: TableSchema, rows: list[pa.RecordBatch]) -> dict[str, npt.NDArray[np.bool_]]:
+    """By column, where its value was not repeated; columns that were always repeated are left out."""
+    masks = {}
+    for name in table.row_type.names:
+        mask = np.concatenate([_unchanged_column(batch, name) for batch in rows])
+        if mask.any():
+            masks[name] = mask
+    return masks
+
+
+def _unchanged_column(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
+    if "unchanged" not in rows.schema.names or rows.schema.field("unchanged").type.get_field_index(name) < 0:
+        return np.zeros(rows.num_rows, bool)
+    return np.asarray(pc.struct_field(rows.column("unchanged"), name).fill_null(False), bool)
+
+
+def _keyed(changes: _Changes) -> pa.Table:
+    keys = [
+        pa.concat_arrays([_child(changes.before, name), _child(changes.after, name), _child(changes.old_key, name)])
+        for name in changes.key
+    ]
+    steps, codes = _steps(changes, row_codes(keys, 3 * len(changes)))
+    last = steps.last_of_each_key()
+    puts, deletes = last[steps.is_put[last]], last[~steps.is_put[last]]
+    images = changes.after.take(pa.array(steps.row[puts]))
+    table = pa.Table.from_struct_array(images) if len(images) else _no_rows(changes)
+    table = table.append_column(COUNT, pa.array(np.ones(len(puts), np.int64)))
+    if changes.unchanged:
+        table = _with_kept(changes, steps, puts, table, keys, codes)
+    gone = changes.before.take(pa.array(steps.row[deletes]))
+    deletions = pa.table([_child(gone, name) for name in changes.key], names=list(changes.key))
+    deletions = deletions.append_column(COUNT, pa.array(np.full(len(deletes), -1, np.int64)))
+    return pa.concat_tables([table, deletions], promote_options="default")
+
+
+def _steps(changes: _Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.NDArray[np.int64]]:
+    """Changes as deletions and puts of keys; an update that changes the key is both."""
+    before, after, old = np.split(codes, 3)
+    has_before = np.logical_and.reduce([np.asarray(_child(changes.before, k).is_valid(), bool) for k in changes.key])
+    deleted = changes.is_op(DELETE)
+    if (deleted & ~has_before).any():
+        raise _no_old_row(changes.table)
+    moved = changes.is_op(UPDATE) & has_before & (before != after)
+    told = changes.is_op(CREATE) & np.asarray(changes.old_key.is_valid(), bool)
+    source = np.where(moved, before, np.where(told, old, after))
+    gone, put = np.flatnonzero(deleted | moved), np.flatnonzero(changes.is_op(*_PUTS.to_pylist()))
+    order = np.argsort(np.concatenate([2 * gone, 2 * put + 1]))
+    return Steps(
+        row=np.concatenate([gone, put])[order],
+        is_put=np.concatenate([np.zeros(len(gone), bool), np.ones(len(put), bool)])[order],
+        key=np.concatenate([before[gone], after[put]])[order],
+        source=np.concatenate([before[gone], source[put]])[order],
+    ), codes
+
+
+def _with_kept(
+    changes: _Changes,
+    steps: Steps,
+    puts: npt.NDArray[np.int64],
+    table: pa.Table,
+    keys: list[pa.Array],
+    codes: npt.NDArray[np.int64],
+) -> pa.Table:
+    """Values the log did not repeat: from the row's earlier change if it is here, else marked to stay."""
+    origin = np.full(len(puts), -1, np.int64)
+    for name, mask in changes.unchanged.items():
+        holder, kept, root_key = resolve(steps, puts, mask)
+        values = _child(changes.after, name).take(pa.array(steps.row[holder]))
+        values = pc.if_else(pa.array(kept), pa.scalar(None, values.type), values)
+        table = table.set_column(table.schema.get_field_index(name), name, values)
+        table = table.append_column(KEEP + name, pa.array(kept))
+        origin = np.where(kept & (root_key != steps.key[puts]), root_key, origin)
+    if (origin >= 0).any():
+        first = np.unique(codes, return_index=True)[1]
+        where = pa.array(first[np.maximum(origin, 0)], mask=origin < 0)
+        for name, values in zip(changes.key, keys, strict=True):
+            table = table.append_column(FROM + name, values.take(where))
+    return table
+
+
+def _bag(changes: _Changes) -> pa.Table:
+    gone = changes.is_op(UPDATE, DELETE)
+    if (gone & ~np.asarray(changes.before.is_valid(), bool)).any():
+        raise _no_old_row(changes.table)
+    put = changes.is_op(*_PUTS.to_pylist())
+    images = pa.concat_arrays([changes.before.filter(pa.array(gone)), changes.after.filter(pa.array(put))])
+    if not len(images):
+        return _no_rows(changes).append_column(COUNT, pa.array([], pa.int64()))
+    codes = row_codes(images.flatten(), len(images))
+    signs = np.concatenate([np.full(gone.sum(), -1), np.ones(put.sum(), np.int64)])
+    _, first = np.unique(codes, return_index=True)
+    net = np.zeros(len(first), np.int64)
+    np.add.at(net, codes, signs)
+    table = pa.Table.from_struct_array(images.take(pa.array(first)))
+    table = table.append_column(COUNT, pa.array(net))
+    return table.filter(pa.array(net != 0))
+
+
+def _child(struct: pa.StructArray, name: str) -> pa.Array:
+    """A struct's field, null where the struct is."""
+    return pc.struct_field(struct, name)
+
+
+def _no_rows(changes: _Changes) -> pa.Table:
+    return pa.schema(list(changes.after.type)).empty_table()
+
+
+def _no_old_row(table: TableSchema) -> SinkError:
+    return SinkError(
+        "a row was changed or deleted, but the log does not say which",
+        where=str(table.id),
+        remedy=f"ALTER TABLE {table.id} REPLICA IDENTITY FULL (or give it a primary key), then a new snapshot of it",
+    )
