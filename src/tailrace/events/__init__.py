@@ -1,1 +1,1 @@
-"""From changes in columns to Debezium's records: names, envelopes, keys, headers, transactions; it knows no database."""
+"""From columns of changes to Debezium's records: names, envelopes, keys, headers, transactions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from tailrace.events.encode.arrow import flags, indices
 from tailrace.events.encode.json import dump
 from tailrace.model.schema import ConnectSchema
 
@@ -36,14 +37,14 @@ class HeaderWriter:
             return pa.nulls(rows, HEADERS)
         if len(self._rows) < rows:
             count = max(_FIRST_ROWS, 1 << (rows - 1).bit_length())
-            entries = self._entries.take(pa.array(np.tile(np.arange(len(self._entries)), count)))
-            offsets = pa.array(np.arange(count + 1, dtype=np.int32) * len(self._entries))
+            entries = self._entries.take(indices(np.tile(np.arange(len(self._entries)), count)))
+            offsets = pa.array(np.arange(count + 1, dtype=np.int32) * np.int32(len(self._entries)), pa.int32())
             self._rows = pa.ListArray.from_arrays(offsets, entries, type=HEADERS)
         return self._rows.slice(0, rows)
 
     def with_other_key(self, names: pa.Array, values: pa.Array) -> pa.Array:
         """Headers where some rows have one more, first: `names` and `values` (string) are null on the others."""
-        extra = names.is_valid().to_numpy(zero_copy_only=False)
+        extra = flags(names.is_valid())
         shared, rows = len(self._entries), len(names)
         own = pa.StructArray.from_arrays([names, values.cast(pa.binary())], fields=list(HEADER))
         pool = pa.concat_arrays([self._entries, own])
@@ -52,7 +53,7 @@ class HeaderWriter:
         index[offsets[:-1][extra]] = shared + np.flatnonzero(extra)
         places = (offsets[:-1] + extra)[:, None] + np.arange(shared)
         index[places] = np.arange(shared)
-        headers = pa.ListArray.from_arrays(pa.array(offsets), pool.take(pa.array(index)), type=HEADERS)
+        headers = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pool.take(indices(index)), type=HEADERS)
         if shared or rows == extra.sum():
             return headers
-        return headers.filter(pa.array(extra)).take(pa.array(np.cumsum(extra) - 1, mask=~extra))
+        return headers.take(indices(np.arange(rows), ~extra))

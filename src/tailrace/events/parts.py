@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.json import Fragment, join, quote
+from tailrace.events.encode.arrow import as_type, join, repeat
+from tailrace.events.encode.json import Fragment
+from tailrace.events.encode.strings import quote
 
-Part = str | pa.Array
-Parts = list[Part]
+Part: TypeAlias = "str | pa.Array"
+Parts: TypeAlias = "list[Part]"
 Integers = npt.NDArray[np.int64]
 
 
@@ -57,13 +60,12 @@ def text_of(parts: Parts, start: int, rows: int, where: str) -> pa.Array:
     """The texts of some rows, as a string array. Raises DecodeError when one row passes what Arrow and Spark hold."""
     pieces = [part if isinstance(part, str) else part.slice(start, rows) for part in parts]
     if all(isinstance(piece, str) for piece in pieces):
-        return pa.repeat("".join(pieces), rows)
+        return repeat("".join(pieces), rows)
     try:
-        return join(*pieces).cast(pa.string())
+        return as_type(join(*pieces), pa.string())
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as reason:
         raise DecodeError(
             f"an event of {int(widths(pieces, rows).max())} bytes is larger than the 2 GiB a Spark value may have",
             where=where,
             remedy="leave the large column out with column.exclude.list",
         ) from reason
-

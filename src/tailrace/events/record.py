@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.events.encode.arrow import flags, indices, literal, repeat
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
 from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelope
 from tailrace.events.headers import HEADERS, HeaderWriter
@@ -108,7 +109,7 @@ class RecordEncoder:
             yield self._assemble(batch.rows.slice(start, stop - start), key, value, layout)
 
     def _group(self, batch: ChangeBatch, places: Integers | None, layout: _Layout) -> _Group:
-        rows = batch.rows if places is None else batch.rows.take(pa.array(places))
+        rows = batch.rows if places is None else batch.rows.take(indices(places))
         before, after = rows.column("before"), rows.column("after")
         has_before, has_after = before.null_count == 0, after.null_count == 0
         old = self._image(before, layout) if has_before else []
@@ -143,16 +144,16 @@ class RecordEncoder:
         at = rows.schema.get_field_index("unchanged")
         if at < 0:
             return image
-        flags = rows.column(at)
-        for index, field in enumerate(flags.type):
-            unchanged = pc.fill_null(flags.field(index), False)
+        unchanged_of = rows.column(at)
+        for index, field in enumerate(unchanged_of.type):
+            unchanged = unchanged_of.field(index).fill_null(pa.scalar(False, pa.bool_()))
             if not unchanged.true_count:
                 continue
             place = [column.name for column in layout.table.columns].index(field.name)
             text = placeholder_text(layout.table.columns[place].schema, self._placeholder)
             if text is not None:
                 known = text_of(flat(image[place]), 0, len(rows), f"table {layout.table.id}")
-                image[place] = Fragment("", pc.if_else(unchanged, text, known))
+                image[place] = Fragment("", pc.if_else(unchanged, literal(text), known))
         return image
 
     def _key(self, struct: pa.StructArray, image: list[Fragment], layout: _Layout) -> Parts | None:
@@ -173,12 +174,12 @@ class RecordEncoder:
 
     def _assemble(self, rows: pa.RecordBatch, key: pa.Array, value: pa.Array, layout: _Layout) -> pa.RecordBatch:
         count = len(rows)
-        topic = pa.repeat(layout.envelope.topic, count)
+        topic = repeat(layout.envelope.topic, count)
         stamp = rows.column("ts_us").cast(pa.timestamp("us", "UTC"))
         out = pa.record_batch(
             [topic, pa.nulls(count, pa.int32()), key, value, self._header_column(rows, layout), stamp], schema=KAFKA
         )
-        deleted = pc.equal(rows.column("op"), DELETE)
+        deleted = pc.equal(rows.column("op"), literal(DELETE))
         return _with_tombstones(out, deleted) if self._tombstones and deleted.true_count else out
 
     def _header_column(self, rows: pa.RecordBatch, layout: _Layout) -> pa.Array:
@@ -193,8 +194,10 @@ class RecordEncoder:
         ]
         parts = flat(layout.key_header, _key_struct(values, layout.envelope.key, layout), "}")
         text = text_of(parts, 0, len(rows), f"table {layout.table.id}")
-        names = pc.if_else(pc.equal(rows.column("op"), DELETE), "__debezium.newkey", "__debezium.oldkey")
-        nothing = pa.scalar(None, pa.string())
+        names = pc.if_else(
+            pc.equal(rows.column("op"), literal(DELETE)), literal("__debezium.newkey"), literal("__debezium.oldkey")
+        )
+        nothing = literal(None)
         return self._headers.with_other_key(pc.if_else(present, names, nothing), pc.if_else(present, text, nothing))
 
     def _control(self, batch: ControlBatch) -> pa.RecordBatch:
@@ -209,7 +212,7 @@ class RecordEncoder:
             columns.append(text_of([left, rows.column(name).cast(pa.string()), right], 0, count, where))
         partition = rows.column("partition").cast(pa.int32())
         nothing = [pa.nulls(count, HEADERS), pa.nulls(count, KAFKA.field("timestamp").type)]
-        return pa.record_batch([pa.repeat(batch.topic, count), partition, *columns, *nothing], schema=KAFKA)
+        return pa.record_batch([repeat(batch.topic, count), partition, *columns, *nothing], schema=KAFKA)
 
     def _layout(self, table: TableSchema) -> _Layout:
         known = self._layouts.get(table.id)
@@ -263,7 +266,7 @@ def _same_images(rows: pa.RecordBatch) -> list[Integers | None]:
     before, after = rows.column("before"), rows.column("after")
     if before.null_count in (0, len(rows)) and after.null_count in (0, len(rows)):
         return [None]
-    kind = before.is_valid().to_numpy(zero_copy_only=False) * 2 + after.is_valid().to_numpy(zero_copy_only=False)
+    kind = flags(before.is_valid()) * 2 + flags(after.is_valid())
     return [np.flatnonzero(kind == each) for each in np.unique(kind)]
 
 
@@ -288,15 +291,15 @@ def _gather(groups: list[tuple[Integers | None, Parts | None]], start: int, stop
         order.append(np.arange(start, stop) if places is None else places[low:high])
     if len(texts) == 1:
         return texts[0]
-    return pa.concat_arrays(texts).take(pa.array(np.argsort(np.concatenate(order))))
+    return pa.concat_arrays(texts).take(indices(np.argsort(np.concatenate(order))))
 
 
 def _with_tombstones(records: pa.RecordBatch, deleted: pa.Array) -> pa.RecordBatch:
     """Each delete followed by a record of the same key and headers without a value."""
-    times = deleted.to_numpy(zero_copy_only=False).astype(np.int64) + 1
+    times = flags(deleted).astype(np.int64) + 1
     index = np.repeat(np.arange(len(records)), times)
     tombstone = np.concatenate([[False], index[1:] == index[:-1]])
-    columns = [column.take(pa.array(index)) for column in records.columns]
-    value = records.column("value").take(pa.array(index, mask=tombstone))
+    columns = [column.take(indices(index)) for column in records.columns]
+    value = records.column("value").take(indices(index, tombstone))
     columns[KAFKA.get_field_index("value")] = value
     return pa.record_batch(columns, schema=KAFKA)

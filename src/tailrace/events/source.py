@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.json import Fragment, dump, encode, fragment, join
+from tailrace.events.encode.arrow import indices, join, literal
+from tailrace.events.encode.json import Fragment, dump, encode, fragment
 from tailrace.events.envelope import SNAPSHOT
 from tailrace.events.parts import Part, Parts, flat
 from tailrace.model.schema import ConnectSchema
@@ -38,9 +39,9 @@ class SourceWriter:
         if len(starts) * 4 > len(rows):
             return flat(*(piece for piece, _ in self._pieces(columns, set(), table)))
         steady = {name for name, values in columns.items() if _steady(values, starts)}
-        first = pa.array(starts)
+        first = indices(starts)
         columns = {name: values.take(first) if name in steady else values for name, values in columns.items()}
-        run = pa.array(np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)])))
+        run = indices(np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)])))
         parts: list[Part | Parts] = []
         for by_row, pieces in groupby(self._pieces(columns, steady, table), lambda piece: piece[1] is False):
             stretch = flat(*(piece for piece, _ in pieces))
@@ -53,7 +54,7 @@ class SourceWriter:
         """Constants and columns in the block's order, with whether a column is steady (None: a constant)."""
         ts_us, snapshot = columns["ts_us"], columns["snapshot"]
         micros = encode(ts_us, _INT64)
-        millis = pa.array(np.floor_divide(ts_us.to_numpy(zero_copy_only=False), 1000))
+        millis = indices(np.floor_divide(ts_us.to_numpy(zero_copy_only=False), 1000))
         steady_time = "ts_us" in steady
         pieces: list[tuple[str | Fragment, bool | None]] = [
             (f'{{"version":{dump(__version__)},"connector":{dump(self._block.connector)},', None),
@@ -71,7 +72,7 @@ class SourceWriter:
         names = {"schema": table.schema, "table": table.table}
         for field in self._block.fields:
             if field.name in names:
-                pieces.append((f',{dump(field.name)}:{dump(names[field.name])}', None))
+                pieces.append((f",{dump(field.name)}:{dump(names[field.name])}", None))
             else:
                 pieces.append((f",{dump(field.name)}:", None))
                 values = fragment(columns[field.name], field.schema, self._defaults)
@@ -97,7 +98,7 @@ def _sequence_item(values: pa.Array) -> Fragment:
         return Fragment("null", None)
     text = pc.cast(values, pa.string())
     if values.null_count:
-        return Fragment("", join('\\"', text, '\\"').fill_null("null"))
+        return Fragment("", join('\\"', text, '\\"').fill_null(literal("null")))
     return Fragment('\\"', text, '\\"')
 
 

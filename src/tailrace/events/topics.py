@@ -70,8 +70,12 @@ class TopicNaming:
             return (match.expand(self._replacement) or topic) if match else topic
         for other, taken in self._topics.items():
             if taken == topic and other != table:
-                _LOG.warning("tables %s and %s share the topic %r: their names differ in illegal characters only",
-                             other, table, topic)
+                _LOG.warning(
+                    "tables %s and %s share the topic %r: their names differ in illegal characters only",
+                    other,
+                    table,
+                    topic,
+                )
         return topic
 
 

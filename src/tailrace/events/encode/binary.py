@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.events.encode.arrow import flags, mask
 from tailrace.events.encode.strings import bytes_of, from_bytes
 
 _LONG_VALUES = 4096  # from this average length on, a call per value costs nothing beside its bytes
@@ -31,7 +32,7 @@ def base64(values: pa.Array) -> pa.Array:
     # Every value begins at a multiple of three bytes, so that one call encodes all of them.
     padded = np.zeros(int(ends[-1]) * 3, np.uint8)
     padded[np.arange(data.size) + np.repeat(ends[:-1] * 3 - offsets[:-1], lengths)] = data
-    text = np.frombuffer(binascii.b2a_base64(padded, newline=False), np.uint8).copy()
+    text = np.frombuffer(binascii.b2a_base64(padded.data, newline=False), np.uint8).copy()
     tail = ends[1:] * 4
     rest = lengths % 3
     text[tail[rest > 0] - 1] = ord("=")
@@ -44,7 +45,7 @@ def unscaled(values: pa.Array) -> pa.Array:
     words = _words(values)
     low = words[:, 0].view(np.int64)
     fits = (words[:, 1:] == (low >> 63).view(np.uint64)[:, None]).all(axis=1)
-    fits |= ~values.is_valid().to_numpy(zero_copy_only=False)
+    fits |= ~flags(values.is_valid())
     sizes = np.searchsorted(_LIMITS, (low ^ (low >> 63)).view(np.uint64), side="right") + 1
     raw = low.astype(">i8").view(np.uint8).reshape(-1, 8)
     offsets = np.zeros(len(values) + 1, np.int64)
@@ -53,7 +54,7 @@ def unscaled(values: pa.Array) -> pa.Array:
     if fits.all():
         return small
     big = [_shortest(int.from_bytes(row.tobytes(), "little", signed=True)) for row in words[~fits]]
-    return pc.replace_with_mask(small, pa.array(~fits), pa.array(big, pa.binary()))
+    return pc.replace_with_mask(small, mask(~fits), pa.array(big, pa.binary()))
 
 
 def _words(values: pa.Array) -> npt.NDArray[np.uint64]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
+from tailrace.events.encode.arrow import join, literal, repeat
 from tailrace.events.encode.binary import base64, unscaled
 from tailrace.events.encode.numbers import float_text, java_float
 from tailrace.events.encode.strings import escape, quote
@@ -42,7 +43,7 @@ def encode(values: pa.Array, schema: ConnectSchema, defaults: bool = True) -> pa
     """A column as an array of JSON texts, without nulls. `defaults` writes an optional null as the schema's default."""
     part = fragment(values, schema, defaults)
     if part.text is None:
-        return pa.repeat(part.left, len(values))
+        return repeat(part.left, len(values))
     return join(part.left, part.text, part.right) if part.left else part.text
 
 
@@ -57,11 +58,6 @@ def fragment(values: pa.Array, schema: ConnectSchema, defaults: bool = True) -> 
     if quoted:
         text = join('"', text, '"')
     return Fragment("", text.fill_null(pa.scalar(null_text(schema, defaults), text.type)))
-
-
-def join(*parts: str | pa.Array) -> pa.Array:
-    """The parts of each row in one text; null where an array among them is null."""
-    return pc.binary_join_element_wise(*parts, "")
 
 
 def null_text(schema: ConnectSchema, defaults: bool = True) -> str:
@@ -109,8 +105,12 @@ Writer = Callable[[pa.Array, ConnectSchema, bool], pa.Array]
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(
-        pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind)
-        or pt.is_fixed_size_binary(kind) or pt.is_decimal(kind)
+        pt.is_string(kind)
+        or pt.is_large_string(kind)
+        or pt.is_binary(kind)
+        or pt.is_large_binary(kind)
+        or pt.is_fixed_size_binary(kind)
+        or pt.is_decimal(kind)
     )
 
 
@@ -134,8 +134,8 @@ def _struct(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array
             parts += [part.text, part.right]
     parts.append("}" if schema.fields else "{}")
     if all(isinstance(part, str) for part in parts):
-        return pa.repeat("".join(map(str, parts)), len(values))
-    return pc.if_else(values.is_valid(), join(*parts), None) if values.null_count else join(*parts)
+        return repeat("".join(map(str, parts)), len(values))
+    return pc.if_else(values.is_valid(), join(*parts), literal(None)) if values.null_count else join(*parts)
 
 
 def _list(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
@@ -163,7 +163,7 @@ def _bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str) -> pa.Ar
     offsets = pa.array([0, *lengths.cumsum()], pa.int64())
     joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), ",")
     whole = join(left, joined, right)
-    return pc.if_else(lists.is_valid(), whole, None) if lists.null_count else whole
+    return pc.if_else(lists.is_valid(), whole, pa.scalar(None, whole.type)) if lists.null_count else whole
 
 
 _WRITERS: tuple[tuple[Callable[[pa.DataType], bool], Writer], ...] = (

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from tailrace.events.encode.arrow import indices, join, literal, mask
 
 _LOW, _HIGH = 1e-3, 1e7  # between these Java writes no exponent
 
@@ -15,26 +19,26 @@ def float_text(values: pa.Array) -> pa.Array:
     The plain range is Arrow's own shortest digits; values outside it go through Python once per distinct value.
     """
     values = values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
-    numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+    numbers = values.fill_null(pa.scalar(0, values.type)).to_numpy(zero_copy_only=False)
     size = np.abs(numbers)
     plain = ((size >= _LOW) & (size < _HIGH)) | (size == 0)
     whole = plain & (numbers == np.floor(numbers))
     text = pc.cast(values, pa.string())
     if whole.any():
-        text = pc.binary_join_element_wise(text, pc.if_else(pa.array(whole), ".0", ""), "")
+        text = join(text, pc.if_else(mask(whole), literal(".0"), literal("")))
     if plain.all():
         return text
     bits = numbers[~plain].view(np.int64 if numbers.dtype == np.float64 else np.int32)
     distinct, index = np.unique(bits, return_inverse=True)
     odd = pa.array([java_float(number) for number in distinct.view(numbers.dtype)], pa.string())
-    return pc.replace_with_mask(text, pa.array(~plain), odd.take(pa.array(index)))
+    return pc.replace_with_mask(text, mask(~plain), odd.take(indices(index)))
 
 
-def java_float(number: float | np.floating) -> str:
+def java_float(number: float | np.floating[Any]) -> str:
     """One number as Java writes it in JSON, float32 with its own shortest digits."""
     if not np.isfinite(number):
         return '"NaN"' if np.isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
-    if number == 0 or _LOW <= abs(number) < _HIGH:
+    if number == 0 or _LOW <= abs(float(number)) < _HIGH:
         return np.format_float_positional(number, unique=True, trim="0")
     kind = np.float32 if isinstance(number, np.float32) else np.float64
     mantissa, exponent = np.format_float_scientific(kind(number), unique=True, trim="0").split("e")

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.events.encode.arrow import mask
+
 Bytes = npt.NDArray[np.uint8]
 
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r"}
@@ -45,9 +47,8 @@ def escape(values: pa.Array) -> pa.Array:
     touched[np.searchsorted(offsets, odd, side="right") - 1] = True
     if touched.sum() * 2 > len(values):
         return _escape(offsets, data, values)
-    mask = pa.array(touched)
-    some = values.filter(mask)
-    return pc.replace_with_mask(values, mask, _escape(*bytes_of(some), some).cast(values.type))
+    some = values.filter(mask(touched))
+    return pc.replace_with_mask(values, mask(touched), _escape(*bytes_of(some), some).cast(values.type))
 
 
 def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.int64], Bytes]:
@@ -73,13 +74,13 @@ def from_bytes(offsets: npt.NDArray[np.int64], data: Bytes, kind: str, nulls_of:
     }
     places = offsets if large else offsets.astype(np.int32)
     nulls = nulls_of.null_count
-    validity = pa.array(nulls_of.is_valid()).buffers()[1] if nulls else None
+    validity = nulls_of.is_valid().buffers()[1] if nulls else None
     buffers = [validity, pa.py_buffer(places), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.Array.from_buffers(types[kind, large], len(nulls_of), buffers, null_count=nulls)
 
 
 def _escape(offsets: npt.NDArray[np.int64], data: Bytes, values: pa.Array) -> pa.Array:
-    """Every byte is repeated to the width it will have; then the escapes are written over the places of the odd ones."""
+    """Every byte is repeated to the width it will have; then the escapes are written over the odd ones."""
     widths = _WIDTH[data]
     leads = np.flatnonzero(data >= 0xF0)
     for step in (1, 2, 3):

@@ -1,0 +1,49 @@
+"""Typed Arrow values from Python and numpy: an untyped conversion looks for pandas each time, 0.1 to 0.7 ms a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def literal(text: str | None) -> pa.Scalar:
+    """A string scalar."""
+    return pa.scalar(text, pa.string())
+
+
+def indices(numbers: npt.NDArray[np.integer[Any]], nulls: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """An int64 array, null where `nulls` is true."""
+    return pa.array(numbers.astype(np.int64, copy=False), pa.int64(), mask=nulls)
+
+
+def mask(flags: npt.NDArray[np.bool_]) -> pa.Array:
+    """A boolean array."""
+    return pa.array(flags, pa.bool_())
+
+
+def flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
+    """The numpy form of a boolean array without nulls."""
+    values: npt.NDArray[np.bool_] = booleans.to_numpy(zero_copy_only=False)
+    return values
+
+
+def repeat(text: str, rows: int) -> pa.Array:
+    """The same text so many times."""
+    return pa.repeat(literal(text), rows)
+
+
+def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values in that type, as they are where they have it."""
+    return values if values.type == kind else values.cast(kind)
+
+
+def join(*parts: str | pa.Array) -> pa.Array:
+    """The parts of each row in one text; null where an array among them is null. Large when one of them is."""
+    large = any(not isinstance(part, str) and pa.types.is_large_string(part.type) for part in parts)
+    kind = pa.large_string() if large else pa.string()
+    pieces = [pa.scalar(part, kind) if isinstance(part, str) else as_type(part, kind) for part in parts]
+    return pc.binary_join_element_wise(*pieces, pa.scalar("", kind))
