@@ -12,6 +12,7 @@ _INT, _LONG = 2**31 - 1, 2**63 - 1
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _KEY_ENTRY = re.compile(r"^\s*([^:]+):([^:,]+(,[^:,]+)*)\s*$")
 _IDENTITY_ENTRY = re.compile(r"^\s*([^:]+):(DEFAULT|FULL|NOTHING|INDEX\s+\S+)\s*$", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _QUOTED_OR_GROUP = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\(\?<(?=[A-Za-z])", re.DOTALL)
 
 
@@ -34,9 +35,13 @@ class Kind:
 
 
 def split_list(text: str) -> list[str]:
-    r"""The trimmed, non-blank items of a comma list; a comma written `\,` does not split and keeps its backslash."""
+    r"""The trimmed, non-blank items of a comma list; `\,` is a comma that does not split."""
     items = re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
-    return [item.strip() for item in items if item.strip()]
+    return [_ESCAPED.sub(_comma, item).strip() for item in items if item.strip()]
+
+
+def _comma(match: re.Match[str]) -> str:
+    return "," if match[0] == r"\," else match[0]
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
@@ -80,6 +85,14 @@ def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
             f"A comma-separated list of valid regular expressions is expected, but {reason}",
             r"a comma inside an expression is written \,",
         ) from reason
+
+
+def _pattern(text: str) -> str:
+    try:
+        compile_pattern(text)
+    except re.error as reason:
+        raise InvalidValue(f"A valid regular expression is expected, but {reason}") from reason
+    return text
 
 
 def _key_columns(text: str) -> tuple[re.Pattern[str], ...]:
@@ -154,6 +167,7 @@ LONG_COUNT = Kind("long ≥ 0", _number(_LONG, 0, "A non-negative long value is 
 BYTE_SIZE = Kind("bytes (64m, 1g)", _byte_size)
 NAMES = Kind("list", lambda text: tuple(split_list(text)))
 PATTERNS = Kind("regex list", _patterns)
+PATTERN = Kind("regex", _pattern)
 KEY_COLUMNS = Kind("table:column,...;...", _key_columns, blank_is_unset=False)
 IDENTITIES = Kind("table:identity,...", _identities)
 OPERATIONS = Kind("c, u, d, t or none", _operations)

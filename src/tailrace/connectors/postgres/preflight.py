@@ -250,7 +250,7 @@ def _capacity(server: _Server) -> Iterator[Finding]:
     row = server.row(
         """SELECT current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots) AS slots,
                   current_setting('max_wal_senders')::int - (
-                      SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'walsender') AS senders,
+                      SELECT count(*) FROM pg_stat_replication) AS senders,
                   EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %s) AS exists""",
         server.config.text("slot.name"),
     )

@@ -1,0 +1,125 @@
+"""The dialects: Connect's JSON, Java's .properties, and options with packed properties."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.config.dialects import from_mapping, parse_properties, read
+from tailrace.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("a=b", {"a": "b"}),
+        ("  a  =  b  ", {"a": "b  "}),
+        ("a:b\nc d\ne", {"a": "b", "c": "d", "e": ""}),
+        ("a = = b", {"a": "= b"}),
+        ("# no\n! nor\n\n   # this\na=#b", {"a": "#b"}),
+        ("a=b,\\\n   c,\\\r\n\td", {"a": "b,c,d"}),
+        ("a=b\\\\\nc=d", {"a": "b\\", "c": "d"}),
+        ("a=b\\\\\\\nc", {"a": "b\\c"}),
+        ("a=b\\", {"a": "b"}),
+        ("a\\ b\\:c\\=d=e", {"a b:c=d": "e"}),
+        ("a=\\u00e9\\ud83d\\ude00", {"a": "é😀"}),
+        ("a=\\t\\n\\r\\f\\q\\.", {"a": "\t\n\r\fq."}),
+        ("a=1\na=2", {"a": "2"}),
+        ("a=public\\\\.x", {"a": "public\\.x"}),
+        ("", {}),
+    ],
+)
+def test_java_properties(text: str, pairs: dict[str, str]) -> None:
+    assert parse_properties(text) == pairs
+
+
+def test_a_malformed_escape_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"malformed \\uxxxx encoding"):
+        parse_properties("a=\\u00g0")
+
+
+CHARACTERS = st.characters(exclude_categories=("Cs",))
+
+
+def escaped(text: str) -> str:
+    """A text as Properties.store writes it."""
+    units = text.encode("utf-16-be")
+    return "".join(
+        f"\\u{units[i]:02x}{units[i + 1]:02x}" if (i // 2) % 2 else _readable(units[i : i + 2])
+        for i in range(0, len(units), 2)
+    )
+
+
+def _readable(unit: bytes) -> str:
+    character = chr(int.from_bytes(unit, "big"))
+    return character if character.isascii() and character.isalnum() else f"\\u{unit.hex()}"
+
+
+@given(st.dictionaries(st.text(CHARACTERS, min_size=1), st.text(CHARACTERS)), st.sampled_from(["=", ":", " ", " = "]))
+def test_properties_written_with_escapes_read_back(pairs: dict[str, str], separator: str) -> None:
+    text = "\n".join(f"{escaped(key)}{separator}{escaped(value)}" for key, value in pairs.items())
+    assert parse_properties(text) == pairs
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        pairs = parse_properties(text)
+    except ConfigError:
+        return
+    assert all(isinstance(value, str) for value in pairs.values())
+
+
+@pytest.mark.parametrize(
+    "node", [{"a": "x", "n": 1, "f": True}, {"name": "c", "config": {"a": "x", "n": 1, "f": True, "gone": None}}]
+)
+def test_connector_json(tmp_path: Path, node: dict[str, object]) -> None:
+    path = tmp_path / "connector.json"
+    path.write_text(json.dumps(node))
+    assert {**read(path), "name": "c"} == {"name": "c", "a": "x", "n": "1", "f": "true"}
+
+
+def test_properties_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAILRACE_TEST_PASSWORD", "hush")
+    path = tmp_path / "connector.properties"
+    path.write_text("database.password=${env:TAILRACE_TEST_PASSWORD}\ntransforms.r.replacement=x.${routedByValue}\n")
+    assert read(path) == {"database.password": "hush", "transforms.r.replacement": "x.${routedByValue}"}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("${env:TAILRACE_NOT_SET}", "the environment variable TAILRACE_NOT_SET is not set"),
+        ("${file:/etc/secret:password}", "write ${env:NAME}"),
+        ("${vault:a/b}", "${vault:...} needs a config provider"),
+    ],
+)
+def test_other_providers_are_refused(value: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping({"database.password": value})
+    assert message in str(caught.value)
+    assert "database.password" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("{", "is not JSON"), ('{"a": [1]}', "a text, number or boolean is expected, not list")]
+)
+def test_a_broken_file_names_itself(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read(path)
+    with pytest.raises(ConfigError, match="cannot read the configuration"):
+        read(tmp_path / "none.json")
+
+
+def test_packed_properties_keep_their_case_and_those_beside_win() -> None:
+    packed = json.dumps({"transforms.Unwrap.type": "X", "slot.name": "a"})
+    options = {"tailrace.Properties": packed, "transforms.unwrap.type": "Y", "shape": "event"}
+    assert from_mapping(options) == {"transforms.Unwrap.type": "Y", "slot.name": "a", "shape": "event"}
+    with pytest.raises(ConfigError, match="is not a JSON object"):
+        from_mapping({"tailrace.properties": "[]"})

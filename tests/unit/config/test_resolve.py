@@ -1,0 +1,215 @@
+"""Resolving: Debezium's messages, aliases, warnings, secrets and the whole of a configuration's problems at once."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import pytest
+
+from tailrace.config import Config
+from tailrace.config import resolve as resolution
+from tailrace.connectors.postgres.config import OPTIONS, resolve
+from tailrace.errors import ConfigError
+
+BASE = {
+    "database.hostname": "h",
+    "database.user": "u",
+    "database.password": "s3cret",
+    "database.dbname": "d",
+    "topic.prefix": "server1",
+}
+ADDRESS = "has invalid format (only the underscore, hyphen, dot and alphanumeric characters are allowed)"
+
+
+@pytest.fixture(autouse=True)
+def _afresh() -> None:
+    resolution._said.clear()
+
+
+def resolved(**properties: str) -> Config:
+    return resolve({**BASE, **{name.replace("__", "."): value for name, value in properties.items()}})
+
+
+def test_defaults_are_debeziums() -> None:
+    config = resolved()
+    assert config.number("database.port") == 5432
+    assert config.text("slot.name") == "debezium"
+    assert config.text("publication.autocreate.mode") == "all_tables"
+    assert config.flag("tombstones.on.delete") is True
+    assert config.names("skipped.operations") == ("t",)
+    assert config.patterns("table.include.list") == ()
+    assert config.optional("message.key.columns") is None
+    assert config.text("shape") == "kafka"
+    assert config.number("maxBytesPerTrigger") == 256 * 2**20
+    assert config.warnings == ()
+
+
+def test_every_declaration_holds_together() -> None:
+    names = [option.name.lower() for option in OPTIONS] + [a.name.lower() for o in OPTIONS for a in o.aliases]
+    assert len(names) == len(set(names))
+    for option in OPTIONS:
+        assert option.help.endswith("."), option.name
+        assert option.excluded_by is None or OPTIONS.find(option.excluded_by), option.name
+        if option.default is not None:
+            option.kind.parse(option.default)
+        for today in option.old_values.values():
+            option.kind.parse(today)
+        for alias in option.aliases:
+            for today in alias.values.values():
+                option.kind.parse(today)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("topic.prefix", "a b", f"topic.prefix: a b {ADDRESS}"),
+        ("topic.prefix", " ", "topic.prefix: A value is required"),
+        ("database.hostname", "h,i", f"database.hostname: h,i {ADDRESS}"),
+        ("tombstones.on.delete", "yes", "tombstones.on.delete: Either 'true' or 'false' is expected"),
+        ("database.port", "0", "database.port: A positive, non-zero integer value is expected"),
+        ("slot.max.retries", "-1", "slot.max.retries: An non-negative integer is expected"),
+        ("errors.max.retries", "1.5", "errors.max.retries: An integer is expected"),
+        ("errors.max.retries", "2147483648", "errors.max.retries: An integer is expected"),
+        ("decimal.handling.mode", "x", "decimal.handling.mode: Value must be one of precise, double, string"),
+        ("slot.name", "Big", "Valid replication slot name must contain only digits, lowercase characters and unders"),
+        ("slot.name", "a" * 64, "with length <= 63"),
+        ("table.include.list", "a(", "A comma-separated list of valid regular expressions is expected, but missing )"),
+        ("message.key.columns", "", "message.key.columns: Must not be empty"),
+        ("message.key.columns", "a.b", "a.b has an invalid format (expecting '^\\s*([^:]+):([^:,]+(,[^:,]+)*)\\s*$')"),
+        ("skipped.operations", "x", "skipped.operations: Invalid operation"),
+        ("skipped.operations", "none,t", "'none' cannot be specified with other skipped operation types"),
+        ("max.queue.size", "0", "max.queue.size: A positive queue size is required"),
+        ("max.queue.size", "100", "max.queue.size: Must be larger than the maximum batch size"),
+        ("plugin.name", "wal2json", "set plugin.name=pgoutput"),
+        ("plugin.name", "decoderbufs", "set plugin.name=pgoutput"),
+        ("snapshot.mode", "when_needed", "use initial, no_data or initial_only"),
+        ("maxBytesPerTrigger", "0", "maxBytesPerTrigger: A positive number of bytes is expected"),
+        ("connector.class", "io.debezium.connector.mysql.MySqlConnector", "connector.class: Value must be one of"),
+        ("value.converter", "io.confluent.connect.avro.AvroConverter", "only org.apache.kafka.connect.json.Json"),
+        ("database.connection.factory.class", "a.B", "Java classes cannot be loaded"),
+        ("signal.data.collection", "a.b,c.d", "only one signal data collection is permitted"),
+        ("notification.enabled.channels", "sink", "Notification topic name must be provided"),
+        ("column.mask.with.4.chars", "a.b.c", "column.mask.with.4.chars: this property is not supported"),
+    ],
+)
+def test_a_faulty_value_is_refused(name: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({**BASE, name: value})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["schema", "table", "column", "message.prefix"])
+def test_include_and_exclude_exclude_each_other(kind: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({**BASE, f"{kind}.include.list": "a", f"{kind}.exclude.list": "b"})
+    assert f'{kind}.exclude.list: "{kind}.include.list" is already specified' in str(caught.value)
+
+
+def test_all_problems_come_in_one_error() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({"slot.name": "X", "database.port": "y"})
+    text = str(caught.value)
+    assert text.startswith("6 properties are wrong")
+    for name in ("slot.name", "database.port", "database.hostname", "database.user", "database.dbname", "topic.prefix"):
+        assert f"- {name}: " in text
+
+
+@pytest.mark.parametrize(
+    ("old", "value", "name", "today"),
+    [
+        ("database.server.name", "old", "topic.prefix", "old"),
+        ("table.whitelist", "a.b", "table.include.list", "a.b"),
+        ("column.blacklist", "a.b.c", "column.exclude.list", "a.b.c"),
+        ("truncate.handling.mode", "include", "skipped.operations", "none"),
+        ("truncate.handling.mode", "skip", "skipped.operations", "t"),
+        ("slot.drop_on_stop", "true", "slot.drop.on.stop", "true"),
+        ("toasted.value.placeholder", "x", "unavailable.value.placeholder", "x"),
+        ("sanitize.field.names", "true", "field.name.adjustment.mode", "avro"),
+        ("snapshot.mode", "never", "snapshot.mode", "no_data"),
+        ("snapshot.mode", "exported", "snapshot.mode", "initial"),
+        ("snapshot.mode", "schema_only", "snapshot.mode", "no_data"),
+    ],
+)
+def test_old_names_and_values_work_with_a_warning(old: str, value: str, name: str, today: str) -> None:
+    given = {key: text for key, text in BASE.items() if key != name}
+    config = resolve({**given, old: value})
+    assert config.given[name] == today
+    (warning,) = config.warnings
+    assert warning.startswith(f"{old}: deprecated")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_todays_name_wins_over_the_old_one(order: int) -> None:
+    both = [("table.whitelist", "old"), ("table.include.list", "new")][::order]
+    assert resolve({**BASE, **dict(both)}).given["table.include.list"] == "new"
+
+
+def test_none_skips_nothing() -> None:
+    assert resolved(skipped__operations="none").names("skipped.operations") == ()
+
+
+def test_names_are_found_in_any_case() -> None:
+    config = resolve({name.upper(): value for name, value in BASE.items()} | {"maxbytespertrigger": "64m"})
+    assert config.given["database.hostname"] == "h"
+    assert config.number("maxBytesPerTrigger") == 64 * 2**20
+
+
+def test_an_unknown_property_is_named_once_with_its_neighbour(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            resolve({**BASE, "tabel.include.list": "a"})
+    assert caplog.messages == ["tabel.include.list: unknown property, ignored; did you mean table.include.list?"]
+
+
+def test_what_has_no_effect_is_said() -> None:
+    assert resolved(heartbeat__interval__ms="0").warnings == ()
+    assert resolved(heartbeat__interval__ms="10").warnings == (
+        "heartbeat.interval.ms: not yet supported, has no effect",
+    )
+    assert resolve({**BASE, "transforms.a.type": "X"}).warnings[0].startswith("transforms.a.type: not yet")
+
+
+def test_settings_of_connect_are_accepted_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        config = resolve({**BASE, "tasks.max": "1", "offset.flush.interval.ms": "1", "database.socketTimeout": "5"})
+    assert config.warnings == ()
+    assert [message.split(":")[0] for message in caplog.messages] == [
+        "tasks.max",
+        "offset.flush.interval.ms",
+        "database.socketTimeout",
+    ]
+
+
+def test_secrets_never_show(caplog: pytest.LogCaptureFixture) -> None:
+    secret = "s3cret"
+    given = {**BASE, "database.sslpassword": secret, "signal.consumer.sasl.jaas.config": secret, "my.password": secret}
+    with caplog.at_level(logging.DEBUG):
+        config = resolve(given)
+    assert secret not in repr(config) + str(config.shown()) + str(config.warnings) + caplog.text
+    assert config.text("database.password") == secret
+    with pytest.raises(ConfigError) as caught:
+        resolve({**given, "column.mask.hash.MD5.with.salt.s3cret": "a", "slot.name": "X"})
+    assert secret not in str(caught.value)
+
+
+def test_another_pattern_of_secrets_masks_what_it_names() -> None:
+    config = resolved(custom__sanitize__pattern=".*hostname")
+    assert config.shown()["database.hostname"] == config.shown()["database.password"] == "********"
+
+
+def test_a_faulty_pattern_of_secrets_is_a_problem() -> None:
+    with pytest.raises(ConfigError, match=r"custom\.sanitize\.pattern"):
+        resolved(custom__sanitize__pattern="(")
+
+
+def test_a_config_travels() -> None:
+    config = resolved(table__include__list="a.b", message__key__columns="a.b:c")
+    assert pickle.loads(pickle.dumps(config)) == config
+
+
+def test_the_wrong_question_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        resolved().text("no.such.thing")
+    with pytest.raises(TypeError):
+        resolved().number("slot.name")

@@ -1,0 +1,62 @@
+"""Writes docs/reference/postgres-options.md from the table of properties: `python tools/options_reference.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailrace.config.option import Option, OptionTable, Status
+from tailrace.connectors.postgres.config import OPTIONS
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "postgres-options.md"
+
+_INTRO = """\
+# Properties of the PostgreSQL connector
+
+Made from the declarations by `tools/options_reference.py`; do not edit.
+
+The names are Debezium's, so that a Debezium configuration works as it is. Names are found whatever their case. Lists
+are separated by commas; the items of a regex list are matched against whole names, in any case, and a comma inside an
+expression is written `\\,`. In files, `${env:NAME}` stands for an environment variable.
+
+| status | means |
+|---|---|
+| works | does what it says |
+| later | not yet supported: accepted with a warning, has no effect |
+| no effect | accepted, because configurations of Kafka Connect have it; the reason stands beside it |
+| refused | an error that says what to do instead |
+
+"""
+
+_STATUS = {Status.WORKS: "works", Status.LATER: "later", Status.CONNECT: "no effect", Status.REFUSED: "refused"}
+
+
+def page(table: OptionTable) -> str:
+    """The page as text."""
+    parts = [_INTRO]
+    for group, options in table.groups.items():
+        parts.append(f"## {group}\n\n| property | type | default | meaning | status |\n|---|---|---|---|---|\n")
+        parts += [_row(option) for option in options]
+        parts.append("\n")
+    return "".join(parts).rstrip() + "\n"
+
+
+def _row(option: Option) -> str:
+    default = "required" if option.required else "" if option.default is None else f"`{option.default}`"
+    status = _STATUS[option.status] + (f": {option.note}" if option.note else "")
+    cells = (f"`{option.name}`", option.kind.label, default, _meaning(option), status)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _meaning(option: Option) -> str:
+    parts = [option.help]
+    if option.aliases:
+        parts.append(f"Deprecated: {', '.join(f'`{alias.name}`' for alias in option.aliases)}.")
+    if option.old_values:
+        translated = ", ".join(f"`{old}` is `{new}`" for old, new in option.old_values.items())
+        parts.append(f"Deprecated values: {translated}.")
+    return " ".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(OPTIONS), encoding="utf-8")
