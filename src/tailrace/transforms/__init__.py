@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any, Protocol
+
+import pyarrow as pa
 
 from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch, ControlBatch
@@ -43,8 +46,17 @@ def apply(batches: Iterable[ChangeBatch | ControlBatch], steps: Sequence[Step]) 
             yield batch
 
 
-def topic_of(topic: str, steps: Sequence[Step]) -> str:
-    """The name `topic` leaves under after all steps, in their order."""
+def rename(records: pa.RecordBatch, steps: Sequence[Step]) -> pa.RecordBatch:
+    """Rows of a shape that has the column `topic`, with the names the steps give, in their order."""
+    if not steps or not records.num_rows:
+        return records
+    index = records.schema.get_field_index("topic")
+    topics = records.column(index).dictionary_encode()
+    names = pa.array([_renamed(topic, steps) for topic in topics.dictionary.to_pylist()], pa.string())
+    return records.set_column(index, records.schema.field(index), names.take(topics.indices))
+
+
+def _renamed(topic: str, steps: Sequence[Step]) -> str:
     for step in steps:
         topic = step.topic(topic)
     return topic
@@ -53,11 +65,15 @@ def topic_of(topic: str, steps: Sequence[Step]) -> str:
 def _step(index: int, entry: Mapping[str, Mapping[str, Any]]) -> Step:
     where = f"steps[{index}]"
     if len(entry) != 1:
-        raise ConfigError(f"has the keys {', '.join(entry) or '(none)'}", where=where, remedy="Write one step an entry.")
+        raise ConfigError(
+            f"has the keys {', '.join(entry) or '(none)'}", where=where, remedy="Write one step an entry."
+        )
     ((kind, settings),) = entry.items()
     if kind not in STEPS:
         raise ConfigError(f"unknown step {kind!r}", where=where, remedy=f"Known steps: {', '.join(STEPS)}.")
+    make = STEPS[kind]
     try:
-        return STEPS[kind](**settings)
+        signature(make).bind(**settings)
+        return make(**settings)
     except (TypeError, ValueError) as error:
         raise ConfigError(str(error), where=f"{where}.{kind}") from error

@@ -11,7 +11,7 @@ from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import TableId, TableSchema
-from tailrace.transforms import apply, parse, topic_of
+from tailrace.transforms import apply, parse, rename
 
 
 def batch(table: str, ops: str) -> ChangeBatch:
@@ -22,6 +22,12 @@ def batch(table: str, ops: str) -> ChangeBatch:
 
 def steps(*entries: object) -> str:
     return json.dumps(list(entries))
+
+
+def renamed(text: str, *topics: str) -> list[str]:
+    records = pa.record_batch({"partition": pa.nulls(len(topics), pa.int32()), "topic": pa.array(topics)})
+    names: list[str] = rename(records, parse(text)).column("topic").to_pylist()
+    return names
 
 
 def kept(text: str, *batches: ChangeBatch) -> list[tuple[str, str]]:
@@ -65,12 +71,15 @@ def test_control_batches_pass() -> None:
     ],
 )
 def test_route_renames_whole_matches_only(regex: str, replacement: str, topic: str, expected: str) -> None:
-    assert topic_of(topic, parse(steps({"route": {"regex": regex, "replacement": replacement}}))) == expected
+    text = steps({"route": {"regex": regex, "replacement": replacement}})
+    assert renamed(text, topic, "other", topic) == [expected, "other" if regex != "(.*)" else r"a\1other", expected]
 
 
 def test_routes_follow_each_other() -> None:
-    text = steps({"route": {"regex": "a(.*)", "replacement": "b$1"}}, {"route": {"regex": "b(.*)", "replacement": "c$1"}})
-    assert topic_of("a1", parse(text)) == "c1"
+    text = steps(
+        {"route": {"regex": "a(.*)", "replacement": "b$1"}}, {"route": {"regex": "b(.*)", "replacement": "c$1"}}
+    )
+    assert renamed(text, "a1", "b2", "c3") == ["c1", "c2", "c3"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +90,8 @@ def test_routes_follow_each_other() -> None:
         ({"filter": {"operations": ["upsert"]}}, "unknown operation 'upsert'"),
         ({"filter": {"tables": ["("]}}, "no regular expression"),
         ({"route": {"regex": "a", "replacement": "$1"}}, "invalid group reference"),
-        ({"route": {"regex": "a"}}, "replacement"),
+        ({"route": {"regex": "a"}}, "missing a required argument: 'replacement'"),
+        ({"route": {"regex": "a", "replacement": "b", "x": 1}}, "unexpected keyword argument 'x'"),
         ({"route": {}, "filter": {}}, "has the keys route, filter"),
     ],
 )

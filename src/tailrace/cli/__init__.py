@@ -1,0 +1,1 @@
+"""The command `tailrace`, one file a subcommand."""

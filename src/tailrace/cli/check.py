@@ -1,0 +1,51 @@
+"""`tailrace check`: every problem of a pipeline's config and of its database, each with its remedy."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from tailrace.cli.terminal import notes, print_json, results
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+
+CONNECTOR_FILES = (".json", ".properties")
+
+
+def command(
+    pipeline: Annotated[Path, typer.Argument(help="A pipeline file, or a connector's .json or .properties alone.")],
+    json: Annotated[bool, typer.Option("--json", help="The findings as one line of JSON.")] = False,
+) -> None:
+    """Check a pipeline's config and database, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
+    from tailrace.connectors.postgres.preflight import check
+
+    config = config_of(pipeline)
+    with notes.status("Looking at the database"):
+        findings = check(config)
+    if json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            mark = {True: "[green]ok[/]     ", False: "[red]problem[/]", None: "[yellow]warning[/]"}[finding.ok]
+            results.print(f"{mark} {escape(finding.name)}: {escape(finding.what)}")
+            if finding.remedy and finding.ok is not True:
+                results.print(f"        [bold]Remedy[/] {escape(finding.remedy)}")
+    verdicts = {finding.ok for finding in findings}
+    raise typer.Exit(1 if False in verdicts else 2 if None in verdicts else 0)
+
+
+def config_of(path: Path) -> Config:
+    """The connector config of a pipeline file, or of a connector's own file. Raises ConfigError."""
+    if path.suffix in CONNECTOR_FILES:
+        from tailrace.config.dialects import read
+        from tailrace.connectors.postgres.config import resolve
+
+        return resolve(read(path))
+    from tailrace.pipeline.definition import load
+
+    return load(path).config()

@@ -1,0 +1,5 @@
+"""`tailrace demo`."""
+
+
+def command() -> None:
+    """x"""

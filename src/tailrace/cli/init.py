@@ -1,0 +1,128 @@
+"""`tailrace init`: looks at a database and writes a commented pipeline file for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import unquote, urlsplit
+
+import typer
+from rich.markup import escape
+
+from tailrace.cli.terminal import notes, print_json, results, size
+from tailrace.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tailrace.connectors.postgres.operations import TableOverview
+
+PASSWORD_VARIABLE = "PGPASSWORD"
+SINKS = {
+    "replica": "  replica:\n    path: replica        # a Delta table each, kept equal to its source",
+    "kafka": "  kafka:\n    bootstrap.servers: localhost:9092\n    # properties: {security.protocol: SASL_SSL}",
+    "parquet": "  parquet:\n    path: events",
+    "json": "  json:\n    path: events",
+    "console": "  console: {}",
+    "null": '  "null": {}',
+}
+
+
+def command(
+    url: Annotated[str, typer.Argument(help="postgresql://user@host:port/database")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("pipeline.yaml"),
+    sink: Annotated[Literal["replica", "kafka", "parquet", "json", "console", "null"], typer.Option()] = "replica",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="What was found as one line of JSON.")] = False,
+) -> None:
+    """Write a pipeline file for a database. The password ($PGPASSWORD, the URL, or asked for) is not written."""
+    from tailrace.connectors.postgres.config import resolve
+    from tailrace.connectors.postgres.operations import tables
+
+    if output.exists() and not force:
+        raise ConfigError("exists already", where=str(output), remedy="Choose another --output, or --force.")
+    properties, password = parse_url(url)
+    if password is None:
+        password = typer.prompt(f"Password of {properties['database.user']}", hide_input=True, default="")
+    with notes.status("Looking at the database"):
+        found = tables(resolve({**properties, "database.password": password}))
+    if not found:
+        raise ConfigError("has no tables to capture", where=properties["database.dbname"], remedy="Check the database.")
+    output.write_text(pipeline_file(properties, found, sink), encoding="utf-8")
+    if json:
+        print_json({"file": str(output), "tables": [f"{one.schema}.{one.table}" for one in found]})
+        return
+    results.print(f"{len(found)} tables found; wrote [bold]{escape(str(output))}[/]")
+    file = escape(str(output))
+    results.print(f"Next: export {PASSWORD_VARIABLE}=..., tailrace check {file}, tailrace run {file}")
+
+
+def parse_url(url: str) -> tuple[dict[str, str], str | None]:
+    """The connector's properties in a URL, and the password, from the environment first. Raises ConfigError."""
+    parts = urlsplit(url)
+    database = unquote(parts.path.removeprefix("/"))
+    if parts.scheme not in ("postgresql", "postgres") or not parts.hostname or not database:
+        raise ConfigError("the URL is incomplete", where="url", remedy="Write postgresql://user@host:5432/database.")
+    name = re.sub(r"[^a-z0-9_]", "_", database.lower())
+    properties = {
+        "database.hostname": parts.hostname,
+        "database.port": str(parts.port or 5432),
+        "database.user": unquote(parts.username or "postgres"),
+        "database.dbname": database,
+        "topic.prefix": name,
+        "slot.name": f"tailrace_{name}"[:63],
+        "publication.name": f"tailrace_{name}"[:63],
+        "publication.autocreate.mode": "filtered",
+    }
+    given = unquote(parts.password) if parts.password else None
+    return properties, os.environ.get(PASSWORD_VARIABLE, given)
+
+
+def pipeline_file(properties: dict[str, str], found: list[TableOverview], sink: str) -> str:
+    """The text of a pipeline file that captures the tables `found`."""
+    import yaml
+
+    name = properties["topic.prefix"]
+    config = {**properties, "database.password": f"${{env:{PASSWORD_VARIABLE}}}"}
+    config["table.include.list"] = ",".join(expression(table) for table in found)
+    listed = yaml.safe_dump(config, sort_keys=False, width=10_000, allow_unicode=True)
+    lines = "".join(f"    {line}\n" for line in listed.splitlines())
+    overview = "\n".join(f"    # {describe(table)}" for table in found)
+    return f"""\
+# A Tailrace pipeline. `tailrace check` says what the database still needs, `tailrace run` starts it.
+name: {name}
+
+source:
+  connector: postgres
+  # Debezium's properties as they are. Instead, the path of a connector's .json or .properties file may stand here.
+  config:
+    # Tables found, with rows as the planner estimates them:
+{overview}
+{lines}
+# Optional, in this order on every change:
+# steps:
+#   - filter: {{tables: ["public\\\\..*"], operations: [create, update, delete]}}
+#   - route: {{regex: "{name}\\\\.(.*)", replacement: "$1"}}
+
+sink:
+{SINKS[sink]}
+
+# Where the position is kept. Without it the pipeline begins anew, so keep it as long as the slot.
+checkpoint: checkpoint
+
+# How often a batch starts: an interval, or availableNow to stop when all is read.
+trigger: 500ms
+"""
+
+
+def expression(table: TableOverview) -> str:
+    """The table as an entry of `table.include.list`: a regular expression, in which a comma would end the entry."""
+    parts = (re.sub(r"([^\w ])", r"\\\1", part) for part in (table.schema, table.table))
+    return "\\.".join(parts)
+
+
+def describe(table: TableOverview) -> str:
+    """A table in a line, with a warning if updates and deletes could not be told apart."""
+    key = "" if table.key else "  NO KEY: updates and deletes need ALTER TABLE ... REPLICA IDENTITY FULL"
+    name = f"{table.schema}.{table.table}".replace("\n", " ")
+    return f"{name}: {table.rows:,} rows, {size(table.bytes)}{key}"

@@ -1,0 +1,54 @@
+"""The command line's entry: gathers the commands and turns errors into sentences and exit codes.
+
+Exit codes: 0 done; 1 an error, named with its remedy; 2 wrong usage; 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import check, demo, drop, init, run, status
+from tailrace.cli.terminal import print_error
+from tailrace.errors import TailraceError
+from tailrace.version import __version__
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None)
+for module in (run, check, init, status, drop, demo):
+    app.command(module.__name__.rpartition(".")[2])(module.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tailrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def tailrace(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks (may stand anywhere).")] = False,
+) -> None:
+    """Change data capture with Debezium's events and properties, on Spark."""
+
+
+def main() -> None:
+    """Runs the command line of this process."""
+    debug = "--debug" in sys.argv
+    sys.argv = [argument for argument in sys.argv if argument != "--debug"]
+    logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(levelname)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        app()
+    except TailraceError as error:
+        if debug:
+            raise
+        print_error(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

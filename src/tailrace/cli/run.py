@@ -1,0 +1,80 @@
+"""`tailrace run`: runs a pipeline until it ends or is told to stop."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tailrace.cli.stop import asked_to_stop
+from tailrace.cli.terminal import notes, print_json
+
+if TYPE_CHECKING:
+    from tailrace.pipeline.runner import Progress, Run
+
+QUIET_SECONDS = 10.0
+
+
+def command(
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything there is now has been read.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Progress as JSON lines on stdout.")] = False,
+) -> None:
+    """Run a pipeline. Ctrl-C stops it; the next start goes on where it was."""
+    from tailrace.pipeline.definition import load
+    from tailrace.pipeline.runner import Pipeline
+
+    definition = load(pipeline)
+    if once:
+        definition = definition.model_copy(update={"trigger": "availableNow"})
+    runner = Pipeline(definition)
+    notes.print(f"Starting [bold]{definition.name}[/] (Spark's own log: {runner.log})")
+    with notes.status("Starting Spark"):
+        running = runner.start()
+    code = follow(running, as_json=json)
+    if code:
+        raise typer.Exit(code)
+
+
+def follow(running: Run, *, as_json: bool) -> int:
+    """Tells progress until the pipeline ends or a signal asks to stop; returns the exit code."""
+    teller = Teller(as_json)
+    with asked_to_stop() as asked:
+        while not asked and not running.await_(0.5):
+            teller.tell(running.progress())
+        teller.tell(running.progress(), last=True)
+        if asked:
+            notes.print("Stopping")
+            running.stop()
+    return asked.code
+
+
+class Teller:
+    """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._batch: int | None = None
+        self._events = 0
+        self._next = 0.0
+
+    def tell(self, progress: Progress, *, last: bool = False) -> None:
+        """Prints `progress` if it says something new and it is time."""
+        if progress.batch == self._batch:
+            return
+        if self._as_json:
+            self._batch = progress.batch
+            print_json(asdict(progress))
+        elif (progress.events != self._events and time.monotonic() >= self._next) or last:
+            self._batch, self._events = progress.batch, progress.events
+            self._next = time.monotonic() + QUIET_SECONDS
+            notes.print(line(progress))
+
+
+def line(progress: Progress) -> str:
+    """Progress for people."""
+    lsn = progress.offset.get("lsn") or progress.offset.get("phase") or "the beginning"
+    return f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {lsn}"

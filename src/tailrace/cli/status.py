@@ -1,0 +1,114 @@
+"""`tailrace status`: how far a pipeline is, how far behind its database, and what its slot holds back."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from tailrace.cli.terminal import notes, print_json, results, size
+
+if TYPE_CHECKING:
+    from tailrace.connectors.postgres.operations import ServerState, SlotState
+    from tailrace.pipeline.checkpoint import Position
+    from tailrace.pipeline.definition import Definition
+
+
+@dataclass(frozen=True)
+class Status:
+    """What the command tells. `lag_seconds` is the age of the committed position, 0 when nothing lies after it."""
+
+    name: str
+    phase: str
+    batch: int | None
+    position: str | None
+    current: str
+    lag_bytes: int | None
+    lag_seconds: float | None
+    retained_bytes: int | None
+    slot: SlotState | None
+    tables: dict[str, int]
+
+
+def command(
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
+    json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
+) -> None:
+    """Show position, lag, what the slot retains, and a replica's rows. Works while the pipeline runs, and when not."""
+    from tailrace.connectors.postgres.operations import server_state
+    from tailrace.pipeline.checkpoint import position
+    from tailrace.pipeline.definition import load
+
+    definition = load(pipeline)
+    with notes.status("Looking at checkpoint and database"):
+        status = assess(
+            definition.name, position(definition.checkpoint), server_state(definition.config()), time.time()
+        )
+        status.tables.update(replica_rows(definition))
+    if json:
+        print_json(asdict(status))
+    else:
+        results.print(table(status))
+
+
+def assess(name: str, position: Position, server: ServerState, now: float) -> Status:
+    """The status from what checkpoint and server say; `now` is the time in seconds since 1970."""
+    from tailrace.connectors.postgres.position import parse_lsn
+
+    done = position.committed
+    offset: dict[str, Any] = done.offset if done else {}
+    lsn = offset.get("lsn")
+    lag = None if lsn is None else max(0, parse_lsn(server.current) - parse_lsn(lsn))
+    age = None if offset.get("ts_us") is None else max(0.0, now - offset["ts_us"] / 1e6)
+    return Status(
+        name=name,
+        phase=offset.get("phase", "not started" if position.planned is None else "first batch"),
+        batch=done.number if done else None,
+        position=lsn,
+        current=server.current,
+        lag_bytes=lag,
+        lag_seconds=0.0 if lag == 0 else age,
+        retained_bytes=server.retained_bytes(),
+        slot=server.slot,
+        tables={},
+    )
+
+
+def replica_rows(definition: Definition) -> dict[str, int]:
+    """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
+    from tailrace.sinks.replica.sink import row_count
+
+    if definition.sink.replica is None:
+        return {}
+    root = Path(definition.sink.replica.path)
+    names = sorted(folder.parent.name for folder in root.glob("*/_delta_log"))
+    return {name: row_count(str(root), name) for name in names}
+
+
+def table(status: Status) -> Table:
+    """The status for people."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row("[bold]pipeline[/]", escape(status.name))
+    grid.add_row("phase", status.phase)
+    grid.add_row("position", f"{status.position or '-'} (batch {'-' if status.batch is None else status.batch})")
+    grid.add_row("server", status.current)
+    if status.lag_bytes is not None:
+        seconds = "" if status.lag_seconds is None else f", {status.lag_seconds:,.1f} s"
+        grid.add_row("lag", f"{size(status.lag_bytes)}{seconds}")
+    grid.add_row("slot", _slot(status))
+    for name, rows in status.tables.items():
+        grid.add_row(escape(name), f"{rows:,} rows")
+    return grid
+
+
+def _slot(status: Status) -> str:
+    if status.slot is None:
+        return "[yellow]there is none[/]"
+    state = f"active (server process {status.slot.pid})" if status.slot.active else "[yellow]not active[/]"
+    kept = "" if status.retained_bytes is None else f", retains {size(status.retained_bytes)} of WAL"
+    return f"{escape(status.slot.name)}: {state}{kept} ({status.slot.wal_status})"

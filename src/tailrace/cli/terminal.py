@@ -1,0 +1,38 @@
+"""How the commands speak: results to stdout, notes to stderr, errors as a sentence with its remedy."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from tailrace.errors import TailraceError
+
+results = Console(highlight=False, soft_wrap=True)
+notes = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON for machines."""
+    results.file.write(json.dumps(value, default=str) + "\n")
+    results.file.flush()
+
+
+def print_error(error: TailraceError) -> None:
+    """The error's sentence and what mends it."""
+    what, _, remedy = str(error).partition("\n  Remedy: ")
+    notes.print(f"[bold red]Error[/] {escape(what)}")
+    if remedy:
+        notes.print(f"  [bold]Remedy[/] {escape(remedy)}")
+
+
+def size(number: int) -> str:
+    """A number of bytes for reading: 17 B, 1.2 MB."""
+    amount = float(number)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"

@@ -1,0 +1,119 @@
+"""What an operator asks of a server outside a pipeline: which tables there are, how the slot stands, to drop it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.position import parse_lsn
+from tailrace.errors import SourceError
+
+_TABLES = """
+SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
+       pg_total_relation_size(c.oid) AS bytes,
+       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS key
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
+ORDER BY 1, 2
+"""
+_SLOT = """
+SELECT slot_name AS name, plugin, active, active_pid AS pid, wal_status,
+       restart_lsn::text AS restart, confirmed_flush_lsn::text AS confirmed
+FROM pg_replication_slots WHERE slot_name = %s
+"""
+_CURRENT = (
+    "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text"
+)
+
+
+@dataclass(frozen=True)
+class TableOverview:
+    """A table one could capture; `rows` is the planner's estimate, `key` whether it has a primary key."""
+
+    schema: str
+    table: str
+    rows: int
+    bytes: int
+    key: bool
+
+
+@dataclass(frozen=True)
+class SlotState:
+    """A replication slot as the server tells it; LSNs as text."""
+
+    name: str
+    plugin: str | None
+    active: bool
+    pid: int | None
+    wal_status: str | None
+    restart: str | None
+    confirmed: str | None
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """Where the server's log is, and the pipeline's slot, None if there is none."""
+
+    current: str
+    slot: SlotState | None
+
+    def retained_bytes(self) -> int | None:
+        """Bytes of log the slot keeps from being removed."""
+        restart = self.slot.restart if self.slot else None
+        return None if restart is None else max(0, parse_lsn(self.current) - parse_lsn(restart))
+
+
+def tables(config: Config) -> list[TableOverview]:
+    """The database's own permanent tables, by name. Raises SourceError."""
+    with connect(config) as connection, connection.cursor(row_factory=class_row(TableOverview)) as cursor:
+        return cursor.execute(_TABLES).fetchall()
+
+
+def server_state(config: Config) -> ServerState:
+    """The log's end and the slot of `slot.name`. Raises SourceError."""
+    with connect(config) as connection:
+        row = connection.execute(_CURRENT).fetchone()
+        with connection.cursor(row_factory=class_row(SlotState)) as cursor:
+            slot = cursor.execute(_SLOT, [config.text("slot.name")]).fetchone()
+    assert row is not None  # a SELECT without FROM has one row
+    return ServerState(row[0], slot)
+
+
+def drop(config: Config) -> list[str]:
+    """Drops the slot, and the publication unless `publication.autocreate.mode` says it is not ours.
+
+    Returns a line for each of the two. Raises SourceError while something still reads the slot.
+    """
+    try:
+        with connect(config) as connection:
+            return [_drop_slot(connection, config.text("slot.name")), _drop_publication(connection, config)]
+    except psycopg.Error as error:
+        remedy = "Run it as the owner of the publication, with a role that has REPLICATION."
+        raise SourceError(first_line(error), where=config.text("database.dbname"), remedy=remedy) from error
+
+
+def _drop_slot(connection: psycopg.Connection, name: str) -> str:
+    row = connection.execute("SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", [name]).fetchone()
+    if row is None:
+        return f"slot {name}: there is none"
+    if row[0] is not None:
+        remedy = "Stop the pipeline that uses it first."
+        raise SourceError(f"is being read by server process {row[0]}", where=f"slot {name}", remedy=remedy)
+    connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
+    return f"slot {name}: dropped"
+
+
+def _drop_publication(connection: psycopg.Connection, config: Config) -> str:
+    name = config.text("publication.name")
+    if config.text("publication.autocreate.mode") == "disabled":
+        return f"publication {name}: kept, as publication.autocreate.mode is disabled"
+    if connection.execute("SELECT FROM pg_publication WHERE pubname = %s", [name]).fetchone() is None:
+        return f"publication {name}: there is none"
+    connection.execute(sql.SQL("DROP PUBLICATION {}").format(sql.Identifier(name)))
+    return f"publication {name}: dropped"

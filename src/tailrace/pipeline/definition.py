@@ -1,0 +1,238 @@
+"""The pipeline file: source, steps, sink, checkpoint and trigger, read from YAML and checked before anything starts."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from tailrace.config import Config
+from tailrace.config.dialects import from_mapping, read
+from tailrace.connectors.postgres.config import resolve
+from tailrace.errors import ConfigError
+from tailrace.transforms import parse
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def _location(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
+
+
+Location = Annotated[str, BeforeValidator(_location), Field(min_length=1)]
+
+
+def _config(value: object) -> object:
+    if isinstance(value, str | Path) and str(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return value
+    raise ValueError("should be a connector config: the path of its file, or its properties")
+
+
+class Source(_Part):
+    """Where changes come from. `config` is a Debezium connector config: a file's path, or the properties themselves."""
+
+    connector: Literal["postgres"] = "postgres"
+    config: Annotated[str | dict[str, Any], BeforeValidator(_config)] = Field(repr=False)
+
+
+class KafkaTarget(_Part):
+    """A Kafka cluster; `properties` are the producer's (librdkafka's names) and win over the defaults."""
+
+    bootstrap_servers: str = Field(alias="bootstrap.servers", min_length=1)
+    properties: dict[str, str | int | float | bool] = Field(default_factory=dict, repr=False)
+
+
+class ReplicaTarget(_Part):
+    """Delta tables below `path`, each kept equal to its source table."""
+
+    path: Location
+    engine: Literal["deltalake", "spark"] = "deltalake"
+    storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+
+class FileTarget(_Part):
+    """A directory of files."""
+
+    path: Location
+
+
+class NoSettings(_Part):
+    """A target without settings."""
+
+
+class Sink(_Part):
+    """Where changes go: exactly one of the targets."""
+
+    kafka: KafkaTarget | None = None
+    replica: ReplicaTarget | None = None
+    parquet: FileTarget | None = None
+    json_lines: FileTarget | None = Field(default=None, alias="json")
+    console: NoSettings | None = None
+    discard: NoSettings | None = Field(default=None, alias="null")
+
+    @property
+    def target(self) -> KafkaTarget | ReplicaTarget | FileTarget | NoSettings:
+        """The settings of the one target."""
+        target: KafkaTarget | ReplicaTarget | FileTarget | NoSettings
+        target = next(value for _, value in self if value is not None)
+        return target
+
+    @property
+    def kind(self) -> str:
+        """The target's name as written in the file: kafka, replica, parquet, json, console or null."""
+        field = next(name for name, value in self if value is not None)
+        return type(self).model_fields[field].alias or field
+
+
+_INTERVAL = re.compile(r"(\d+) ?(ms|milliseconds?|s|seconds?|m|minutes?)")
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
+
+
+def _trigger(text: str) -> str:
+    if text in ("once", "availableNow") or _INTERVAL.fullmatch(text):
+        return text
+    raise ValueError(f"is {text!r}; write an interval such as 500ms or 10s, or once, or availableNow")
+
+
+def _sink(value: object) -> object:
+    """`sink: console` and `console:` without settings are written by hand, and YAML reads the key null as nothing."""
+    if isinstance(value, str):
+        return {value: {}}
+    if isinstance(value, Mapping):
+        return {"null" if key is None else key: {} if target is None else target for key, target in value.items()}
+    return value
+
+
+class Definition(_Part):
+    """A pipeline as its file describes it. Paths are absolute once loaded."""
+
+    name: str = Field(default="tailrace", pattern=r"^[A-Za-z0-9._-]+$")
+    source: Source
+    steps: tuple[dict[str, Any], ...] = ()
+    sink: Annotated[Sink, BeforeValidator(_sink)]
+    checkpoint: Location
+    trigger: Annotated[str, AfterValidator(_trigger)] = "500ms"
+    spark: dict[str, str | int | float | bool] = Field(default_factory=dict, repr=False)
+
+    def properties(self) -> dict[str, str]:
+        """The connector's properties as given. Raises ConfigError if their file cannot be read."""
+        config = self.source.config
+        return read(Path(config)) if isinstance(config, str) else from_mapping(config)
+
+    def config(self) -> Config:
+        """The connector's properties, resolved. Raises ConfigError naming every problem."""
+        return resolve(self.properties())
+
+    def trigger_options(self) -> dict[str, Any]:
+        """The trigger as arguments of Spark's `DataStreamWriter.trigger`."""
+        interval = _INTERVAL.fullmatch(self.trigger)
+        if interval is None:
+            return {self.trigger: True}
+        return {"processingTime": f"{interval[1]} {_UNITS.get(interval[2], interval[2])}"}
+
+    def steps_text(self) -> str:
+        """The steps as the JSON text that travels to the reader."""
+        return json.dumps(list(self.steps))
+
+
+def load(path: Path) -> Definition:
+    """The pipeline in the YAML file `path`. Raises ConfigError naming file and key, for all its problems at once."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        remedy = "`tailrace init` writes a pipeline file from a database."
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"is no YAML: {' '.join(str(error).split())}", where=str(path)) from error
+    if not isinstance(content, dict):
+        raise ConfigError("holds no pipeline", where=str(path), remedy="It needs source, sink and checkpoint.")
+    return from_content(content, base=path.parent, where=str(path))
+
+
+def from_content(content: Mapping[str, Any], *, base: Path, where: str) -> Definition:
+    """The pipeline in `content`, relative paths taken from `base`. Raises ConfigError, with `where` as its place."""
+    try:
+        definition = Definition.model_validate(dict(content))
+    except ValidationError as error:
+        problems = [_problem(problem) for problem in error.errors(include_url=False)]
+        raise ConfigError("\n  ".join(["is wrong:", *problems]), where=where) from error
+    chosen = [name for name, value in definition.sink if value is not None]
+    if len(chosen) != 1:
+        known = ", ".join(_keys(Sink))
+        raise ConfigError(f"sink names {len(chosen)} targets", where=where, remedy=f"Choose one of {known}.")
+    _check_steps(definition, where)
+    return _absolute(definition, base.resolve())
+
+
+def _check_steps(definition: Definition, where: str) -> None:
+    try:
+        parse(definition.steps_text())
+    except ConfigError as error:
+        raise ConfigError(error.what, where=f"{where}: {error.where}", remedy=error.remedy) from error
+    if definition.sink.replica and any("route" in step for step in definition.steps):
+        what = "a route step renames topics, and a replica has tables"
+        raise ConfigError(what, where=where, remedy="Drop the route step, or choose another sink.")
+
+
+def _absolute(definition: Definition, base: Path) -> Definition:
+    changes: dict[str, Any] = {"checkpoint": _from(base, definition.checkpoint)}
+    target = definition.sink.target
+    if isinstance(target, FileTarget | ReplicaTarget):
+        field = next(name for name, value in definition.sink if value is not None)
+        moved = target.model_copy(update={"path": _from(base, target.path)})
+        changes["sink"] = definition.sink.model_copy(update={field: moved})
+    config = definition.source.config
+    if isinstance(config, str):
+        changes["source"] = definition.source.model_copy(update={"config": _from(base, config)})
+    return definition.model_copy(update=changes)
+
+
+def _from(base: Path, location: str) -> str:
+    """`location` seen from `base`; what is a URL (s3://, hdfs://) or absolute stays."""
+    return location if re.match(r"^[a-z][a-z0-9+.-]+:", location, re.IGNORECASE) else str(base / location)
+
+
+_WORDS = {"missing": "is missing", "string_type": "should be text", "model_type": "should be a mapping"}
+
+
+def _problem(problem: Any) -> str:
+    """One of pydantic's problems as a line: the key as written in the file, what is wrong, the nearest known key."""
+    path = [str(part) for part in problem["loc"]]
+    where = ".".join(path)
+    if problem["type"] != "extra_forbidden":
+        message = _WORDS.get(problem["type"], str(problem["msg"]).removeprefix("Value error, "))
+        return f"{where}: {message[0].lower()}{message[1:]}"
+    near = difflib.get_close_matches(path[-1], list(_known_beside(path)), n=1)
+    return f"{where}: unknown key" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _known_beside(path: list[str]) -> Iterator[str]:
+    """The keys that may stand where the last part of `path` stands."""
+    model: type[BaseModel] = Definition
+    for part in path[:-1]:
+        fields = dict(zip(_keys(model), model.model_fields.values(), strict=True))
+        options = _models(fields[part].annotation) if part in fields else []
+        if not options:
+            return
+        model = options[0]
+    yield from _keys(model)
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in getattr(annotation, "__args__", ()) for model in _models(part)]

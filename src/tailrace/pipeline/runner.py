@@ -1,0 +1,129 @@
+"""Runs a pipeline: builds its stream, starts it, tells how far it is, and stops it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailrace.errors import ConfigError, TailraceError
+from tailrace.pipeline.definition import Definition
+from tailrace.pipeline.failure import from_spark, summary
+from tailrace.pipeline.session import local_session
+from tailrace.pipeline.target import Target, build
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest."""
+
+    batch: int | None
+    events: int
+    events_per_second: float
+    batch_seconds: float
+    offset: dict[str, Any]
+
+
+class Run:
+    """A pipeline that runs."""
+
+    def __init__(self, query: StreamingQuery, target: Target) -> None:
+        self._query = query
+        self._written: dict[int, int] = getattr(target, "written", {})
+        self._counts_itself = hasattr(target, "written")
+
+    def await_(self, seconds: float | None = None) -> bool:
+        """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            if seconds is None:
+                self._query.awaitTermination()
+                return True
+            # Fractions are taken, whatever its annotation says.
+            return bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+        except StreamingQueryException as error:
+            raise _ours(error) from error
+
+    def stop(self) -> None:
+        """Stops after the work at hand was cut off; the checkpoint stays whole, and the next start goes on from it."""
+        self._query.stop()
+
+    def progress(self) -> Progress:
+        """What the newest finished batches tell."""
+        recent = [json.loads(progress.json) for progress in self._query.recentProgress]
+        if not self._counts_itself:
+            self._written.update({batch["batchId"]: batch["numInputRows"] for batch in recent})
+        last = recent[-1] if recent else {}
+        seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
+        events = self._written.get(last.get("batchId", -1), 0)
+        return Progress(
+            batch=last.get("batchId"),
+            events=sum(self._written.values()),
+            events_per_second=events / seconds if seconds else 0.0,
+            batch_seconds=seconds,
+            offset=_offset(last),
+        )
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A definition, the session it runs in (without one a local one is made, and its log lies in `log`), and a target.
+
+    A `target` of one's own takes the place of the definition's sink.
+    """
+
+    definition: Definition
+    session: SparkSession | None = None
+    target: Target | None = None
+
+    @property
+    def log(self) -> Path:
+        """Where the lines of Spark and Java go when the session is our own: beside a local checkpoint's contents."""
+        checkpoint = self.definition.checkpoint
+        folder = Path(tempfile.gettempdir()) if "://" in checkpoint else Path(checkpoint)
+        return folder / f"{self.definition.name}.log"
+
+    def start(self) -> Run:
+        """Starts the stream. Raises ConfigError for a wrong config, TailraceError for what the first steps show."""
+        definition = self.definition
+        config = definition.config()
+        session = self.session or local_session(definition.name, self.log, definition.spark)
+        refuse_unsafe(session)
+        target = self.target or build(definition, config)
+        frame = (
+            session.readStream.format("postgres-cdc")
+            .option("tailrace.properties", json.dumps(definition.properties()))
+            .option("tailrace.steps", definition.steps_text())
+            .option("shape", target.shape)
+            .load()
+        )
+        writer = target.attach(frame).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
+        return Run(writer.trigger(**definition.trigger_options()).start(), target)
+
+
+def refuse_unsafe(session: SparkSession) -> None:
+    """Raises ConfigError for Spark settings under which a position could be acknowledged before its rows are safe."""
+    if session.sparkContext.getConf().get("spark.speculation", "false").lower() == "true":
+        raise ConfigError(
+            "speculative execution would read one slot twice at the same time",
+            where="spark.speculation",
+            remedy="Set spark.speculation to false.",
+        )
+
+
+def _ours(error: Exception) -> TailraceError:
+    return from_spark(error) or TailraceError(f"Spark stopped the pipeline: {summary(error)}")
+
+
+def _offset(progress: dict[str, Any]) -> dict[str, Any]:
+    """The end offset of a batch; Spark gives a Python source's as JSON, as text or already read."""
+    sources = progress.get("sources") or [{}]
+    offset = sources[0].get("endOffset") or {}
+    return json.loads(offset) if isinstance(offset, str) else offset
