@@ -75,7 +75,8 @@ class OptionTable:
 
     def __init__(self, groups: Mapping[str, tuple[Option, ...]]) -> None:
         self.groups = groups
-        self._families = [option for option in self if option.is_family]
+        families = (option for option in self if option.is_family)
+        self._families = sorted(families, key=lambda option: -len(option.name))  # the most specific first
         self._by_name: dict[str, tuple[Option, Alias | None]] = {
             option.name.lower(): (option, None) for option in self if not option.is_family
         }

@@ -15,10 +15,7 @@ from tailrace.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
-SANITIZE = (
-    r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
-    r"|.*with\.salt\..*"
-)
+SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
 _HIDDEN = "********"
 _T = TypeVar("_T")
 _said: set[str] = set()
@@ -44,12 +41,13 @@ class Config:
     """A connector's resolved properties. An undeclared name is a KeyError, the wrong kind a TypeError.
 
     `given` holds the properties as given under their canonical names, secrets included; `warnings` what was said while
-    resolving. Picklable, and its repr hides secrets.
+    resolving, `secrets` the names never to show whatever the sanitize pattern says. Picklable; repr hides secrets.
     """
 
     values: Mapping[str, Value | None]
     given: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    secrets: frozenset[str] = frozenset()
 
     def text(self, name: str) -> str:
         """The text of a property that has a value."""
@@ -78,9 +76,8 @@ class Config:
     def shown(self) -> dict[str, str]:
         """`given` with every secret masked, for logs."""
         masked = compile_pattern(self.optional("custom.sanitize.pattern") or SANITIZE)
-        always = re.compile(SANITIZE, re.IGNORECASE)
         return {
-            _without_salt(name): _HIDDEN if masked.fullmatch(name) or always.fullmatch(name) else value
+            _without_salt(name): _HIDDEN if name in self.secrets or masked.fullmatch(name) else value
             for name, value in self.given.items()
         }
 
@@ -103,7 +100,12 @@ def resolve(properties: Mapping[str, object], table: OptionTable, checks: Iterab
     for name, value in from_mapping(properties).items():
         reading.take(name, value)
     values = reading.values()
-    config = Config(values, {name: text for name, (_, text) in reading.given.items()}, tuple(reading.warnings))
+    config = Config(
+        values,
+        {name: text for name, (_, text) in reading.given.items()},
+        tuple(reading.warnings),
+        frozenset(name for name, (option, _) in reading.given.items() if option.secret),
+    )
     if not reading.problems:
         reading.problems += [problem for check in checks for problem in check(config)]
     if reading.problems:

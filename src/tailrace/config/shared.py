@@ -82,7 +82,7 @@ TOPICS = (
         f"{_NAMING}SchemaTopicNamingStrategy",
         "How topics are named.",
     ),
-    Option("topic.regex.enable", FLAG, "false", "Route topics by topic.regex."),
+    Option("topic.regex.enable", FLAG, "false", "Route by topic.regex.", CONNECT, "the naming strategy decides"),
     Option("topic.regex", PATTERN, None, "Expression of the regex naming strategies."),
     Option("topic.replacement", TEXT, None, "Replacement for topic.regex."),
     Option("topic.cache.size", INT, "10000", "Names remembered.", CONNECT, "names are computed once a batch"),
@@ -285,6 +285,10 @@ def check_together(config: Config) -> Iterator[Problem]:
         yield Problem("max.queue.size", "A positive queue size is required")
     elif queue <= config.number("max.batch.size"):
         yield Problem("max.queue.size", "Must be larger than the maximum batch size")
+    if "Regex" in config.text("topic.naming.strategy"):
+        for name in ("topic.regex", "topic.replacement"):
+            if not config.optional(name):
+                yield Problem(name, "A value is required", "the regex naming strategies need it")
     if len(config.names("signal.data.collection")) > 1:
         message = "For single task connector only one signal data collection is permitted."
         yield Problem("signal.data.collection", message)

@@ -42,7 +42,7 @@ def test_a_malformed_escape_is_an_error() -> None:
         parse_properties("a=\\u00g0")
 
 
-CHARACTERS = st.characters(exclude_categories=("Cs",))
+CHARACTERS = st.characters(exclude_categories=["Cs"])
 
 
 def escaped(text: str) -> str:

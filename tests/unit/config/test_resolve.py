@@ -181,6 +181,19 @@ def test_settings_of_connect_are_accepted_quietly(caplog: pytest.LogCaptureFixtu
     ]
 
 
+def test_the_most_specific_family_is_meant() -> None:
+    found = OPTIONS.find("database.history.kafka.topic")
+    assert found is not None
+    assert found[0].name == "database.history.*"
+
+
+def test_a_regex_strategy_needs_its_expression() -> None:
+    with pytest.raises(ConfigError, match=r"topic\.replacement: A value is required"):
+        resolve(
+            {**BASE, "topic.naming.strategy": "io.debezium.schema.DefaultRegexTopicNamingStrategy", "topic.regex": "a"}
+        )
+
+
 def test_secrets_never_show(caplog: pytest.LogCaptureFixture) -> None:
     secret = "s3cret"
     given = {**BASE, "database.sslpassword": secret, "signal.consumer.sasl.jaas.config": secret, "my.password": secret}
@@ -195,6 +208,7 @@ def test_secrets_never_show(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_another_pattern_of_secrets_masks_what_it_names() -> None:
     config = resolved(custom__sanitize__pattern=".*hostname")
+    assert "s3cret" not in repr(config)
     assert config.shown()["database.hostname"] == config.shown()["database.password"] == "********"
 
 

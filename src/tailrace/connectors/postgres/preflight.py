@@ -77,7 +77,9 @@ def _looked(name: str, look: Callable[[_Server], Iterator[Finding]], server: _Se
 
 
 def _unknown(name: str, error: psycopg.Error) -> Finding:
-    return Finding(name, None, f"could not be checked: {first_line(error)}", "grant the role what the message names")
+    denied = error.sqlstate == "42501"
+    remedy = "grant the role what the message names" if denied else "see the server's log, and check again"
+    return Finding(name, None, f"could not be checked: {first_line(error)}", remedy)
 
 
 def _version(server: _Server) -> Iterator[Finding]:
