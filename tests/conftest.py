@@ -1,0 +1,125 @@
+"""Fixtures for all tests: real servers, started when first asked for, and one Spark session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from tailrace.pipeline.session import local_session
+from tailrace.testing.kafka import EmbeddedKafka
+from tailrace.testing.postgres import EmbeddedPostgres, PostgresServer
+
+
+@dataclass(frozen=True)
+class Database:
+    """An empty database for one test; it goes with its slots and publications when the test ends."""
+
+    server: PostgresServer
+    name: str
+
+    @property
+    def dsn(self) -> str:
+        """The connection text of a superuser."""
+        return self.server.dsn(self.name)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """A connector's `database.*` properties."""
+        return self.server.properties(self.name)
+
+    def connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """A connection that commits each statement."""
+        return self.server.connect(self.name)
+
+    def execute(self, *statements: str) -> None:
+        """Run statements, each in a transaction of its own."""
+        with self.connect() as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+
+@pytest.fixture(scope="session")
+def postgres18() -> Iterator[PostgresServer]:
+    """PostgreSQL 18, or the server of $TAILRACE_TEST_PG_DSN_18."""
+    with _server(18) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres16() -> Iterator[PostgresServer]:
+    """PostgreSQL 16, or the server of $TAILRACE_TEST_PG_DSN_16."""
+    with _server(16) as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres18: PostgresServer) -> Iterator[Database]:
+    """A database of one's own on PostgreSQL 18."""
+    with _database(postgres18) as database:
+        yield database
+
+
+@pytest.fixture
+def database16(postgres16: PostgresServer) -> Iterator[Database]:
+    """A database of one's own on PostgreSQL 16."""
+    with _database(postgres16) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[EmbeddedKafka]:
+    """A Kafka broker; tests share it, so each takes topics of its own."""
+    with EmbeddedKafka() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of the test run: two local cores, UTC, no UI."""
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.master": "local[2]",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    session = local_session("tests", folder / "spark.log", settings)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the recordings and specifications that lie outside the project; skips where it is missing."""
+    folder = Path(os.environ.get("TAILRACE_SHARED") or Path(__file__).parents[2] / "shared")
+    if not folder.is_dir():
+        pytest.skip("needs the folder of recordings, name it in TAILRACE_SHARED")
+    return folder
+
+
+@contextmanager
+def _server(version: int) -> Iterator[PostgresServer]:
+    dsn = os.environ.get(f"TAILRACE_TEST_PG_DSN_{version}")
+    if dsn:
+        yield PostgresServer.from_dsn(dsn)
+    else:
+        with EmbeddedPostgres(version) as server:
+            yield server
+
+
+@contextmanager
+def _database(server: PostgresServer) -> Iterator[Database]:
+    name = f"test_{uuid4().hex[:12]}"
+    server.create_database(name)
+    try:
+        yield Database(server, name)
+    finally:
+        server.drop_database(name)
