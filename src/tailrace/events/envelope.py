@@ -45,12 +45,16 @@ COMMON_SOURCE = (
 
 @dataclass(frozen=True)
 class Envelope:
-    """What is constant about a table's records: topic and schemas; `key` is None without key columns."""
+    """What is constant about a table's records: topic and schemas; `key` is None without key columns.
+
+    `key_extra` is the value of a last key field that tells apart the tables of one topic (regex naming strategies).
+    """
 
     topic: str
     key: ConnectSchema | None
     row: ConnectSchema
     value: ConnectSchema
+    key_extra: str | None = None
 
 
 def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> Envelope:
@@ -73,7 +77,8 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
             Field("ts_ns", OPTIONAL_INT64),
         ),
     )
-    return Envelope(topic, _key(table, naming, name(f"{topic}.Key")), row, value)
+    extra = naming.key_field(table.id)
+    return Envelope(topic, _key(table, naming, name(f"{topic}.Key")), row, value, extra[1] if extra else None)
 
 
 def source_schema(source: SourceBlock) -> ConnectSchema:

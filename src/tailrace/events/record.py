@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.events.cuts import cuts, pieces
 from tailrace.events.encode.arrow import flags, indices, literal, repeat
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
 from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelope
 from tailrace.events.headers import HEADERS, HeaderWriter
+from tailrace.events.images import ImageWriter
 from tailrace.events.parts import Integers, Parts, flat, struct_parts, text_of, widths
 from tailrace.events.source import SourceWriter
 from tailrace.events.topics import TopicNaming
-from tailrace.events.unavailable import placeholder_text
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.source import SourceBlock
@@ -36,9 +37,6 @@ KAFKA = pa.schema(
     ]
 )
 
-_OUTPUT_BYTES = 16 << 20
-_INPUT_BYTES = 32 << 20
-
 
 @dataclass(frozen=True)
 class _Layout:
@@ -46,7 +44,6 @@ class _Layout:
 
     table: TableSchema
     envelope: Envelope
-    key_extra: tuple[str, str] | None
     key_wrap: tuple[str, str]
     value_wrap: tuple[str, str]
     key_header: str
@@ -70,13 +67,12 @@ class RecordEncoder:
     def __init__(self, config: Config, source: SourceBlock, run_id: str) -> None:
         self._naming = TopicNaming(config)
         self._block = source
-        self._defaults = config.flag("value.converter.replace.null.with.default")
+        self._images = ImageWriter(config)
         self._key_schemas = config.flag("key.converter.schemas.enable")
         self._value_schemas = config.flag("value.converter.schemas.enable")
         self._tombstones = config.flag("tombstones.on.delete")
-        self._placeholder = config.text("unavailable.value.placeholder")
         server = config.text("topic.prefix")
-        self._source = SourceWriter(source, server, self._defaults)
+        self._source = SourceWriter(source, server, config.flag("value.converter.replace.null.with.default"))
         self._headers = HeaderWriter(source.connector, server, run_id, config.flag("extended.headers.enabled"))
         self._layouts: dict[TableId, _Layout] = {}
 
@@ -89,7 +85,7 @@ class RecordEncoder:
             yield self._control(batch)
             return
         layout = self._layout(batch.table)
-        for piece in _pieces(batch):
+        for piece in pieces(batch):
             yield from self._records(piece, layout)
 
     def _records(self, batch: ChangeBatch, layout: _Layout) -> Iterator[pa.RecordBatch]:
@@ -102,7 +98,7 @@ class RecordEncoder:
                 sizes = size
             else:
                 sizes[group.places] = size
-        for start, stop in _cuts(sizes):
+        for start, stop in cuts(sizes):
             where = f"table {layout.table.id}"
             key = _gather([(group.places, group.key) for group in groups], start, stop, where)
             value = _gather([(group.places, group.value) for group in groups], start, stop, where)
@@ -111,18 +107,18 @@ class RecordEncoder:
     def _group(self, batch: ChangeBatch, places: Integers | None, layout: _Layout) -> _Group:
         rows = batch.rows if places is None else batch.rows.take(indices(places))
         before, after = rows.column("before"), rows.column("after")
-        has_before, has_after = before.null_count == 0, after.null_count == 0
-        old = self._image(before, layout) if has_before else []
-        new = self._marked(rows, self._image(after, layout), layout) if has_after else []
-        names = [field.name for field in layout.envelope.row.fields]
+        table, envelope = layout.table, layout.envelope
+        old = self._images.before(rows, table) if before.null_count == 0 else None
+        new = self._images.after(rows, table) if after.null_count == 0 else None
+        names = [field.name for field in envelope.row.fields]
         value = flat(
             layout.value_wrap[0],
             '{"before":',
-            struct_parts(names, old) if has_before else "null",
+            "null" if old is None else struct_parts(names, old),
             ',"after":',
-            struct_parts(names, new) if has_after else "null",
+            "null" if new is None else struct_parts(names, new),
             ',"source":',
-            self._source.parts(rows, layout.table.id),
+            self._source.parts(rows, table.id),
             ',"transaction":',
             self._transaction(rows),
             ',"op":',
@@ -130,43 +126,11 @@ class RecordEncoder:
             _clock(),
             layout.value_wrap[1],
         )
-        image, struct = (new, after) if has_after else (old, before)
-        return _Group(places, self._key(struct, image, layout) if image else None, value)
-
-    def _image(self, struct: pa.StructArray, layout: _Layout) -> list[Fragment]:
-        return [
-            fragment(struct.field(index), column.schema, self._defaults)
-            for index, column in enumerate(layout.table.columns)
-        ]
-
-    def _marked(self, rows: pa.RecordBatch, image: list[Fragment], layout: _Layout) -> list[Fragment]:
-        """The image with the placeholder in place of large values that the log did not repeat."""
-        at = rows.schema.get_field_index("unchanged")
-        if at < 0:
-            return image
-        unchanged_of = rows.column(at)
-        for index, field in enumerate(unchanged_of.type):
-            unchanged = unchanged_of.field(index).fill_null(pa.scalar(False, pa.bool_()))
-            if not unchanged.true_count:
-                continue
-            place = [column.name for column in layout.table.columns].index(field.name)
-            text = placeholder_text(layout.table.columns[place].schema, self._placeholder)
-            if text is not None:
-                known = text_of(flat(image[place]), 0, len(rows), f"table {layout.table.id}")
-                image[place] = Fragment("", pc.if_else(unchanged, literal(text), known))
-        return image
-
-    def _key(self, struct: pa.StructArray, image: list[Fragment], layout: _Layout) -> Parts | None:
-        """The key from an image, whose texts serve again unless nulls read differently in key and value."""
-        schema = layout.envelope.key
-        if schema is None:
-            return None
-        values = []
-        for name in layout.table.key:
-            index = struct.type.get_field_index(name)
-            again = self._defaults or struct.field(index).null_count == 0
-            values.append(image[index] if again else fragment(struct.field(index), layout.table.columns[index].schema))
-        return flat(layout.key_wrap[0], _key_struct(values, schema, layout), layout.key_wrap[1])
+        if old is None and new is None:
+            return _Group(places, None, value)
+        struct, image = (before, old) if new is None else (after, new)
+        key = self._images.key(struct, image, table, envelope)
+        return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 
     def _transaction(self, rows: pa.RecordBatch) -> str | Fragment:
         at = rows.schema.get_field_index("transaction")
@@ -188,11 +152,8 @@ class RecordEncoder:
             return self._headers.context(len(rows))
         other = rows.column(at)
         present = other.is_valid()
-        values = [
-            fragment(other.field(index), layout.table.column(name).schema)
-            for index, name in enumerate(layout.table.key)
-        ]
-        parts = flat(layout.key_header, _key_struct(values, layout.envelope.key, layout), "}")
+        key = self._images.key(other, None, layout.table, layout.envelope) or []
+        parts = flat(layout.key_header, key, "}")
         text = text_of(parts, 0, len(rows), f"table {layout.table.id}")
         names = pc.if_else(
             pc.equal(rows.column("op"), literal(DELETE)), literal("__debezium.newkey"), literal("__debezium.oldkey")
@@ -222,7 +183,6 @@ class RecordEncoder:
             known = self._layouts[table.id] = _Layout(
                 table,
                 made,
-                self._naming.key_field(table.id),
                 ("", "") if key is None else _wrap(key, self._key_schemas),
                 _wrap(made.value, self._value_schemas),
                 "" if key is None else _wrap(key, True)[0],
@@ -240,25 +200,9 @@ def _clock() -> str:
     return f',"ts_ms":{nanos // 1_000_000},"ts_us":{nanos // 1000},"ts_ns":{nanos}}}'
 
 
-def _key_struct(values: list[Fragment], schema: ConnectSchema, layout: _Layout) -> Parts:
-    extra = [] if layout.key_extra is None else [Fragment(dump(layout.key_extra[1]), None)]
-    return struct_parts([field.name for field in schema.fields], [*values, *extra])
-
-
 def _one_or_all(ops: pa.Array) -> Fragment:
     kinds = ops.unique()
     return Fragment(dump(kinds[0].as_py()), None) if len(kinds) == 1 else Fragment("", encode(ops, STRING))
-
-
-def _pieces(batch: ChangeBatch) -> Iterator[ChangeBatch]:
-    """The batch in pieces small enough that no column's text can overflow: halves of halves, down to one row."""
-    if batch.rows.nbytes <= _INPUT_BYTES or len(batch) == 1:
-        if len(batch):
-            yield batch
-        return
-    half = len(batch) // 2
-    yield from _pieces(batch.slice(0, half))
-    yield from _pieces(batch.slice(half, len(batch) - half))
 
 
 def _same_images(rows: pa.RecordBatch) -> list[Integers | None]:
@@ -268,16 +212,6 @@ def _same_images(rows: pa.RecordBatch) -> list[Integers | None]:
         return [None]
     kind = flags(before.is_valid()) * 2 + flags(after.is_valid())
     return [np.flatnonzero(kind == each) for each in np.unique(kind)]
-
-
-def _cuts(sizes: Integers) -> Iterator[tuple[int, int]]:
-    """Ranges of rows whose sizes do not pass the limit, or of one row that does."""
-    ends = np.cumsum(sizes)
-    start, done = 0, 0
-    while start < len(sizes):
-        stop = max(start + 1, int(np.searchsorted(ends, done + _OUTPUT_BYTES, side="right")))
-        yield start, stop
-        start, done = stop, int(ends[stop - 1])
 
 
 def _gather(groups: list[tuple[Integers | None, Parts | None]], start: int, stop: int, where: str) -> pa.Array:

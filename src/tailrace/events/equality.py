@@ -1,0 +1,21 @@
+"""When two column values are the same, as the reference compares them: null equals null and NaN equals NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.events.encode.arrow import flags
+from tailrace.events.encode.json import encode
+from tailrace.model.schema import ConnectSchema
+
+
+def same(old: pa.Array, new: pa.Array, schema: ConnectSchema) -> npt.NDArray[np.bool_]:
+    """Row by row whether two arrays of one column hold the same value."""
+    if pa.types.is_nested(old.type) or pa.types.is_floating(old.type):
+        plain = schema.with_(optional=True, default=None)
+        return flags(pc.equal(encode(old, plain), encode(new, plain)))
+    equal = pc.equal(old, new).fill_null(pa.scalar(False, pa.bool_()))
+    return flags(pc.or_(equal, pc.and_(old.is_null(), new.is_null())))

@@ -1,0 +1,66 @@
+"""Row images and keys as JSON fragments, one per column, for whoever joins them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.events.encode.arrow import literal
+from tailrace.events.encode.json import Fragment, dump, fragment
+from tailrace.events.envelope import Envelope
+from tailrace.events.parts import Parts, flat, struct_parts, text_of
+from tailrace.events.unavailable import placeholder_text
+from tailrace.model.table import TableSchema
+
+
+class ImageWriter:
+    """Writes images and keys of any table under one configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self._defaults = config.flag("value.converter.replace.null.with.default")
+        self._placeholder = config.text("unavailable.value.placeholder")
+
+    def before(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
+        """The columns of the old images."""
+        struct = rows.column("before")
+        return [fragment(struct.field(i), column.schema, self._defaults) for i, column in enumerate(table.columns)]
+
+    def after(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
+        """The columns of the new images, with the placeholder for large values that the log did not repeat."""
+        struct, at = rows.column("after"), rows.schema.get_field_index("unchanged")
+        image = [fragment(struct.field(i), column.schema, self._defaults) for i, column in enumerate(table.columns)]
+        marks = None if at < 0 else rows.column(at)
+        for index, column in enumerate(table.columns):
+            place = -1 if marks is None else marks.type.get_field_index(column.name)
+            if marks is None or place < 0:
+                continue
+            unchanged = marks.field(place).fill_null(pa.scalar(False, pa.bool_()))
+            text = placeholder_text(column.schema, self._placeholder) if unchanged.true_count else None
+            if text is not None:
+                known = text_of(flat(image[index]), 0, len(rows), f"table {table.id}")
+                image[index] = Fragment("", pc.if_else(unchanged, literal(text), known))
+        return image
+
+    def key(
+        self,
+        struct: pa.StructArray,
+        image: list[Fragment] | None,
+        table: TableSchema,
+        envelope: Envelope,
+    ) -> Parts | None:
+        """The key from the columns of `struct`, None without key columns.
+
+        The texts of `image`, where one is given, serve again unless nulls read differently in key and value.
+        """
+        if envelope.key is None:
+            return None
+        values = []
+        for name in table.key:
+            column = struct.field(struct.type.get_field_index(name))
+            again = image is not None and (self._defaults or column.null_count == 0)
+            known = image[struct.type.get_field_index(name)] if image is not None and again else None
+            values.append(fragment(column, table.column(name).schema) if known is None else known)
+        if envelope.key_extra is not None:
+            values.append(Fragment(dump(envelope.key_extra), None))
+        return struct_parts([field.name for field in envelope.key.fields], values)

@@ -1,0 +1,99 @@
+"""Updates that change the key become a delete of the old key and a create of the new one, as Debezium has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from tailrace.events.encode.arrow import flags, indices
+from tailrace.events.equality import same
+from tailrace.model.change import CREATE, DELETE, ChangeBatch
+from tailrace.model.table import Column
+
+Bools = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+
+
+def split_key_changes(batch: ChangeBatch, faults: bool) -> ChangeBatch:
+    """The batch with each key change as `d` (order as it was) and `c` (order + 1), `other_key` filled on both.
+
+    Keys are compared only where the old image holds all of them, or with `faults` always: there a key column that the
+    old image lacks reads as its type's zero value, as in the reference engine. Without such updates the batch is
+    returned as it is.
+    """
+    table = batch.table
+    whole = bool(table.key) and set(table.key) <= set(table.identity)
+    if not table.key or not (whole or faults) or not len(batch):
+        return batch
+    before, after = batch.rows.column("before"), batch.rows.column("after")
+    if before.null_count == len(batch) or after.null_count == len(batch):
+        return batch
+    changed = flags(before.is_valid()) & flags(after.is_valid())
+    if changed.any():
+        changed &= _keys_differ(batch, faults)
+    return _split(batch, changed) if changed.any() else batch
+
+
+def _keys_differ(batch: ChangeBatch, faults: bool) -> Bools:
+    differ = np.zeros(len(batch), np.bool_)
+    for name in batch.table.key:
+        column = batch.table.column(name)
+        old, new = (_field(batch.rows.column(image), name) for image in ("before", "after"))
+        if faults and old.null_count and not column.schema.optional:
+            old = old.fill_null(_zero(column))
+        differ |= ~same(old, new, column.schema)
+    return differ
+
+
+def _field(struct: pa.StructArray, name: str) -> pa.Array:
+    return struct.field(struct.type.get_field_index(name))
+
+
+def _zero(column: Column) -> pa.Scalar:
+    """What null reads as in a required key column: the default, else the type's zero."""
+    kind, value = column.arrow, column.schema.default
+    simple = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_string(kind)
+    if value is not None and simple:
+        return pa.scalar(value, kind)
+    zeros: tuple[tuple[bool, Any], ...] = (
+        (pt.is_string(kind) or pt.is_large_string(kind), ""),
+        (pt.is_binary(kind) or pt.is_large_binary(kind), b""),
+        (pt.is_boolean(kind), False),
+        (pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind), 0),
+    )
+    return pa.scalar(next((zero for fits, zero in zeros if fits), None), kind)
+
+
+def _split(batch: ChangeBatch, changed: Bools) -> ChangeBatch:
+    """Repeat the changed rows; of the two, the first loses its after image and the second its before image."""
+    index = np.repeat(np.arange(len(batch)), changed.astype(np.int64) + 1)
+    half = changed[index]
+    create = np.concatenate([[False], index[1:] == index[:-1]])
+    delete = half & ~create
+    rows = batch.rows.take(indices(index))
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    ops = pa.array([None, DELETE, CREATE], pa.string()).take(indices(delete + 2 * create))
+    columns["op"] = pc.coalesce(ops, columns["op"])
+    columns["order"] = pc.add(columns["order"], indices(create.astype(np.int64)))
+    columns["other_key"] = _other_keys(batch, index, delete, create)
+    columns["before"] = batch.rows.column("before").take(indices(index, create))
+    columns["after"] = batch.rows.column("after").take(indices(index, delete))
+    if "unchanged" in columns:
+        columns["unchanged"] = batch.rows.column("unchanged").take(indices(index, delete))
+    return ChangeBatch(batch.table, pa.record_batch(list(columns.values()), names=list(columns)))
+
+
+def _other_keys(batch: ChangeBatch, index: Integers, delete: Bools, create: Bools) -> pa.Array:
+    fields, columns = [], []
+    places = indices(index + np.where(create, 0, len(batch)), ~(delete | create))
+    for name in batch.table.key:
+        both = pa.concat_arrays([_field(batch.rows.column(image), name) for image in ("before", "after")])
+        fields.append(pa.field(name, both.type))
+        columns.append(both.take(places))
+    absent = pa.array(~(delete | create), pa.bool_())
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=absent)

@@ -1,0 +1,52 @@
+"""Which changes become events: skipped operations, and updates that change nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.events.encode.arrow import flags, literal, mask
+from tailrace.events.equality import same
+from tailrace.model.change import READ, UPDATE, ChangeBatch
+
+
+def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
+    """The batch without what `skipped.operations` and `skip.messages.without.change` leave out; reads always stay."""
+    return _changing(_wanted(batch, config)) if config.flag("skip.messages.without.change") else _wanted(batch, config)
+
+
+def _wanted(batch: ChangeBatch, config: Config) -> ChangeBatch:
+    skipped = [op for op in config.names("skipped.operations") if op not in ("none", READ)]
+    if not skipped:
+        return batch
+    return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
+
+
+def _changing(batch: ChangeBatch) -> ChangeBatch:
+    """Without updates whose images are equal, large values that the log did not repeat counting as equal."""
+    before, after = batch.rows.column("before"), batch.rows.column("after")
+    update = flags(pc.equal(batch.rows.column("op"), literal(UPDATE)))
+    compared = update & flags(before.is_valid()) & flags(after.is_valid())
+    if not compared.any():
+        return batch
+    places = np.flatnonzero(compared)
+    old, new = before.filter(mask(compared)), after.filter(mask(compared))
+    unchanged = batch.column("unchanged")
+    marks = None if unchanged is None else unchanged.filter(mask(compared))
+    alike = np.ones(len(places), np.bool_)
+    for index, column in enumerate(batch.table.columns):
+        equal = same(old.field(index), new.field(index), column.schema)
+        at = -1 if marks is None else marks.type.get_field_index(column.name)
+        if marks is not None and at >= 0:
+            equal |= flags(marks.field(at).fill_null(pa.scalar(False, pa.bool_())))
+        alike &= equal
+    keep = np.ones(len(batch), np.bool_)
+    keep[places[alike]] = False
+    return _kept(batch, keep)
+
+
+def _kept(batch: ChangeBatch, keep: npt.NDArray[np.bool_]) -> ChangeBatch:
+    return batch if keep.all() else ChangeBatch(batch.table, batch.rows.filter(mask(keep)))

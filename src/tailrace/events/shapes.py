@@ -1,0 +1,124 @@
+"""Rows of the `event` shape: changes of all tables in one layout, images as JSON, for SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.events.cuts import pieces
+from tailrace.events.encode.arrow import literal, repeat
+from tailrace.events.encode.json import Fragment
+from tailrace.events.envelope import Envelope, envelope
+from tailrace.events.images import ImageWriter
+from tailrace.events.parts import struct_parts, text_of
+from tailrace.events.topics import TopicNaming
+from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
+from tailrace.model.source import SourceBlock
+from tailrace.model.table import TableId, TableSchema
+
+_ARROW = {"int64": pa.int64(), "int32": pa.int32(), "string": pa.string(), "boolean": pa.bool_()}
+_STAMP = pa.timestamp("us", "UTC")
+
+
+def event_schema(source: SourceBlock) -> pa.Schema:
+    """The columns of the event shape for a connector."""
+    text = ("connector", "name")
+    block = [*((name, pa.string()) for name in text), ("ts_us", pa.int64())]
+    block += [(name, pa.string()) for name in ("snapshot", "db", "schema", "table")]
+    block += [(each.name, _ARROW[each.schema.type]) for each in source.fields if each.name not in ("schema", "table")]
+    columns = [(name, pa.string()) for name in ("topic", "op", "key", "before", "after")]
+    return pa.schema(
+        [
+            *columns,
+            ("source", pa.struct(block)),
+            ("transaction", TRANSACTION_TYPE),
+            ("position", pa.int64()),
+            ("ts", _STAMP),
+        ]
+    )
+
+
+class EventShaper:
+    """Turns change batches into rows of `event_schema`; keep one for a run, it remembers the tables' layouts.
+
+    Keys and images are bare JSON payloads, null where there is none. `position` is the source's own position of the
+    change (the second of `SourceBlock.sequence`), `ts` its time at the source.
+    """
+
+    def __init__(self, config: Config, source: SourceBlock) -> None:
+        self._naming = TopicNaming(config)
+        self._images = ImageWriter(config)
+        self._server = config.text("topic.prefix")
+        self._source = source
+        self.schema = event_schema(source)
+        self._envelopes: dict[TableId, tuple[TableSchema, Envelope]] = {}
+
+    def encode(self, batch: ChangeBatch) -> Iterator[pa.RecordBatch]:
+        """The batch's rows in order, in pieces of bounded size."""
+        for piece in pieces(batch):
+            yield self._rows(piece, self._envelope(batch.table))
+
+    def _rows(self, batch: ChangeBatch, layout: Envelope) -> pa.RecordBatch:
+        rows, table = batch.rows, batch.table
+        before, after = rows.column("before"), rows.column("after")
+        old, new = self._images.before(rows, table), self._images.after(rows, table)
+        new_key, old_key = self._key(after, new, table, layout), self._key(before, old, table, layout)
+        source = rows.column("source")
+        position = pa.nulls(len(batch), pa.int64())
+        if self._source.sequence is not None:
+            position = source.field(source.type.get_field_index(self._source.sequence[1]))
+        transaction = batch.column("transaction")
+        columns = [
+            repeat(layout.topic, len(batch)),
+            rows.column("op"),
+            pc.coalesce(new_key, old_key),
+            self._image(before, old, table, layout),
+            self._image(after, new, table, layout),
+            self._source_block(rows, table.id),
+            pa.nulls(len(batch), TRANSACTION_TYPE) if transaction is None else transaction,
+            position,
+            rows.column("ts_us").cast(_STAMP),
+        ]
+        return pa.record_batch(columns, schema=self.schema)
+
+    def _image(self, struct: pa.Array, image: list[Fragment], table: TableSchema, layout: Envelope) -> pa.Array:
+        if struct.null_count == len(struct):
+            return pa.nulls(len(struct), pa.string())
+        text = text_of(struct_parts([field.name for field in layout.row.fields], image), 0, len(struct), str(table.id))
+        return pc.if_else(struct.is_valid(), text, literal(None))
+
+    def _key(self, struct: pa.Array, image: list[Fragment], table: TableSchema, layout: Envelope) -> pa.Array:
+        parts = self._images.key(struct, image, table, layout)
+        if parts is None or struct.null_count == len(struct):
+            return pa.nulls(len(struct), pa.string())
+        return pc.if_else(struct.is_valid(), text_of(parts, 0, len(struct), str(table.id)), literal(None))
+
+    def _source_block(self, rows: pa.RecordBatch, table: TableId) -> pa.Array:
+        source, count = rows.column("source"), len(rows)
+        known = {
+            "connector": self._source.connector,
+            "name": self._server,
+            "db": table.database,
+            "schema": table.schema,
+            "table": table.table,
+        }
+        columns = []
+        for each in self.schema.field("source").type:
+            if each.name in known:
+                columns.append(repeat(known[each.name], count))
+            elif each.name == "ts_us":
+                columns.append(rows.column("ts_us"))
+            elif each.name == "snapshot":
+                columns.append(rows.column("snapshot").fill_null(literal("false")))
+            else:
+                columns.append(source.field(source.type.get_field_index(each.name)).cast(each.type))
+        return pa.StructArray.from_arrays(columns, fields=list(self.schema.field("source").type))
+
+    def _envelope(self, table: TableSchema) -> Envelope:
+        known = self._envelopes.get(table.id)
+        if known is None or known[0] != table:
+            known = self._envelopes[table.id] = (table, envelope(table, self._naming, self._source))
+        return known[1]
