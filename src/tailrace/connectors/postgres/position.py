@@ -63,13 +63,14 @@ BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
 class Offset:
     """How far a pipeline has come. Spark stores its JSON; it is the only state there is.
 
-    phase `begin`: nothing read. `snapshot`: the snapshot is read; the log goes on at the slot's confirmed position,
+    `pipeline` is drawn once for a checkpoint. phase `begin`: nothing read. `snapshot`: the snapshot is read; the log goes on at the slot's confirmed position,
     which nothing moves until the first stretch of the log has been committed. `stream`: every transaction whose commit
     record lies before `lsn` is read. `last_commit` is the end of the last transaction seen when this stretch was
     planned, for `source.sequence`.
     """
 
     source: str
+    pipeline: str
     phase: str = BEGIN
     lsn: int | None = None
     last_commit: int | None = None
@@ -81,6 +82,7 @@ class Offset:
             "version": OFFSET_VERSION,
             "connector": SOURCE.connector,
             "source": self.source,
+            "pipeline": self.pipeline,
             "phase": self.phase,
             "lsn": None if self.lsn is None else format_lsn(self.lsn),
             "last_commit": self.last_commit,
@@ -104,7 +106,19 @@ class Offset:
                 "(system identifier / database / slot)",
             )
         lsn = node["lsn"]
-        return Offset(source, node["phase"], None if lsn is None else parse_lsn(lsn), node["last_commit"], node["ts_us"])
+        return Offset(
+            source,
+            node["pipeline"],
+            node["phase"],
+            None if lsn is None else parse_lsn(lsn),
+            node["last_commit"],
+            node["ts_us"],
+        )
+
+    @property
+    def application(self) -> str:
+        """The application name of this pipeline's readers: tells its own dead reader on the slot from a stranger."""
+        return f"tailrace {self.pipeline}"
 
     def at(self, **changes: Any) -> Offset:
         """A copy with some fields changed."""

@@ -1,0 +1,199 @@
+"""The server's catalog: identity of the server, captured tables, their columns, keys and types."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter, key_columns
+from tailrace.connectors.postgres.catalog_types import PgType
+from tailrace.connectors.postgres.defaults import column_default
+from tailrace.connectors.postgres.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.values import ValueType, text_type, value_type
+from tailrace.model.table import Column, TableId, TableSchema
+
+log = logging.getLogger(__name__)
+
+_TABLES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname <> 'pg_toast'
+"""
+_COLUMNS = """
+SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> ''
+FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+# Unique indexes over plain columns, the primary key first; an index over nullable columns is no key.
+_KEYS = """
+SELECT i.indisprimary, i.indisreplident, i.indkey::int2[]::int[], bool_and(a.attnotnull)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+GROUP BY 1, 2, 3, c.relname ORDER BY i.indisprimary DESC, c.relname
+"""
+_TYPES = """
+WITH RECURSIVE base AS (
+  SELECT oid AS asked, oid, typname, typtype, typbasetype, NULL::int AS modifier FROM pg_type WHERE oid = ANY (%s)
+  UNION ALL
+  SELECT b.asked, t.oid, t.typname, t.typtype, t.typbasetype, d.typtypmod
+  FROM base b JOIN pg_type d ON d.oid = b.oid JOIN pg_type t ON t.oid = d.typbasetype WHERE b.typtype = 'd'
+)
+SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier,
+  ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[]
+FROM base b WHERE b.typtype <> 'd'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """A column as the catalog has it."""
+
+    name: str
+    type_oid: int
+    modifier: int
+    required: bool
+    default: str | None
+    generated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity."""
+
+    columns: tuple[ColumnInfo, ...]
+    key: tuple[str, ...]
+    identity: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CapturedTable:
+    """A TableSchema and how to convert each of its columns."""
+
+    schema: TableSchema
+    types: tuple[ValueType, ...]
+
+
+class Catalog:
+    """Reads the catalog over one connection. Raises psycopg.Error when the server refuses."""
+
+    def __init__(self, connection: psycopg.Connection, config: Config) -> None:
+        self.connection = connection
+        self.config = config
+        self.filter = TableFilter.from_config(config)
+        self.database = config.text("database.dbname")
+        self._types: dict[int, tuple[PgType, int | None]] = {}
+
+    @cached_property
+    def system_identifier(self) -> str:
+        """The number that tells one server's data from every other's."""
+        return str(self._one("SELECT system_identifier FROM pg_control_system()")[0])
+
+    def tables(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+        found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
+        return self.filter.order(table for table in found if self.filter.captures(table.schema, table.table))
+
+    def table(self, table: TableId) -> CapturedTable | None:
+        """A table as it is now, None when there is no such table."""
+        info = self._info(table.schema, table.table)
+        return None if info is None else self._captured(table, info)
+
+    def relation(self, relation: Relation) -> CapturedTable | None:
+        """A table as the log describes it, None when it is not captured.
+
+        The log has names and types; nullability, defaults and key are the catalog's of now (as in Debezium's
+        connector, which reads them when the description arrives). Of a table dropped meanwhile only what the log
+        tells is known: identity columns make the key and are the required ones.
+        """
+        if not self.filter.captures(relation.schema, relation.table):
+            return None
+        table = TableId(self.database, relation.schema, relation.table)
+        known = self._info(relation.schema, relation.table)
+        by_name = {column.name: column for column in known.columns} if known else {}
+        columns = tuple(
+            ColumnInfo(
+                column.name,
+                column.type_oid,
+                column.type_modifier,
+                by_name[column.name].required if column.name in by_name else column.in_identity and not known,
+                by_name[column.name].default if column.name in by_name else None,
+                False,
+            )
+            for column in relation.columns
+        )
+        names = {column.name for column in columns}
+        marked = tuple(column.name for column in relation.columns if column.in_identity)
+        key = tuple(name for name in known.key if name in names) if known else marked * (relation.identity != "f")
+        return self._captured(table, TableInfo(columns, key, _identity(relation, marked)))
+
+    def _info(self, schema: str, table: str) -> TableInfo | None:
+        found = self.connection.execute(
+            "SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')",
+            [schema, table],
+        ).fetchone()
+        if found is None:
+            return None
+        oid, replica_identity = found
+        rows = self.connection.execute(_COLUMNS, [oid]).fetchall()
+        names = {row[0]: row[1] for row in rows}
+        primary: tuple[str, ...] = ()
+        unique: tuple[str, ...] = ()
+        index: tuple[str, ...] = ()
+        for is_primary, is_identity, numbers, required in self.connection.execute(_KEYS, [oid]):
+            key = tuple(names[number] for number in numbers)
+            primary = key if is_primary else primary
+            unique = unique or (key if required else ())
+            index = key if is_identity else index
+        identity = {"d": primary, "f": tuple(names.values()), "i": index, "n": ()}[replica_identity]
+        return TableInfo(tuple(ColumnInfo(*row[1:]) for row in rows), primary or unique, identity)
+
+    def _captured(self, table: TableId, info: TableInfo) -> CapturedTable:
+        self._load_types({column.type_oid for column in info.columns})
+        names = [column.name for column in info.columns]
+        key = key_columns(self.config, table.schema, table.table, names) or info.key
+        kept = set(self.filter.columns(table.schema, table.table, names)) | set(key)
+        columns, types = [], []
+        for column in info.columns:
+            if column.name in kept:
+                kind = self._value_type(table, column)
+                default = column_default(column.default, column.required, kind)
+                columns.append(Column(column.name, kind.schema.with_(optional=not column.required, default=default), kind.arrow))
+                types.append(kind)
+        schema = TableSchema(table, tuple(columns), key, tuple(name for name in info.identity if name in kept))
+        return CapturedTable(schema, tuple(types))
+
+    def _value_type(self, table: TableId, column: ColumnInfo) -> ValueType:
+        pg, domain_modifier = self._types[column.type_oid]
+        modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
+        kind = value_type(pg, modifier, self.config)
+        if kind is None:
+            log.warning("%s.%s: type %s has no mapping yet; its values are carried as text", table, column.name, pg.printed)
+            return text_type()
+        return kind
+
+    def _load_types(self, oids: Iterable[int]) -> None:
+        missing = [oid for oid in oids if oid not in self._types or self._types[oid][0].labels]
+        if missing:
+            for asked, name, printed, modifier, labels in self.connection.execute(_TYPES, [missing]):
+                self._types[asked] = (PgType(name, printed, tuple(labels)), modifier)
+        for oid in missing:
+            # A type dropped since the log was written: its values still are text.
+            self._types.setdefault(oid, (PgType("unknown", f"with oid {oid}"), None))
+
+    def _one(self, query: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...]:
+        row = self.connection.execute(query, parameters).fetchone()  # type: ignore[call-overload]
+        if row is None:
+            raise LookupError(query)
+        return tuple(row)
+
+
+def _identity(relation: Relation, marked: tuple[str, ...]) -> tuple[str, ...]:
+    """Columns of an old row image. Under FULL every column is marked, under NOTHING none comes."""
+    return () if relation.identity == "n" else marked

@@ -1,0 +1,217 @@
+"""The PostgreSQL connector: plans on the driver, reads on executors (see connectors/base.py for the protocol)."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.connectors.base import Chunk, Offset
+from tailrace.connectors.postgres import publication, slot, snapshot
+from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.connect import connect, first_line, is_transient
+from tailrace.connectors.postgres.log import LogDecoder
+from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
+from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.snapshot import Export, SnapshotSplit
+from tailrace.connectors.postgres.stream import LogStream
+from tailrace.connectors.retry import retrying
+from tailrace.errors import SourceError
+from tailrace.model.table import TableSchema
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LogSplit:
+    """A stretch of the log, [start, end) by commit records, for one task. `last_commit` precedes it."""
+
+    application: str
+    start: int
+    end: int
+    last_commit: int | None
+
+
+Split = LogSplit | SnapshotSplit
+
+# One stream a pipeline in a worker process, kept from one micro-batch to the next.
+_streams: dict[str, LogStream] = {}
+
+
+class PostgresConnector:
+    """Implements Connector. Planning state is a control connection and, during a snapshot, what exports it."""
+
+    source = SOURCE
+    source_type = SOURCE_TYPE
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._control: psycopg.Connection | None = None
+        self._export: Export | None = None
+        self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
+
+    def begin(self) -> Offset:
+        """See Connector.begin."""
+        return Position(self._source(), uuid.uuid4().hex).to_json()
+
+    def discover(self) -> list[TableSchema]:
+        """See Connector.discover."""
+
+        def tables(connection: psycopg.Connection) -> list[TableSchema]:
+            catalog = Catalog(connection, self.config)
+            found = (catalog.table(table) for table in catalog.tables())
+            return [table.schema for table in found if table is not None]
+
+        return self._ask(tables)
+
+    def horizon(self) -> int:
+        """See Connector.horizon."""
+        return self._ask(lambda connection: _server_position(connection, ""))[0]
+
+    def head(self, start: Offset, limit: int | None, until: int | None = None) -> Offset:
+        """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
+        here = self._position(start)
+        if here.phase == BEGIN:
+            return here.at(phase=SNAPSHOT).to_json()
+        if self.config.text("snapshot.mode") == "initial_only":
+            return start
+        self._end_export()
+        newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
+        from_lsn = here.lsn if here.lsn is not None else self._confirmed()
+        end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
+        if end <= from_lsn:
+            return start
+        last_commit = max(here.last_commit or 0, seen) or None
+        return here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=time.time_ns() // 1000).to_json()
+
+    def plan(self, start: Offset, end: Offset) -> Sequence[Split]:
+        """See Connector.plan. Asked again for the same range (a second action on a batch), gives the same splits."""
+        if self._planned is None or self._planned[:2] != (start, end):
+            self._planned = start, end, self._plan(self._position(start), self._position(end))
+        return self._planned[2]
+
+    def _plan(self, start: Position, end: Position) -> Sequence[Split]:
+        if start == end:
+            return []
+        if end.phase == SNAPSHOT:
+            return self._begin_log(start)
+        assert end.lsn is not None
+        from_lsn = start.lsn if start.lsn is not None else self._confirmed()
+        return [LogSplit(start.application, from_lsn, end.lsn, end.last_commit)]
+
+    def _begin_log(self, start: Position) -> Sequence[Split]:
+        """Prepare publication and slot; read the tables if snapshot.mode says so.
+
+        An unfinished snapshot begins anew after a restart, as Debezium's does: under a new exported snapshot, to whose
+        position the slot is moved.
+        """
+        self._end_export()
+        if self.config.text("snapshot.mode") == "no_data":
+            self._ask(self._prepare_slot)
+            return []
+        self._export = snapshot.export_at_slot(self.config, start.application)
+        return snapshot.plan(self.config, self._export)
+
+    def _prepare_slot(self, connection: psycopg.Connection) -> None:
+        publication.ensure(connection, self.config, Catalog(connection, self.config).tables())
+        if slot.existing(connection, self.config) is None:
+            with connect(self.config, replication=True, application="tailrace planner") as holder:
+                slot.create(holder, self.config)
+
+    def snapshot(self) -> Sequence[Split]:
+        """See Connector.snapshot: the tables as of now, without slot or publication."""
+        self._end_export()
+        self._export = snapshot.export_now(self.config)
+        return snapshot.plan(self.config, self._export)
+
+    def read(self, split: Split) -> Iterator[Chunk]:
+        """See Connector.read."""
+        if isinstance(split, SnapshotSplit):
+            yield from snapshot.read(self.config, split)
+        else:
+            yield from self._read_log(split)
+
+    def _read_log(self, split: LogSplit) -> Iterator[Chunk]:
+        stream = _streams.setdefault(split.application, LogStream(self.config, split.application))
+        decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
+        for messages in stream.stretch(split.start, split.end):
+            yield decoder.decode(messages)
+        stream.finished(decoder.last_commit)
+
+    def _describe(self, relation: Relation) -> CapturedTable | None:
+        """A relation's table, by a connection of the moment: descriptions are rare."""
+
+        def attempt() -> CapturedTable | None:
+            with connect(self.config, application="tailrace catalog") as connection:
+                return Catalog(connection, self.config).relation(relation)
+
+        return retrying(self.config, attempt, is_transient)
+
+    def acknowledge(self, offset: Offset) -> None:
+        """Nothing to do here: the reader of the next stretch acknowledges its start, which Spark has committed by then."""
+
+    def close(self) -> None:
+        """See Connector.close. Drops the slot if `slot.drop.on.stop` says so."""
+        self._end_export()
+        if self.config.flag("slot.drop.on.stop"):
+            log.warning("dropping slot %s (slot.drop.on.stop)", self.config.text("slot.name"))
+            self._ask(lambda connection: slot.drop(connection, self.config.text("slot.name")))
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def _end_export(self) -> None:
+        if self._export is not None:
+            self._export.close()
+            self._export = None
+
+    def _position(self, offset: Offset) -> Position:
+        return Position.from_json(offset, self._source())
+
+    def _source(self) -> str:
+        name = self.config.text("slot.name")
+        return self._ask(lambda connection: f"{Catalog(connection, self.config).system_identifier}/{connection.info.dbname}/{name}")
+
+    def _confirmed(self) -> int:
+        """Where the slot begins. Nothing moves it before the first stretch of the log is committed."""
+        present = self._ask(lambda connection: slot.existing(connection, self.config))
+        if present is None or present.confirmed is None:
+            raise SourceError(
+                "the slot does not exist, so the log since the snapshot may be gone",
+                where=f"slot {self.config.text('slot.name')}",
+                remedy="start with a new checkpoint: that makes the slot and takes a new snapshot",
+            )
+        return present.confirmed
+
+    def _ask(self, query: Callable[[psycopg.Connection], T]) -> T:
+        """Run a query on the control connection, made anew when the server went away. Raises SourceError."""
+
+        def attempt() -> T:
+            if self._control is None or self._control.closed:
+                self._control = connect(self.config, application="tailrace planner")
+            return query(self._control)
+
+        try:
+            return retrying(self.config, attempt, is_transient)
+        except psycopg.Error as error:
+            raise SourceError(f"a query on the server's catalog failed: {first_line(error)}", remedy="see the server's log") from error
+
+
+def _server_position(connection: psycopg.Connection, application: str) -> tuple[int, int]:
+    """The end of the flushed log, and the last transaction the reader has read whole (0: unknown)."""
+    row = connection.execute(
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text, "
+        "(SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s)",
+        [application],
+    ).fetchone()
+    assert row is not None
+    return parse_lsn(row[0]), 0 if row[1] is None else parse_lsn(row[1])

@@ -1,0 +1,272 @@
+"""From messages of the log to change batches: transactions, relations and rows put together, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.connectors.base import MARKS, Chunk
+from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
+from tailrace.connectors.postgres.protocol import pgoutput
+from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
+from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, Rows
+from tailrace.connectors.postgres.protocol.tuples import UNCHANGED, Cells
+from tailrace.connectors.postgres.values import ValueType
+from tailrace.errors import DecodeError
+from tailrace.model.change import CREATE, DELETE, TRUNCATE, UPDATE, ChangeBatch
+
+# Orders of neighbouring changes differ by two: a key change becomes two events.
+ORDER_STEP = 2
+_OPS = {pgoutput.INSERT: CREATE, pgoutput.UPDATE: UPDATE, pgoutput.DELETE: DELETE}
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The transaction that a chunk's first messages belong to."""
+
+    xid: int = 0
+    commit_us: int = 0
+
+
+@dataclass
+class LogDecoder:
+    """Decodes one read of the log. What spans chunks (open transaction, relations, order) is kept here.
+
+    `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
+    before this read, None when there was none.
+    """
+
+    describe: Callable[[Relation], CapturedTable | None]
+    last_commit: int | None
+    tables: dict[int, CapturedTable | None] = field(default_factory=dict)
+    relations: Relations = field(default_factory=Relations)
+    transaction: Transaction = field(default_factory=Transaction)
+    order: int = 0
+
+    def decode(self, messages: Sequence[bytes | memoryview]) -> Chunk:
+        """The changes of some consecutive messages. Raises DecodeError."""
+        frames = frame(messages)
+        pgoutput.check_kinds(frames)
+        context = _Context.of(frames, self)
+        batches: list[ChangeBatch] = []
+        cuts = pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE)
+        begin = 0
+        for cut in [*cuts.tolist(), len(frames)]:
+            batches.extend(self._rows(frames, slice(begin, cut), context))
+            if cut < len(frames):
+                batches.extend(self._special(frames, cut, context))
+            begin = cut + 1
+        chunk = Chunk(batches, context.marks(frames))
+        self._carry(context, len(frames))
+        return chunk
+
+    def _rows(self, frames: Frames, span: slice, context: _Context) -> Iterator[ChangeBatch]:
+        for rows in pgoutput.rows(frames, self.relations, span):
+            table = self._table(rows.relation)
+            if table is not None:
+                yield _batch(frames, rows, table, context)
+
+    def _table(self, relation: Relation) -> CapturedTable | None:
+        if relation.oid not in self.tables:
+            self.tables[relation.oid] = self.describe(relation)
+        return self.tables[relation.oid]
+
+    def _special(self, frames: Frames, at: int, context: _Context) -> Iterator[ChangeBatch]:
+        """A Relation message is remembered, a Truncate becomes one event a table."""
+        if frames.kind[at] == pgoutput.RELATION:
+            relation = pgoutput.relation(frames.payload(at))
+            self.relations.by_oid[relation.oid] = relation
+            self.tables.pop(relation.oid, None)
+            return
+        for oid in pgoutput.truncated(frames.payload(at)):
+            table = self._table(self.relations.of(oid))
+            if table is not None:
+                yield _truncation(table, context, np.array([at]))
+
+    def _carry(self, context: _Context, count: int) -> None:
+        self.order = context.order + count * ORDER_STEP
+        if len(context.begins.index):
+            self.transaction = Transaction(int(context.begins.xid[-1]), int(context.begins.commit_us[-1]))
+        if len(context.commits.index):
+            self.last_commit = int(context.commits.end_lsn[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What the messages of a chunk say about its rows: their transaction, its time, the transaction before."""
+
+    begins: pgoutput.Begins
+    commits: pgoutput.Commits
+    carried: Transaction
+    last_commit: int | None
+    order: int
+    lsn: Ints
+    origins: npt.NDArray[np.intp]
+    frames: Frames
+
+    @staticmethod
+    def of(frames: Frames, decoder: LogDecoder) -> _Context:
+        return _Context(
+            pgoutput.begins(frames),
+            pgoutput.commits(frames),
+            decoder.transaction,
+            decoder.last_commit,
+            decoder.order,
+            frames.lsn,
+            pgoutput.positions(frames, pgoutput.ORIGIN),
+            frames,
+        )
+
+    def orders(self, index: npt.NDArray[np.intp]) -> Ints:
+        return self.order + index.astype(np.int64) * ORDER_STEP
+
+    def transactions(self, index: npt.NDArray[np.intp]) -> tuple[Ints, Ints]:
+        """Commit time (microseconds) and xid of the transaction each message belongs to."""
+        which = np.searchsorted(self.begins.index, index, side="right")
+        times = np.concatenate([[self.carried.commit_us], self.begins.commit_us])
+        xids = np.concatenate([[self.carried.xid], self.begins.xid])
+        return times[which], xids[which]
+
+    def source(self, index: npt.NDArray[np.intp], xids: Ints) -> pa.StructArray:
+        which = np.searchsorted(self.commits.index, index, side="right")
+        ends = np.concatenate([[self.last_commit or 0], self.commits.end_lsn])
+        unknown = (which == 0) & (self.last_commit is None)
+        nothing = pa.nulls(len(index), pa.int64())
+        origin, origin_lsn = self._origins(index) if len(self.origins) else (pa.nulls(len(index), pa.string()), nothing)
+        last_commit = pa.array(ends[which], mask=unknown if unknown.any() else None)
+        arrays = [pa.array(xids), pa.array(self.lsn[index]), nothing, origin, origin_lsn, last_commit]
+        return pa.StructArray.from_arrays(arrays, fields=list(SOURCE_TYPE))
+
+    def _origins(self, index: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
+        """Origin of each message: the last Origin message, if it stands in the same transaction."""
+        parsed = [pgoutput.origin(self.frames.payload(int(at))) for at in self.origins]
+        which = np.searchsorted(self.origins, index, side="right") - 1
+        begun = np.searchsorted(self.begins.index, index, side="right")
+        its_own = (which >= 0) & (np.searchsorted(self.begins.index, self.origins[which], side="right") == begun)
+        picks = pa.array(np.maximum(which, 0), mask=~its_own)
+        names = pa.array([name for _, name in parsed], pa.string())
+        return names.take(picks), pa.array([lsn for lsn, _ in parsed], pa.int64()).take(picks)
+
+    def marks(self, frames: Frames) -> pa.RecordBatch:
+        """Where transactions begin and end, see connectors/base.py."""
+        index = np.concatenate([self.begins.index, self.commits.index])
+        by_order = np.argsort(index, kind="stable")
+        index = index[by_order]
+        times, xids = self.transactions(index)
+        status = np.repeat(["BEGIN", "END"], [len(self.begins.index), len(self.commits.index)])[by_order]
+        # BEGIN carries the LSN of its message, END the position behind the transaction.
+        lsns = np.concatenate([self.lsn[self.begins.index], self.commits.end_lsn])[by_order]
+        ids = pc.binary_join_element_wise(pc.cast(pa.array(xids), pa.string()), pc.cast(pa.array(lsns), pa.string()), ":")
+        columns = [pa.array(self.orders(index)), pa.array(status.astype(str), pa.string()), ids, pa.array(times)]
+        return pa.RecordBatch.from_arrays(columns, schema=MARKS)
+
+
+def _batch(frames: Frames, rows: Rows, table: CapturedTable, context: _Context) -> ChangeBatch:
+    """One relation's rows as a ChangeBatch."""
+    count = len(rows.index)
+    times, xids = context.transactions(rows.index)
+    places = {column.name: place for place, column in enumerate(rows.relation.columns)}
+    chosen = [places[column.name] for column in table.schema.columns]
+    images = _Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]))
+    before, old = images.struct(rows.old, rows.has_old)
+    after, _ = images.struct(rows.new, rows.has_new, old)
+    columns = {
+        "op": _ops(rows.kind),
+        "order": pa.array(context.orders(rows.index)),
+        "ts_us": pa.array(times),
+        "snapshot": pa.nulls(count, pa.string()),
+        "source": context.source(rows.index, xids),
+        "before": before,
+        "after": after,
+    }
+    unchanged = images.unchanged()
+    if unchanged is not None:
+        columns["unchanged"] = unchanged
+    return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))
+
+
+def _ops(kind: Bytes) -> pa.Array:
+    names = pa.array([CREATE, UPDATE, DELETE], pa.string())
+    codes = np.zeros(len(kind), np.int8)
+    codes[kind == pgoutput.UPDATE] = 1
+    codes[kind == pgoutput.DELETE] = 2
+    return names.take(pa.array(codes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """Converts the images of one relation's rows; knows where it is, for errors."""
+
+    frames: Frames
+    rows: Rows
+    table: CapturedTable
+    chosen: list[int]
+    lsn: int
+
+    def struct(
+        self, cells: list[Cells], has: npt.NDArray[np.bool_], old: list[pa.Array] | None = None
+    ) -> tuple[pa.StructArray, list[pa.Array] | None]:
+        """A row image as a struct array, and its columns. A large value the log did not repeat is taken from `old`."""
+        schema = self.table.schema
+        if not has.any():
+            return pa.nulls(len(has), schema.row_type), None
+        arrays = []
+        for place, column, kind in zip(self.chosen, schema.columns, self.table.types, strict=True):
+            array = self._convert(cells[place], column.name, kind)
+            if old is not None:
+                repeated = cells[place].tag == UNCHANGED
+                if repeated.any():
+                    array = pc.if_else(pa.array(repeated), old[len(arrays)], array)
+            arrays.append(array)
+        mask = None if has.all() else pa.array(~has)
+        return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type), mask=mask), arrays
+
+    def _convert(self, cells: Cells, name: str, kind: ValueType) -> pa.Array:
+        try:
+            text = cells.text(self.frames.buffer)
+            if kind.arrow == pa.string():
+                text.validate(full=True)
+            return kind.convert(text)
+        except (pa.ArrowInvalid, DecodeError, UnicodeDecodeError) as error:
+            raise DecodeError(
+                f"a value cannot be read: {error}",
+                where=f"{self.table.schema.id}.{name}, batch from LSN {format_lsn(self.lsn)}",
+                remedy="exclude the column with column.exclude.list to go on, and report the type and value",
+            ) from error
+
+    def unchanged(self) -> pa.StructArray | None:
+        """Which columns of which rows hold large values the log did not repeat and no old image has."""
+        flags = {
+            column.name: self.rows.new[place].tag == UNCHANGED
+            for place, column in zip(self.chosen, self.table.schema.columns, strict=True)
+        }
+        filled = {name: ~self._in_old(name) & flag for name, flag in flags.items() if flag.any()}
+        if not any(flag.any() for flag in filled.values()):
+            return None
+        return pa.StructArray.from_arrays([pa.array(flag) for flag in filled.values()], names=list(filled))
+
+    def _in_old(self, name: str) -> npt.NDArray[np.bool_]:
+        place = next(place for place, column in enumerate(self.rows.relation.columns) if column.name == name)
+        full = self.rows.relation.identity == "f"
+        return self.rows.has_old & full & (self.rows.old[place].tag != UNCHANGED)
+
+
+def _truncation(table: CapturedTable, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:
+    times, xids = context.transactions(index)
+    nothing = pa.nulls(1, table.schema.row_type)
+    columns = {
+        "op": pa.array([TRUNCATE]),
+        "order": pa.array(context.orders(index)),
+        "ts_us": pa.array(times),
+        "snapshot": pa.nulls(1, pa.string()),
+        "source": context.source(index, xids),
+        "before": nothing,
+        "after": nothing,
+    }
+    return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))

@@ -1,0 +1,106 @@
+"""The publication: which tables and operations the server sends, made as `publication.autocreate.mode` says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import psycopg
+from psycopg import sql
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.connect import first_line
+from tailrace.errors import SourceError
+from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
+
+_OPERATIONS = (("c", "insert"), ("u", "update"), ("d", "delete"), ("t", "truncate"))
+
+
+def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
+    """Make or adapt the publication (Debezium's documentation of publication.autocreate.mode). Raises SourceError."""
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    row = connection.execute("SELECT puballtables FROM pg_publication WHERE pubname = %s", [name]).fetchone()
+    try:
+        if row is None:
+            _create(connection, config, name, mode, tables)
+        elif mode == "filtered":
+            _adapt(connection, config, name, bool(row[0]), tables)
+    except psycopg.Error as error:
+        raise SourceError(
+            f"cannot make the publication: {first_line(error)}",
+            where=f"publication {name}",
+            remedy="GRANT CREATE ON DATABASE to database.user and make it owner of the tables (FOR ALL TABLES takes a "
+            "superuser), or create the publication yourself and set publication.autocreate.mode=disabled",
+        ) from error
+
+
+def _create(connection: psycopg.Connection, config: Config, name: str, mode: str, tables: Sequence[TableId]) -> None:
+    if mode == "disabled":
+        raise SourceError(
+            "Publication autocreation is disabled, please create one and restart the connector.",
+            where=f"publication {name}",
+            remedy=f"CREATE PUBLICATION {name} FOR TABLE ...; or set publication.autocreate.mode=filtered",
+        )
+    what = sql.SQL("")
+    if mode == "all_tables":
+        what = sql.SQL("FOR ALL TABLES")
+    elif mode == "filtered":
+        what = sql.SQL("FOR TABLE {}").format(_listed(name, tables))
+    options = _options(config, creating=True)
+    tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
+    connection.execute(sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what, tail))
+    log.info("created publication %s (%s)", name, mode)
+
+
+def _adapt(
+    connection: psycopg.Connection, config: Config, name: str, all_tables: bool, tables: Sequence[TableId]
+) -> None:
+    if all_tables:
+        raise SourceError(
+            "the publication is FOR ALL TABLES, which a filtered one cannot be made of",
+            where=f"publication {name}",
+            remedy=f"DROP PUBLICATION {name}, or set publication.autocreate.mode=all_tables",
+        )
+    listed = connection.execute(
+        "SELECT n.nspname, c.relname FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid "
+        "JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s",
+        [name],
+    )
+    if {(table.schema, table.table) for table in tables} != set(listed):
+        connection.execute(
+            sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(sql.Identifier(name), _listed(name, tables))
+        )
+    options = _options(config, creating=False)
+    if options:
+        connection.execute(sql.SQL("ALTER PUBLICATION {} SET ({})").format(sql.Identifier(name), options))
+
+
+def _listed(name: str, tables: Sequence[TableId]) -> sql.Composable:
+    if not tables:
+        raise SourceError(
+            f"No table filters found for filtered publication {name}",
+            remedy="check table.include.list and schema.include.list: no table of the database matches",
+        )
+    return sql.SQL(", ").join(sql.Identifier(table.schema, table.table) for table in tables)
+
+
+def _options(config: Config, *, creating: bool) -> sql.Composable | None:
+    """Options of the publication: operations only where they are set by hand, the default must not narrow it."""
+    options = []
+    if "skipped.operations" in config.given:
+        skipped = config.names("skipped.operations")
+        sent = ", ".join(word for letter, word in _OPERATIONS if letter not in skipped)
+        options.append(sql.SQL("publish = {}").format(sql.Literal(sent)))
+    if creating and config.flag("publish.via.partition.root"):
+        options.append(sql.SQL("publish_via_partition_root = true"))
+    return sql.SQL(", ").join(options) if options else None
+
+
+def drop(connection: psycopg.Connection, name: str) -> bool:
+    """Drop the publication; False when there is none."""
+    if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", [name]).fetchone() is None:
+        return False
+    connection.execute(sql.SQL("DROP PUBLICATION {}").format(sql.Identifier(name)))
+    return True

@@ -1,0 +1,187 @@
+"""The replication slot: made, described, taken over from a dead reader of the same pipeline, dropped."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.position import format_lsn, parse_lsn
+from tailrace.errors import ConfigError, OffsetError, SourceError
+
+log = logging.getLogger(__name__)
+
+PLUGIN = "pgoutput"
+_TAKEOVER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A slot as pg_replication_slots shows it; LSNs are None before the slot is ready."""
+
+    name: str
+    plugin: str
+    database: str
+    confirmed: int | None
+    active_pid: int | None
+    holder: str | None
+    wal_status: str | None
+
+
+def find(connection: psycopg.Connection, name: str) -> Slot | None:
+    """The slot of that name, None when there is none."""
+    row = connection.execute(
+        "SELECT s.slot_name, s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, s.wal_status "
+        "FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %s",
+        [name],
+    ).fetchone()
+    return None if row is None else Slot(*row[:3], None if row[3] is None else parse_lsn(row[3]), *row[4:])
+
+
+def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
+    """The configured slot if it exists. Raises SourceError when it is of another kind or no longer usable."""
+    name, database = config.text("slot.name"), config.text("database.dbname")
+    slot = find(connection, name)
+    if slot is None:
+        return None
+    if slot.plugin != PLUGIN or slot.database != database:
+        raise SourceError(
+            f"the slot is for plugin {slot.plugin} and database {slot.database}",
+            where=f"slot {name}",
+            remedy=f"set another slot.name, or drop it: SELECT pg_drop_replication_slot('{name}')",
+        )
+    if slot.wal_status == "lost":
+        raise SourceError(
+            "the server has invalidated the slot, its log is gone",
+            where=f"slot {name}",
+            remedy=f"SELECT pg_drop_replication_slot('{name}'), drop the checkpoint for a new snapshot, "
+            "and raise max_slot_wal_keep_size",
+        )
+    return slot
+
+
+def create(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
+    """Create the configured slot on a replication connection; returns its position and the snapshot it exports.
+
+    The snapshot lives until the connection's next command. Raises SourceError.
+    """
+    return _create(connection, config, config.text("slot.name"), temporary=False)
+
+
+def create_temporary(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
+    """Create a slot that goes with the connection, for the exact position of an exported snapshot."""
+    return _create(connection, config, f"{config.text('slot.name')[:40]}_snapshot_{connection.info.backend_pid}", temporary=True)
+
+
+def _create(connection: psycopg.Connection, config: Config, name: str, *, temporary: bool) -> tuple[int, str]:
+    options = "SNAPSHOT 'export'" if connection.info.server_version >= 150000 else "EXPORT_SNAPSHOT"
+    if config.flag("slot.failover") and not temporary and connection.info.server_version >= 170000:
+        options += ", FAILOVER"
+    if connection.info.server_version >= 150000:
+        options = f"({options})"
+    command = sql.SQL("CREATE_REPLICATION_SLOT {} {} LOGICAL {} {}").format(
+        sql.Identifier(name), sql.SQL("TEMPORARY" if temporary else ""), sql.SQL(PLUGIN), sql.SQL(options)  # type: ignore[arg-type]
+    )
+    try:
+        row = connection.execute(command).fetchone()
+    except psycopg.Error as error:
+        raise SourceError(f"cannot create the slot: {first_line(error)}", where=f"slot {name}", remedy=_remedy(error)) from error
+    assert row is not None
+    return parse_lsn(row[1]), str(row[2])
+
+
+def _remedy(error: psycopg.Error) -> str:
+    if error.sqlstate == "53400":
+        return "raise max_replication_slots, or drop slots nobody needs (SELECT * FROM pg_replication_slots)"
+    if error.sqlstate == "55000":
+        return "set wal_level = logical in postgresql.conf and restart the server"
+    if error.sqlstate == "42501":
+        return "ALTER ROLE <database.user> REPLICATION"
+    return "see the server's log; a long open transaction keeps a slot from being made"
+
+
+def advance(connection: psycopg.Connection, config: Config, lsn: int) -> None:
+    """Move the idle slot forward to a snapshot's position."""
+    connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [config.text("slot.name"), format_lsn(lsn)])
+
+
+def drop(connection: psycopg.Connection, name: str) -> bool:
+    """Drop a slot that nobody reads; False when there is none. Raises SourceError when it is in use."""
+    try:
+        dropped = connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", [name]
+        )
+        return dropped.rowcount > 0
+    except psycopg.errors.ObjectInUse as error:
+        raise SourceError(first_line(error), where=f"slot {name}", remedy="stop the pipeline that reads it first") from error
+
+
+def take(config: Config, application: str, start: int) -> None:
+    """Make sure the slot can be streamed from `start` by this pipeline.
+
+    A dead reader of this very pipeline (same application name) is ended; a stranger is waited for, then named. Raises
+    SourceError for a missing or taken slot, OffsetError when the slot has moved beyond `start`.
+    """
+    name = config.text("slot.name")
+    retries = config.number("slot.max.retries")
+    with connect(config, application=f"{application} control") as connection:
+        slot = existing(connection, config)
+        while slot is not None and slot.active_pid is not None:
+            if slot.holder == application:
+                _end(connection, slot)
+            elif retries <= 0:
+                raise _taken(slot)
+            else:
+                retries -= 1
+                log.warning("%s; waiting for it", _taken(slot).what)
+                time.sleep(config.number("slot.retry.delay.ms") / 1000)
+            slot = existing(connection, config)
+        if slot is None:
+            raise SourceError(
+                "the slot does not exist, so the log since the last position may be gone",
+                where=f"slot {name}, position {format_lsn(start)}",
+                remedy="start with a new checkpoint: that makes the slot and takes a new snapshot",
+            )
+        if slot.confirmed is not None and slot.confirmed > start:
+            raise OffsetError(
+                f"the slot was moved to {format_lsn(slot.confirmed)}, {slot.confirmed - start} bytes of log beyond the "
+                f"checkpoint's {format_lsn(start)}; changes between are lost to this pipeline",
+                where=f"slot {name}",
+                remedy="start with a new checkpoint for a new snapshot; was an old checkpoint restored, or the slot "
+                "advanced or read by somebody else?",
+            )
+
+
+def _taken(slot: Slot) -> SourceError:
+    return SourceError(
+        f"the slot is held by process {slot.active_pid}, application {slot.holder!r}",
+        where=f"slot {slot.name}",
+        remedy="stop that reader, or give this pipeline a slot.name of its own",
+    )
+
+
+def _end(connection: psycopg.Connection, slot: Slot) -> None:
+    """End the backend of a reader of this pipeline that is no more, and wait until it has let go."""
+    log.info("ending process %s, which still holds slot %s for this pipeline", slot.active_pid, slot.name)
+    connection.execute("SELECT pg_terminate_backend(%s)", [slot.active_pid])
+    deadline = time.monotonic() + _TAKEOVER_SECONDS
+    while time.monotonic() < deadline:
+        now = find(connection, slot.name)
+        if now is None or now.active_pid != slot.active_pid:
+            return
+        time.sleep(0.02)
+    raise _taken(slot)
+
+
+def stream_parameters(config: Config) -> dict[str, str]:
+    """`slot.stream.params` (`k=v;k=v`) as options of START_REPLICATION. Raises ConfigError."""
+    given = config.optional("slot.stream.params") or ""
+    pairs = [pair.partition("=") for pair in given.split(";") if pair.strip()]
+    if any(not sign for _, sign, _ in pairs):
+        raise ConfigError("pairs of name=value, separated by `;`, are expected", where="slot.stream.params")
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,274 @@
+"""The snapshot: all captured tables as of one moment, read in parallel, with the log going on from exactly there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+from psycopg import pq, sql
+
+from tailrace.config import Config
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.postgres import publication, slot
+from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.log import ORDER_STEP
+from tailrace.connectors.postgres.position import SOURCE_TYPE
+from tailrace.connectors.postgres.protocol import copy_text
+from tailrace.errors import DecodeError, SourceError
+from tailrace.model.change import READ, ChangeBatch
+
+log = logging.getLogger(__name__)
+
+# A split reads about this much of a table's file; a task's start costs far less than reading it.
+SPLIT_BYTES = 64 << 20
+_BLOCK_BYTES = 8192
+_CHUNK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What all rows of one snapshot share: the exported snapshot's name, its LSN, xid (None on a standby) and time."""
+
+    name: str
+    lsn: int
+    xid: int | None
+    ts_us: int
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A range of a table's blocks, [first, last); None is open. A table without ctid ranges is one open range."""
+
+    first: int | None = None
+    last: int | None = None
+
+    def condition(self) -> sql.Composable:
+        """The range as a WHERE clause, empty when it is open on both sides."""
+        bounds = [
+            sql.SQL(f"ctid {sign} {{}}::tid").format(sql.Literal(f"({block},0)"))  # type: ignore[arg-type]
+            for sign, block in ((">=", self.first), ("<", self.last))
+            if block is not None
+        ]
+        return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(bounds) if bounds else sql.SQL("")
+
+
+@dataclass(frozen=True)
+class SnapshotSplit:
+    """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one."""
+
+    moment: Moment
+    table: CapturedTable
+    blocks: Blocks
+    first: str | None = None
+    last: str | None = None
+
+
+class Export:
+    """An exported snapshot, held open by a connection until everything is read."""
+
+    def __init__(self, holder: psycopg.Connection, name: str, lsn: int) -> None:
+        self.holder, self.name, self.lsn = holder, name, lsn
+
+    def close(self) -> None:
+        """Let the snapshot go."""
+        self.holder.close()
+
+
+def export_at_slot(config: Config, application: str) -> Export:
+    """Prepare publication and slot, and export the snapshot at whose position the slot begins.
+
+    A slot that exists already is moved to the position of a temporary one, whose snapshot is exported: exact as well.
+    """
+    with connect(config, application=f"{application} planner") as connection:
+        publication.ensure(connection, config, Catalog(connection, config).tables())
+        present = slot.existing(connection, config)
+        holder = connect(config, replication=True, application=f"{application} snapshot")
+        if present is None:
+            lsn, name = slot.create(holder, config)
+        else:
+            lsn, name = slot.create_temporary(holder, config)
+            slot.advance(connection, config, lsn)
+    log.info("snapshot %s begins, the log goes on from there", name)
+    return Export(holder, name, lsn)
+
+
+def export_now(config: Config) -> Export:
+    """Export the present snapshot without any slot, for a bounded read."""
+    holder = connect(config, application="tailrace snapshot")
+    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
+    assert row is not None
+    return Export(holder, row[0], row[1])
+
+
+def plan(config: Config, export: Export) -> list[SnapshotSplit]:
+    """Splits of all captured tables under an exported snapshot, in snapshot order, markers included."""
+    with connect(config, application="tailrace planner") as connection:
+        row = connection.execute(
+            "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END, "
+            "(extract(epoch FROM clock_timestamp()) * 1000000)::int8"
+        ).fetchone()
+        assert row is not None
+        moment = Moment(export.name, export.lsn, row[0], row[1])
+        _adopt(connection, export.name)
+        catalog = Catalog(connection, config)
+        splits: list[SnapshotSplit] = []
+        for place, table in enumerate(table for table in catalog.tables() if catalog.filter.snapshots(table.schema, table.table)):
+            captured = catalog.table(table)
+            if captured is not None:
+                splits.extend(_table_splits(connection, moment, captured, place == 0))
+        return _mark_last(splits)
+
+
+def _table_splits(
+    connection: psycopg.Connection, moment: Moment, table: CapturedTable, is_first: bool
+) -> list[SnapshotSplit]:
+    """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
+    ranges = _ranges(connection, table)
+    while ranges and _empty(connection, table, ranges[0]):
+        ranges.pop(0)
+    while ranges and _empty(connection, table, ranges[-1]):
+        ranges.pop()
+    splits = [SnapshotSplit(moment, table, blocks) for blocks in ranges]
+    if splits:
+        first = "first" if is_first else "first_in_data_collection"
+        splits[0] = SnapshotSplit(moment, table, ranges[0], first, None)
+        splits[-1] = SnapshotSplit(moment, table, ranges[-1], splits[-1].first, "last_in_data_collection")
+    return splits
+
+
+def _mark_last(splits: list[SnapshotSplit]) -> list[SnapshotSplit]:
+    if splits:
+        end = splits[-1]
+        splits[-1] = SnapshotSplit(end.moment, end.table, end.blocks, end.first, "last")
+    return splits
+
+
+def _ranges(connection: psycopg.Connection, table: CapturedTable) -> list[Blocks]:
+    """Block ranges of about SPLIT_BYTES. The last one is open, for children of the table are read along with it."""
+    row = connection.execute(
+        "SELECT relkind = 'r' AND NOT relhassubclass, pg_relation_size(oid) / %s FROM pg_class WHERE oid = %s::regclass",
+        [_BLOCK_BYTES, _name(table).as_string(connection)],
+    ).fetchone()
+    assert row is not None
+    plain, blocks = row
+    step = SPLIT_BYTES // _BLOCK_BYTES
+    edges = list(range(step, blocks, step)) if plain else []
+    return [Blocks(first, last) for first, last in zip([None, *edges], [*edges, None], strict=True)]
+
+
+def _empty(connection: psycopg.Connection, table: CapturedTable, blocks: Blocks) -> bool:
+    query = sql.SQL("SELECT 1 FROM {}{} LIMIT 1").format(_name(table), blocks.condition())
+    return connection.execute(query).fetchone() is None
+
+
+def _name(table: CapturedTable) -> sql.Identifier:
+    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
+
+
+def _adopt(connection: psycopg.Connection, name: str) -> None:
+    """Read under an exported snapshot from here on. Raises SourceError when it is gone."""
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try:
+        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
+    except psycopg.Error as error:
+        raise SourceError(
+            f"the exported snapshot {name} is gone: {first_line(error)}",
+            remedy="start the query again; an unfinished snapshot begins anew",
+        ) from error
+
+
+def read(config: Config, split: SnapshotSplit) -> Iterator[Chunk]:
+    """The rows of a split as `r` changes. Raises SourceError, DecodeError."""
+    with closing(connect(config, application="tailrace snapshot reader")) as connection:
+        connection.execute("SET statement_timeout = 0")
+        _adopt(connection, split.moment.name)
+        held: ChangeBatch | None = None
+        order = 0
+        for lines in _lines(connection, split):
+            batch = _batch(split, lines, order)
+            order += len(lines) * ORDER_STEP
+            if held is None:
+                batch = _marked(batch, 0, split.first)
+            else:
+                yield Chunk([held])
+            held = batch
+        if held is not None:
+            yield Chunk([_marked(held, len(held) - 1, split.last)])
+
+
+def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes]]:
+    """Lines of COPY, some megabytes at a time."""
+    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in split.table.schema.columns)
+    query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT").format(columns, _name(split.table), split.blocks.condition())
+    pgconn = connection.pgconn
+    result = pgconn.exec_(query.as_bytes(connection))
+    if result.status != pq.ExecStatus.COPY_OUT:
+        raise _copy_error(split, result.error_message or b"")
+    lines: list[bytes] = []
+    size = 0
+    while True:
+        length, line = pgconn.get_copy_data(0)
+        if length <= 0:
+            break
+        lines.append(line)
+        size += length
+        if size >= _CHUNK_BYTES:
+            yield lines
+            lines, size = [], 0
+    while (end := pgconn.get_result()) is not None:
+        if end.status != pq.ExecStatus.COMMAND_OK:
+            raise _copy_error(split, end.error_message or b"")
+    if lines:
+        yield lines
+
+
+def _copy_error(split: SnapshotSplit, message: bytes) -> SourceError:
+    said = message.decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
+    remedy = f"GRANT SELECT ON {split.table.schema.id} TO database.user" if "permission" in said else "start the query again"
+    return SourceError(f"the snapshot cannot read the table: {said}", where=str(split.table.schema.id), remedy=remedy)
+
+
+def _batch(split: SnapshotSplit, lines: list[bytes], order: int) -> ChangeBatch:
+    schema, moment, count = split.table.schema, split.moment, len(lines)
+    buffer, cells = copy_text.cells(lines, len(schema.columns), str(schema.id))
+    arrays = []
+    for cell, column, kind in zip(cells, schema.columns, split.table.types, strict=True):
+        try:
+            text = copy_text.unescaped(cell.text(buffer))
+            if kind.arrow == pa.string():
+                text.validate(full=True)
+            arrays.append(kind.convert(text))
+        except (pa.ArrowInvalid, DecodeError) as error:
+            raise DecodeError(
+                f"a value cannot be read: {error}",
+                where=f"{schema.id}.{column.name}, snapshot",
+                remedy="exclude the column with column.exclude.list to go on, and report the type and value",
+            ) from error
+    same = [pa.scalar(value, field.type) for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)]
+    columns = {
+        "op": pa.repeat(READ, count),
+        "order": pa.array(order + np.arange(count, dtype=np.int64) * ORDER_STEP),
+        "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), count),
+        "snapshot": pa.repeat("true", count),
+        "source": pa.StructArray.from_arrays([pa.repeat(value, count) for value in same], fields=list(SOURCE_TYPE)),
+        "before": pa.nulls(count, schema.row_type),
+        "after": pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)),
+    }
+    return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns))
+
+
+def _marked(batch: ChangeBatch, row: int, marker: str | None) -> ChangeBatch:
+    """The batch with one row's snapshot marker set."""
+    if marker is None:
+        return batch
+    place = batch.rows.schema.get_field_index("snapshot")
+    markers = batch.rows.column(place)
+    edited = pa.concat_arrays([markers.slice(0, row), pa.array([marker], pa.string()), markers.slice(row + 1)])
+    return ChangeBatch(batch.table, batch.rows.set_column(place, "snapshot", edited))

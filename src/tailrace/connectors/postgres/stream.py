@@ -1,0 +1,259 @@
+"""The replication connection: kept open in a worker between micro-batches, so that nothing is decoded twice.
+
+A stretch of the log is [start, end) by the LSN of commit records, which is also what the server skips by when a
+stream starts at `start`: a transaction lies in exactly one stretch, whole. The first Begin of a later transaction ends
+a stretch; on an idle server a keepalive that has passed `end` does. What was received beyond `end` waits here for the
+next stretch, which asks for it if it begins where this one ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg import pq, sql
+
+from tailrace.config import Config
+from tailrace.connectors.postgres import slot as slots
+from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.connect import connect, first_line, is_transient
+from tailrace.connectors.postgres.position import format_lsn
+from tailrace.connectors.postgres.protocol.framing import CORRUPT, XLOG_HEADER
+from tailrace.connectors.postgres.protocol.pgoutput import BEGIN, EPOCH_US, RELATION, TYPE, Relations
+from tailrace.connectors.retry import Backoff
+from tailrace.errors import DecodeError, SourceError
+
+log = logging.getLogger(__name__)
+
+Message = bytes | memoryview
+
+# Wire bytes decoded together: large enough that numpy's fixed costs vanish, small enough for a worker's memory.
+CHUNK_BYTES = 8 << 20
+_XLOG, _KEEPALIVE, _KEEPALIVE_BYTES = ord("w"), ord("k"), 18
+_DESCRIPTIONS = (RELATION, TYPE)
+_ASK_SECONDS = 0.02
+_REPORT_SECONDS = 60.0
+
+
+@dataclass
+class LogStream:
+    """A replication connection and how far it has come. `position` is the end of the last stretch read whole."""
+
+    config: Config
+    application: str
+    connection: psycopg.Connection | None = None
+    position: int | None = None
+    last_commit: int | None = None
+    pending: Message | None = None
+    confirmed: int = 0
+    # The server describes a relation once a connection, so what is known of it lives as long.
+    relations: Relations = field(default_factory=Relations)
+    tables: dict[int, CapturedTable | None] = field(default_factory=dict)
+
+    def stretch(self, start: int, end: int) -> Iterator[list[Message]]:
+        """The messages of all transactions whose commit record lies in [start, end), in chunks of about CHUNK_BYTES.
+
+        Begins by telling the server that everything before `start` is safe: Spark asks for a stretch only when the
+        one before it is committed. A lost connection is made anew, and what was already handed out is not repeated.
+        Raises SourceError when the slot is gone, taken or has moved on.
+        """
+        self.confirmed = start
+        if self.connection is None or self.position != start:
+            self.close()
+        self.position = None
+        delivered = 0
+        backoff = Backoff(self.config)
+        while True:
+            try:
+                if self.connection is None:
+                    self._open(start)
+                    skip = delivered
+                else:
+                    skip = 0
+                self._report()
+                for chunk in self._receive(end, skip):
+                    delivered += _countable(chunk)
+                    backoff.reset()
+                    yield chunk
+                break
+            except (psycopg.OperationalError, SourceError) as error:
+                self.close()
+                if not _worth_retrying(error):
+                    raise _stream_error(self.config, error) from error
+                backoff.wait(error)
+        self.position = end
+
+    def finished(self, last_commit: int | None) -> None:
+        """Tell the planner, by way of the server's pg_stat_replication.write_lsn, what the last transaction read was."""
+        self.last_commit = last_commit
+        self._report()
+
+    def close(self) -> None:
+        """Drop the connection and whatever was read ahead."""
+        if self.connection is not None:
+            self.connection.close()
+        self.connection, self.position, self.pending = None, None, None
+        self.relations.by_oid.clear()
+        self.tables.clear()
+
+    def _open(self, start: int) -> None:
+        name, publication = self.config.text("slot.name"), self.config.text("publication.name")
+        slots.take(self.config, self.application, start)
+        self.connection = connect(self.config, replication=True, application=self.application)
+        options = {"proto_version": "1", "publication_names": publication, **slots.stream_parameters(self.config)}
+        listed = sql.SQL(", ").join(
+            sql.SQL("{} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
+        )
+        command = sql.SQL("START_REPLICATION SLOT {} LOGICAL {} ({})").format(
+            sql.Identifier(name), sql.SQL(format_lsn(start)), listed  # type: ignore[arg-type]
+        )
+        result = self.connection.pgconn.exec_(command.as_bytes(self.connection))
+        if result.status != pq.ExecStatus.COPY_BOTH:
+            message = (result.error_message or b"").decode(errors="replace")
+            raise _ReplicationRefused(message)
+        self.connection.pgconn.nonblocking = 1
+
+    def _receive(self, end: int, skip: int) -> Iterator[list[Message]]:
+        """Chunks of messages up to `end`; the first `skip` countable ones were handed out before a reconnection."""
+        assert self.connection is not None
+        take = self.connection.pgconn.get_copy_data
+        messages: list[Message] = []
+        if self.pending is not None:
+            if _final_lsn(self.pending) >= end:
+                return
+            messages.append(self.pending)
+            self.pending = None
+        size = 0
+        asker = _Asker()
+        # The only loop over messages there is, so it does as little as can be.
+        while True:
+            length, data = take(1)
+            if length > 0:
+                if data[0] == _XLOG:
+                    if data[XLOG_HEADER] == BEGIN and _final_lsn(data) >= end:
+                        self.pending = data
+                        break
+                    if skip and data[XLOG_HEADER] not in _DESCRIPTIONS:
+                        skip -= 1
+                        continue
+                    messages.append(data)
+                    size += length
+                    if size >= CHUNK_BYTES:
+                        yield messages
+                        messages, size = [], 0
+                elif self._keepalive(data) >= end:
+                    break
+            elif length == 0:
+                self._wait(asker)
+            else:
+                raise _lost(self.connection)
+        if messages:
+            yield messages
+
+    def _keepalive(self, data: Message) -> int:
+        """Answer a keepalive if it asks for one; returns how far the server has come. Raises DecodeError."""
+        if data[0] != _KEEPALIVE or len(data) != _KEEPALIVE_BYTES:
+            raise DecodeError(f"unknown message {bytes(data[:1])!r} on the replication connection", remedy=CORRUPT)
+        if data[17]:
+            self._report()
+        return int.from_bytes(data[1:9], "big")
+
+    def _wait(self, asker: _Asker) -> None:
+        """Wait for bytes; ask an idle server now and then how far it has come."""
+        assert self.connection is not None
+        pgconn = self.connection.pgconn
+        if asker.due():
+            self._report(ask=True)
+        select.select([pgconn.socket], [], [], asker.pause())
+        pgconn.consume_input()
+
+    def _report(self, ask: bool = False) -> None:
+        """A standby status update: flushed is what Spark has committed, written the last transaction read (see finished)."""
+        assert self.connection is not None
+        pgconn = self.connection.pgconn
+        clock = int(time.time() * 1_000_000) - EPOCH_US
+        pgconn.put_copy_data(
+            struct.pack(">cqqqqB", b"r", self.last_commit or 0, self.confirmed, self.confirmed, clock, ask)
+        )
+        while pgconn.flush():
+            select.select([], [pgconn.socket], [])
+
+
+class _Asker:
+    """When to ask an idle server for its position: at once, then at growing intervals while it is still decoding."""
+
+    def __init__(self) -> None:
+        self.interval = _ASK_SECONDS
+        self.next = 0.0
+        self.since = self.said = time.monotonic()
+
+    def due(self) -> bool:
+        now = time.monotonic()
+        if now - self.said > _REPORT_SECONDS:
+            self.said = now
+            log.warning("the server has been decoding for %d s without a transaction for us", now - self.since)
+        if now < self.next:
+            return False
+        self.next = now + self.interval
+        self.interval = min(self.interval * 2, 1.0)
+        return True
+
+    def pause(self) -> float:
+        return max(self.next - time.monotonic(), 0.001)
+
+
+def _final_lsn(begin: Message) -> int:
+    """The LSN of the commit record that a Begin message announces."""
+    return int.from_bytes(begin[XLOG_HEADER + 1 : XLOG_HEADER + 9], "big")
+
+
+def _countable(chunk: list[Message]) -> int:
+    """How many messages come again, and once, when the stream is repeated (descriptions come as the server likes)."""
+    kinds = bytes([message[XLOG_HEADER] for message in chunk])
+    return len(kinds) - sum(kinds.count(kind) for kind in _DESCRIPTIONS)
+
+
+class _ReplicationRefused(SourceError):
+    """START_REPLICATION was refused; the text is the server's."""
+
+
+def _lost(connection: psycopg.Connection) -> Exception:
+    """The error for a COPY stream that ended: a broken connection, or the server's own error message."""
+    pgconn = connection.pgconn
+    result = pgconn.get_result() if pgconn.status == pq.ConnStatus.OK else None
+    message = (result.error_message if result is not None else pgconn.error_message) or b"the server closed the connection"
+    text = message.decode(errors="replace").strip()
+    fatal = ("replication slot", "WAL segment", "publication")
+    return _ReplicationRefused(text) if any(sign in text for sign in fatal) else psycopg.OperationalError(text)
+
+
+def _worth_retrying(error: Exception) -> bool:
+    if isinstance(error, _ReplicationRefused):
+        return "is active for PID" in str(error)
+    if isinstance(error, SourceError):
+        return is_transient(error)
+    # A connection that was up and broke: the server restarted, was stopped, or the network failed.
+    return isinstance(error, psycopg.OperationalError)
+
+
+_REFUSALS = (
+    ("publication", "create the publication again with the captured tables, or set publication.autocreate.mode"),
+    ("does not exist", "the position is lost: drop the checkpoint for a new snapshot, or restore the slot"),
+    ("WAL segment", "the position is lost: drop the slot and the checkpoint for a new snapshot; raise max_slot_wal_keep_size"),
+    ("can no longer", "the slot was invalidated: drop it and the checkpoint for a new snapshot; raise max_slot_wal_keep_size"),
+    ("is active for PID", "stop that reader, or give this pipeline a slot.name of its own"),
+    ("permission denied", "ALTER ROLE <database.user> REPLICATION"),
+)
+
+
+def _stream_error(config: Config, error: Exception) -> Exception:
+    if isinstance(error, SourceError) and not isinstance(error, _ReplicationRefused):
+        return error
+    said = first_line(error)
+    remedy = next((text for sign, text in _REFUSALS if sign in said), "see the server's log")
+    return SourceError(said, where=f"slot {config.text('slot.name')}", remedy=remedy)

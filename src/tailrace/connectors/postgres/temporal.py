@@ -1,0 +1,284 @@
+"""Dates, times, timestamps and intervals: from ISO text to Connect's integers and texts, by columns.
+
+The server prints ISO dates in UTC (see connect.py). Nearly every value has the plain form that Arrow parses; the few
+others (BC, years beyond 9999, infinity) are taken one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.errors import DecodeError
+from tailrace.model.schema import ConnectSchema
+
+Temporal = tuple[ConnectSchema, pa.DataType, Callable[[pa.Array], pa.Array], object]
+
+TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
+_DAY_US = 86_400_000_000
+# What the reference engine writes for infinity (its driver's largest and smallest instant).
+_INFINITY_US = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
+_INFINITY_DAYS = {"infinity": -2_147_472_692, "-infinity": -2_147_472_691}
+
+
+def temporal(name: str, modifier: int, config: Config) -> Temporal:
+    """How a column of that type is read under `time.precision.mode`: schema, Arrow type, conversion, zero."""
+    mode = config.text("time.precision.mode")
+    if name == "interval":
+        return _interval(config.text("interval.handling.mode"))
+    digits = 6 if modifier < 0 else modifier
+    if name == "timestamptz":
+        return _semantic("string", "io.debezium.time.ZonedTimestamp", lambda text: zoned_text(text, digits), _zoned_zero(digits))
+    if name == "timetz":
+        return _semantic("string", "io.debezium.time.ZonedTime", zoned_time_text, "00:00:00Z")
+    if mode == "isostring":
+        return _iso(name)
+    if name == "date":
+        schema = "org.apache.kafka.connect.data.Date" if mode == "connect" else "io.debezium.time.Date"
+        return _semantic("int32", schema, days, 0)
+    return _time(mode, digits) if name == "time" else _timestamp(mode, digits)
+
+
+def _semantic(connect: str, name: str, convert: Callable[[pa.Array], pa.Array], zero: object) -> Temporal:
+    arrow = {"int32": pa.int32(), "int64": pa.int64(), "string": pa.string()}[connect]
+    return ConnectSchema(connect, name=name, version=1), arrow, convert, zero
+
+
+def _time(mode: str, digits: int) -> Temporal:
+    if mode == "connect":
+        return _semantic("int32", "org.apache.kafka.connect.data.Time", _scaled(time_us, 1000, pa.int32()), 0)
+    if mode == "nanoseconds":
+        return _semantic("int64", "io.debezium.time.NanoTime", lambda text: pc.multiply(time_us(text), 1000), 0)
+    if mode == "adaptive" and digits <= 3:
+        return _semantic("int32", "io.debezium.time.Time", _scaled(time_us, 1000, pa.int32()), 0)
+    return _semantic("int64", "io.debezium.time.MicroTime", time_us, 0)
+
+
+def _timestamp(mode: str, digits: int) -> Temporal:
+    if mode == "connect":
+        return _semantic("int64", "org.apache.kafka.connect.data.Timestamp", _scaled(timestamp_us, 1000, pa.int64()), 0)
+    if mode == "nanoseconds":
+        return _semantic("int64", "io.debezium.time.NanoTimestamp", timestamp_ns, 0)
+    if mode.startswith("adaptive") and digits <= 3:
+        return _semantic("int64", "io.debezium.time.Timestamp", _scaled(timestamp_us, 1000, pa.int64()), 0)
+    return _semantic("int64", "io.debezium.time.MicroTimestamp", timestamp_us, 0)
+
+
+def _scaled(parse: Callable[[pa.Array], pa.Array], divisor: int, arrow: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    """Coarser units, rounded towards the past as Java's floorDiv does."""
+
+    def convert(text: pa.Array) -> pa.Array:
+        fine = parse(text)
+        floored = np.floor_divide(pc.fill_null(fine, 0).to_numpy(zero_copy_only=False), divisor)
+        return pc.cast(pa.array(floored, mask=_nulls(fine)), arrow)
+
+    return convert
+
+
+def _nulls(array: pa.Array) -> np.ndarray | None:
+    return pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
+
+
+def _by_form(text: pa.Array, plain: Callable[[pa.Array], pa.Array], odd: Callable[[str], object], arrow: pa.DataType) -> pa.Array:
+    """Convert the plain values together and the odd ones one by one. `plain` raises ArrowInvalid when there is an odd one."""
+    try:
+        return plain(text)
+    except pa.ArrowInvalid:
+        pass
+    regular = pc.match_substring_regex(text, r"^\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?$")
+    kept = plain(pc.if_else(regular, text, pa.scalar(None, text.type)))
+    values = kept.to_pylist()
+    for row in np.flatnonzero(~pc.fill_null(regular, True).to_numpy(zero_copy_only=False)).tolist():
+        values[row] = odd(text[row].as_py())
+    return pa.array(values, arrow)
+
+
+_ODD = re.compile(r"^(\d{4,})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?(?:\+00)?( BC)?$")
+
+
+def _astronomical(text: str) -> tuple[int, int, int, int]:
+    """Year (1 BC is 0), month, day and microsecond of the day of a date or timestamp in any era."""
+    match = _ODD.match(text)
+    if match is None:
+        raise DecodeError(f"{text!r} is not a date or timestamp in ISO output")
+    year, month, day, hour, minute, second, fraction, era = match.groups()
+    micros = ((int(hour or 0) * 60 + int(minute or 0)) * 60 + int(second or 0)) * 1_000_000
+    return 1 - int(year) if era else int(year), int(month), int(day), micros + int((fraction or "").ljust(6, "0"))
+
+
+def _epoch_day(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01 in the proleptic Gregorian calendar, whatever the year: cycles of 400 years have 146,097 days."""
+    cycles, within = divmod(year - 2000, 400)
+    return date(2000 + within, month, day).toordinal() - 719_163 + cycles * 146_097
+
+
+def days(text: pa.Array) -> pa.Array:
+    """DATE as days since 1970."""
+
+    def odd(value: str) -> int:
+        return _INFINITY_DAYS[value] if value in _INFINITY_DAYS else _epoch_day(*_astronomical(value)[:3])
+
+    return _by_form(text, lambda plain: pc.cast(pc.cast(plain, pa.date32()), pa.int32()), odd, pa.int32())
+
+
+def timestamp_us(text: pa.Array) -> pa.Array:
+    """TIMESTAMP as microseconds since 1970, read as UTC."""
+
+    def odd(value: str) -> int:
+        if value in _INFINITY_US:
+            return _INFINITY_US[value]
+        year, month, day, micros = _astronomical(value)
+        return _epoch_day(year, month, day) * _DAY_US + micros
+
+    return _by_form(text, lambda plain: pc.cast(pc.cast(plain, pa.timestamp("us")), pa.int64()), odd, pa.int64())
+
+
+def timestamp_ns(text: pa.Array) -> pa.Array:
+    """TIMESTAMP as nanoseconds since 1970; infinity is the largest or smallest int64. Raises DecodeError out of range."""
+    micros = timestamp_us(text)
+    highest = pc.equal(micros, _INFINITY_US["infinity"])
+    lowest = pc.equal(micros, _INFINITY_US["-infinity"])
+    finite = pc.if_else(pc.or_(highest, lowest), 0, micros)
+    try:
+        nanos = pc.multiply_checked(finite, 1000)
+    except pa.ArrowInvalid as error:
+        raise DecodeError("a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds") from error
+    return pc.if_else(highest, 2**63 - 1, pc.if_else(lowest, -(2**63), nanos))
+
+
+def time_us(text: pa.Array) -> pa.Array:
+    """TIME as microseconds of the day; 24:00:00 is 86,400,000,000."""
+    midnight = pc.equal(text, "24:00:00")
+    within = pc.if_else(midnight, "00:00:00", text)
+    stamped = pc.binary_join_element_wise("1970-01-01", within, " ")
+    micros = pc.cast(pc.cast(stamped, pa.timestamp("us")), pa.int64())
+    return pc.if_else(midnight, _DAY_US, micros)
+
+
+def _zoned_zero(digits: int) -> str:
+    return "1970-01-01T00:00:00" + ("." + "0" * digits if digits else "") + "Z"
+
+
+_PLAIN_ZONED = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$"
+
+
+def zoned_text(text: pa.Array, digits: int) -> pa.Array:
+    """TIMESTAMPTZ (printed in UTC) as ISO-8601 with `Z` and exactly `digits` digits of fraction."""
+    date_part = pc.utf8_slice_codeunits(text, 0, 10)
+    time_part = pc.utf8_slice_codeunits(text, 11, 19)
+    pieces = [date_part, "T", time_part]
+    if digits:
+        fraction = pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 20, 27), "+0")
+        pieces += [".", pc.utf8_slice_codeunits(pc.ascii_rpad(fraction, digits, "0"), 0, digits)]
+    plain = pc.binary_join_element_wise(*pieces, "Z", "")
+    regular = pc.match_substring_regex(text, _PLAIN_ZONED)
+    if pc.all(regular, min_count=0).as_py():
+        return plain
+    values = plain.to_pylist()
+    for row in np.flatnonzero(~pc.fill_null(regular, True).to_numpy(zero_copy_only=False)).tolist():
+        values[row] = _odd_zoned(text[row].as_py(), digits)
+    return pa.array(values, pa.string())
+
+
+def _odd_zoned(value: str, digits: int) -> str:
+    if value in _INFINITY_US:
+        return value
+    year, month, day, micros = _astronomical(value)
+    seconds, fraction = divmod(micros, 1_000_000)
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    shown = f"+{year}" if year > 9999 else f"{year:05d}" if year < 0 else f"{year:04d}"
+    tail = f".{fraction:06d}"[: digits + 1] if digits else ""
+    return f"{shown}-{month:02d}-{day:02d}T{clock}{tail}Z"
+
+
+_ZONE = r"^(?P<clock>[\d:.]+)(?P<sign>[+-])(?P<hours>\d\d)(?::(?P<minutes>\d\d))?(?::(?P<seconds>\d\d))?$"
+
+
+def zoned_time_text(text: pa.Array) -> pa.Array:
+    """TIMETZ moved to UTC, `11:51:30.123789Z`, with no more digits of fraction than it needs."""
+    parts = pc.extract_regex(text, _ZONE)
+    clock = time_us(pc.struct_field(parts, "clock"))
+    offset = _seconds(parts)
+    shifted = pc.subtract(clock, pc.multiply(offset, 1_000_000)).to_numpy(zero_copy_only=False)
+    # 24:00 at UTC stays 24:00.
+    midnight = pc.and_(pc.equal(clock, _DAY_US), pc.equal(offset, 0))
+    nulls = _nulls(text)
+    within = np.mod(np.nan_to_num(shifted).astype(np.int64), _DAY_US)
+    printed = pc.cast(pa.array(within, mask=nulls).cast(pa.time64("us")), pa.string())
+    trimmed = pc.utf8_rtrim(pc.utf8_rtrim(printed, "0"), ".")
+    # Only the fraction loses its zeros, never the seconds.
+    whole = pc.ends_with(printed, ".000000")
+    clean = pc.if_else(whole, pc.utf8_slice_codeunits(printed, 0, 8), trimmed)
+    return pc.binary_join_element_wise(pc.if_else(midnight, "24:00:00", clean), "Z", "")
+
+
+def _seconds(parts: pa.StructArray) -> pa.Array:
+    total = None
+    for name, factor in (("hours", 3600), ("minutes", 60), ("seconds", 1)):
+        piece = pc.struct_field(parts, name)
+        count = pc.cast(pc.if_else(pc.equal(piece, ""), "0", piece), pa.int64())
+        total = pc.multiply(count, factor) if total is None else pc.add(total, pc.multiply(count, factor))
+    return pc.if_else(pc.equal(pc.struct_field(parts, "sign"), "-"), pc.negate(total), total)
+
+
+def _iso(name: str) -> Temporal:
+    if name == "date":
+        return _semantic("string", "io.debezium.time.IsoDate", lambda text: pc.binary_join_element_wise(text, "Z", ""), "1970-01-01Z")
+    if name == "time":
+        return _semantic("string", "io.debezium.time.IsoTime", _iso_time, "00:00:00Z")
+    return _semantic("string", "io.debezium.time.IsoTimestamp", _iso_timestamp, "1970-01-01T00:00:00Z")
+
+
+def _iso_time(text: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pc.if_else(pc.equal(text, "24:00:00"), "00:00:00", text), "Z", "")
+
+
+def _iso_timestamp(text: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T"), "Z", "")
+
+
+_INTERVAL = (
+    r"^P(?:(?P<years>-?\d+)Y)?(?:(?P<months>-?\d+)M)?(?:(?P<days>-?\d+)D)?"
+    r"(?:T(?:(?P<hours>-?\d+)H)?(?:(?P<minutes>-?\d+)M)?(?:(?P<seconds>-?[\d.]+)S)?)?$"
+)
+
+
+def _interval(mode: str) -> Temporal:
+    if mode == "string":
+        return _semantic("string", "io.debezium.time.Interval", interval_text, "P0Y0M0DT0H0M0S")
+    return _semantic("int64", "io.debezium.time.MicroDuration", interval_us, 0)
+
+
+def _interval_parts(text: pa.Array) -> dict[str, pa.Array]:
+    parts = pc.extract_regex(text, _INTERVAL)
+    if parts.null_count != text.null_count:
+        raise DecodeError("an INTERVAL value is not in ISO 8601 output")
+    names = ("years", "months", "days", "hours", "minutes", "seconds")
+    pieces = {name: pc.struct_field(parts, name) for name in names}
+    return {name: pc.if_else(pc.equal(piece, ""), "0", piece) for name, piece in pieces.items()}
+
+
+def interval_us(text: pa.Array) -> pa.Array:
+    """INTERVAL as microseconds, a month being 365.25 / 12 days."""
+    parts = {name: pc.cast(piece, pa.int64()) for name, piece in _interval_parts(text).items() if name != "seconds"}
+    seconds = pc.cast(pc.cast(_interval_parts(text)["seconds"], pa.decimal128(24, 6)), pa.decimal128(30, 6))
+    months = pc.add(pc.multiply(parts["years"], 12), parts["months"])
+    # 365.25 / 12 days are 2,629,800 seconds, exactly.
+    whole = pc.add(pc.multiply(months, 2_629_800), pc.multiply(parts["days"], 86_400))
+    whole = pc.add(whole, pc.add(pc.multiply(parts["hours"], 3600), pc.multiply(parts["minutes"], 60)))
+    micros = pc.cast(pc.multiply(seconds, pa.scalar(1_000_000, pa.decimal128(7, 0))), pa.int64(), safe=False)
+    return pc.add(pc.multiply(whole, 1_000_000), micros)
+
+
+def interval_text(text: pa.Array) -> pa.Array:
+    """INTERVAL as `P1Y2M3DT4H5M6.789S`, every part present."""
+    parts = _interval_parts(text)
+    pieces = ["P", parts["years"], "Y", parts["months"], "M", parts["days"], "DT"]
+    pieces += [parts["hours"], "H", parts["minutes"], "M", parts["seconds"], "S", ""]
+    return pc.binary_join_element_wise(*pieces)

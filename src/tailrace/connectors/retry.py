@@ -1,0 +1,49 @@
+"""How long to wait for a database that went away, by Debezium's properties."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from tailrace.config import Config
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_FIRST_SECONDS = 0.5
+
+
+class Backoff:
+    """Growing pauses up to `retriable.restart.connector.wait.ms`, `errors.max.retries` of them (-1: for ever)."""
+
+    def __init__(self, config: Config) -> None:
+        self.longest = config.number("retriable.restart.connector.wait.ms") / 1000
+        self.retries = config.number("errors.max.retries")
+        self.reset()
+
+    def reset(self) -> None:
+        """The database answered: the next trouble starts with a short pause again."""
+        self.tried = 0
+
+    def wait(self, error: Exception) -> None:
+        """Sleep before another try. Raises the error when the tries are used up."""
+        if 0 <= self.retries <= self.tried:
+            raise error
+        pause = min(_FIRST_SECONDS * 2**self.tried, self.longest)
+        self.tried += 1
+        log.warning("%s; trying again in %.1f s (try %d)", str(error).splitlines()[0], pause, self.tried)
+        time.sleep(pause)
+
+
+def retrying(config: Config, attempt: Callable[[], T], transient: Callable[[BaseException], bool]) -> T:
+    """The result of `attempt`, tried again while its error is a transient one."""
+    backoff = Backoff(config)
+    while True:
+        try:
+            return attempt()
+        except Exception as error:
+            if not transient(error):
+                raise
+            backoff.wait(error)

@@ -1,0 +1,110 @@
+"""The readers Spark drives: the stream with its offsets, splits and limits, and the bounded snapshot.
+
+A stream reader lives in three places: a long process on the driver plans (initialOffset, latestOffset, partitions,
+commit), and copies pickled for each task read. A copy needs only the config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+
+from tailrace.connectors.base import Connector
+from tailrace.errors import OffsetError
+from tailrace.spark import failpoint
+from tailrace.spark.shapes import Shaper
+
+
+class _Rows:
+    """What both readers share: a connector, and the rows of a split in the chosen shape."""
+
+    def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
+        self.connector = connector
+        self.steps = steps
+        self.run_id = run_id
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Connections stay where they are; a task's copy makes its own connector from the config.
+        return {"kind": type(self.connector), "config": self.connector.config, "steps": self.steps, "run_id": self.run_id}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.connector = state["kind"](state["config"])
+        self.steps = state["steps"]
+        self.run_id = state["run_id"]
+
+    def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Arrow batches of a split's rows."""
+        shaper = Shaper(self.connector, self.steps, self.run_id)
+        for chunk in self.connector.read(partition.value):
+            yield from shaper.rows(chunk)
+        failpoint.reach("after-read")
+
+
+class SnapshotReader(_Rows, DataSourceReader):
+    """`spark.read`: every captured table as of one moment."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One split holds all tables: the snapshot it reads under cannot outlive this call in another process."""
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Plan and read in the task, which holds the exported snapshot meanwhile."""
+        try:
+            for split in self.connector.snapshot():
+                yield from self.rows(InputPartition(split))
+        finally:
+            self.connector.close()
+
+
+class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """`spark.readStream`: offsets as the connector gives them."""
+
+    def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
+        super().__init__(connector, steps, run_id)
+        self._until: dict[str, Any] | None = None
+        self._bounded = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._until, self._bounded = None, False
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a new query starts; touches nothing on the server."""
+        return self.connector.begin()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Bytes of log a micro-batch may span."""
+        return ReadMaxBytes(self.connector.config.number("maxBytesPerTrigger"))
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Batches until where the log ends at the first planning."""
+        self._bounded = True
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Where the next micro-batch ends; `start` itself when there is nothing new."""
+        most = None if isinstance(limit, ReadAllAvailable) else limit.max_bytes
+        if self._bounded and self._until is None:
+            self._until = self.connector.horizon()
+        return self.connector.head(start, most, self._until)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The splits of a micro-batch."""
+        failpoint.reach("after-plan")
+        return [InputPartition(split) for split in self.connector.plan(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a split; runs on an executor."""
+        yield from self.rows(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Spark has committed everything up to `end`."""
+        failpoint.reach("after-commit")
+        self.connector.acknowledge(end)
+
+    def stop(self) -> None:
+        """The query ends."""
+        self.connector.close()

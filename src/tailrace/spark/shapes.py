@@ -1,0 +1,152 @@
+"""Row shapes: what a row of the stream is (option `shape`), from chunks of changes to Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from tailrace import transforms
+from tailrace.connectors.base import Chunk, Connector
+from tailrace.errors import ConfigError
+from tailrace.events.keychange import split_key_changes
+from tailrace.events.record import RECORD_SCHEMA, RecordEncoder
+from tailrace.events.selection import Selection
+from tailrace.events.shapes import EventShape
+from tailrace.events.transactions import TransactionMetadata
+from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.native import native_rows, native_type
+from tailrace.model.table import TableSchema
+
+ARROW_SCHEMA = pa.schema([("table", pa.string()), ("sequence", pa.int64()), ("count", pa.int32()), ("bytes", pa.binary())])
+
+Batch = ChangeBatch | ControlBatch
+
+
+def spark_schema(connector: Connector) -> StructType:
+    """The columns of the shape that the config names."""
+    shape = connector.config.text("shape")
+    if shape == "arrow":
+        return from_arrow_schema(ARROW_SCHEMA)
+    if shape == "kafka":
+        return from_arrow_schema(RECORD_SCHEMA, prefer_timestamp_ntz=False)
+    if shape == "event":
+        return from_arrow_schema(EventShape(connector.config, connector.source).schema, prefer_timestamp_ntz=False)
+    return from_arrow_schema(table_schema(connector))
+
+
+def table_schema(connector: Connector) -> pa.Schema:
+    """Columns of the `table` shape: op, before, after in native types, source, position. Raises ConfigError."""
+    tables = connector.discover()
+    if len(tables) != 1:
+        raise ConfigError(
+            f"shape=table takes exactly one captured table, the filters let {len(tables)} through",
+            where="table.include.list",
+            remedy="name one table in table.include.list, or use shape=event",
+        )
+    row = native_struct(tables[0])
+    return pa.schema(
+        [
+            ("op", pa.string()),
+            ("before", row),
+            ("after", row),
+            ("source", connector.source_type),
+            ("ts", pa.timestamp("us", "UTC")),
+        ]
+    )
+
+
+def native_struct(table: TableSchema) -> pa.StructType:
+    """A table's row in native Arrow types."""
+    return pa.struct([pa.field(column.name, native_type(column)) for column in table.columns])
+
+
+class Shaper:
+    """Turns the chunks of one read into rows. What Debezium does between decoding and converting happens here, in order:
+    key changes are split, operations selected, transactions numbered, then the pipeline's steps applied.
+    """
+
+    def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
+        config = connector.config
+        self.faults = config.flag("compat.faults")
+        self.selection = Selection(config)
+        self.steps = transforms.parse(steps)
+        self.transactions = TransactionMetadata(config, connector.source) if config.flag("provide.transaction.metadata") else None
+        self._emit = self._emitter(connector, run_id)
+
+    def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """The rows of a chunk."""
+        batches = [self.selection.keep(split_key_changes(batch, self.faults)) for batch in chunk.batches]
+        batches = [batch for batch in batches if len(batch)]
+        controls = list(chunk.controls)
+        if self.transactions is not None:
+            batches, marked = self.transactions.number(batches, chunk.marks)
+            controls += [marked] if marked is not None else []
+        for batch in transforms.apply([*batches, *controls], self.steps):
+            yield from self._emit(batch)
+
+    def _emitter(self, connector: Connector, run_id: str) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
+        shape = connector.config.text("shape")
+        if shape == "arrow":
+            return _Blobs().rows
+        if shape == "event":
+            return EventShape(connector.config, connector.source).rows
+        if shape == "table":
+            return _TableRows(table_schema(connector)).rows
+        encoder = RecordEncoder(connector.config, connector.source, run_id)
+        if not self.steps:
+            return encoder.encode
+        return lambda batch: (transforms.rename(records, self.steps) for records in encoder.encode(batch))
+
+
+class _Blobs:
+    """`arrow`: a few large blobs instead of many rows, for sinks that encode or merge in tasks of their own."""
+
+    def __init__(self) -> None:
+        self.sequence = 0
+
+    def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
+        """One row a batch."""
+        name = str(batch.table.id) if isinstance(batch, ChangeBatch) else batch.topic
+        columns = [
+            pa.array([name]),
+            pa.array([self.sequence], pa.int64()),
+            pa.array([len(batch)], pa.int32()),
+            pa.array([batch.to_ipc()], pa.binary()),
+        ]
+        self.sequence += 1
+        yield pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+class _TableRows:
+    """`table`: one table's images as typed structs under the columns it had when the query was made."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.row = schema.field("after").type
+
+    def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
+        """The batch's rows; control records have no place in a table."""
+        if isinstance(batch, ControlBatch):
+            return
+        rows = batch.rows
+        columns = [
+            rows.column("op"),
+            self._aligned(native_rows(batch.table, rows.column("before"))),
+            self._aligned(native_rows(batch.table, rows.column("after"))),
+            rows.column("source"),
+            rows.column("ts_us").cast(pa.timestamp("us", "UTC")),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _aligned(self, images: pa.StructArray) -> pa.StructArray:
+        """Images under the query's columns: a column added since is left out, one dropped since is null."""
+        if images.type == self.row:
+            return images
+        arrays = []
+        for field in self.row:
+            place = images.type.get_field_index(field.name)
+            arrays.append(pa.nulls(len(images), field.type) if place < 0 else images.field(place).cast(field.type))
+        return pa.StructArray.from_arrays(arrays, fields=list(self.row), mask=images.is_null())
