@@ -1,0 +1,61 @@
+# The machine needs python3 (3.10 or newer, with venv), Java 17 or newer and make; all else is put into .venv.
+PYTHON ?= python3
+SCENARIOS ?= tests/golden/postgres
+BIN := .venv/bin
+READY := .venv/.ready
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help env demo check format test golden crash fuzz bench docs lock clean
+.DEFAULT_GOAL := help
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: $(READY)  ## Make .venv with everything that is needed, at the versions of requirements.lock
+
+$(READY): requirements.lock pyproject.toml tools/preconditions.py
+	@$(PYTHON) tools/preconditions.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing the packages of requirements.lock into .venv (the first time takes a few minutes)"
+	@$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -q --no-deps -e .
+	@touch $@
+
+demo: env  ## Show a live database in a replica: PostgreSQL, traffic, events, comparison (KEEP=1 leaves it running)
+	@$(BIN)/tailrace demo $(if $(KEEP),--keep)
+
+check: env  ## Lint, formatting and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: env  ## Put the code into its form, and mend what lint can mend
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+test: check  ## Check, then the default suite with real servers (TESTS=folder for a part)
+	$(BIN)/python -m pytest $(TESTS)
+
+golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folder)
+	@$(BIN)/python -m tests.golden.run "$(SCENARIOS)"
+
+crash: env  ## The long suite that kills processes everywhere and counts the rows
+	$(BIN)/python -m pytest -m crash
+
+fuzz: env  ## Search for inputs that break a decoder
+	$(BIN)/python -m pytest -m fuzz
+
+bench: env  ## Measure rows a second, rows per CPU-second and memory (ARGS=...)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: env  ## Write the generated pages of docs/ anew
+	$(BIN)/python tools/options_reference.py
+
+lock: env  ## Write requirements.lock anew, with the newest versions that pyproject.toml allows
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile pyproject.toml --upgrade --universal --python-version 3.10 --extra demo --group dev \
+	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+clean:  ## Remove .venv, caches and what runs have left
+	rm -rf .venv .work build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db
