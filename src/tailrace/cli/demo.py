@@ -1,5 +1,187 @@
-"""`tailrace demo`."""
+"""`tailrace demo`: a real database, live traffic and a replica that keeps up with it, compared in the end."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tailrace.cli import demo_shop
+from tailrace.cli.demo_screen import Screen
+from tailrace.cli.stop import Asked, asked_to_stop
+from tailrace.errors import TailraceError
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.model.change import ChangeBatch
+    from tailrace.pipeline.definition import Definition
+    from tailrace.pipeline.runner import Run
+    from tailrace.testing.postgres import EmbeddedPostgres
+
+TRAFFIC_SECONDS = 20.0
+PAUSE_SECONDS = 0.03
+CATCH_UP_SECONDS = 60.0
 
 
-def command() -> None:
-    """x"""
+def command(
+    keep: Annotated[bool, typer.Option("--keep", envvar="KEEP", help="Go on until Ctrl-C.")] = False,
+) -> None:
+    """Show all of it on this machine in a minute: an embedded PostgreSQL, a shop's traffic, a replica, a comparison."""
+    from tailrace.pipeline.session import check_java
+    from tailrace.testing.postgres import EmbeddedPostgres
+
+    check_java()
+    screen = Screen()
+    with tempfile.TemporaryDirectory(prefix="tailrace-demo-") as folder:
+        screen.say("Starting PostgreSQL")
+        with EmbeddedPostgres() as server:
+            load(server)
+            screen.say(f"Its database {demo_shop.DATABASE!r} has {len(demo_shop.TABLES)} tables and a history")
+            unequal = Demo(server, Path(folder), screen).run(None if keep else TRAFFIC_SECONDS)
+    if unequal:
+        raise TailraceError(f"replica and source differ in {', '.join(unequal)}")
+
+
+def load(server: EmbeddedPostgres) -> None:
+    """Makes the shop's database."""
+    server.create_database(demo_shop.DATABASE)
+    with server.connect(demo_shop.DATABASE) as connection:
+        connection.execute(demo_shop.SCHEMA)
+        connection.execute(demo_shop.HISTORY)
+        connection.execute("ANALYZE")
+
+
+@dataclass
+class Demo:
+    """One run of the demo on a server that has the shop."""
+
+    server: EmbeddedPostgres
+    folder: Path
+    screen: Screen
+    definition: Definition = field(init=False)
+    config: Config = field(init=False)
+
+    def __post_init__(self) -> None:
+        from tailrace.pipeline.definition import from_content
+
+        properties = {**self.server.properties(demo_shop.DATABASE), "topic.prefix": "shop", "slot.name": "demo"}
+        content: dict[str, Any] = {
+            "name": "demo",
+            "source": {"config": {**properties, "publication.autocreate.mode": "filtered"}},
+            "sink": {"replica": {"path": "replica"}},
+            "checkpoint": "checkpoint",
+            "spark": {"spark.master": "local[2]", "spark.driver.memory": "1g"},
+        }
+        self.definition = from_content(content, base=self.folder, where="demo")
+        self.config = self.definition.config()
+
+    def run(self, seconds: float | None) -> list[str]:
+        """Runs pipeline and traffic for `seconds`, or until asked to stop; returns the tables that are not equal."""
+        from tailrace.pipeline.runner import Pipeline
+        from tailrace.pipeline.target import Replica
+
+        assert self.definition.sink.replica is not None
+        target = Replica(self.definition.sink.replica, watch=self._watch)
+        self.screen.say(f"Starting the pipeline into {target.target.path}")
+        running = Pipeline(self.definition, target=target).start()
+        with asked_to_stop() as asked:
+            self._follow(running, asked, seconds)
+            self._catch_up(running)
+        running.stop()
+        if asked and seconds is not None:
+            raise typer.Exit(asked.code)
+        return self._compare()
+
+    def _follow(self, running: Run, asked: Asked, seconds: float | None) -> None:
+        """Shows the snapshot, then traffic with the replica behind it."""
+        with self.screen.live():
+            while not asked and self._status().phase != "stream":
+                self._tick(running)
+            self.screen.say("The snapshot is in the replica; the shop opens" + ("" if seconds else ", until Ctrl-C"))
+            end = None if seconds is None else time.monotonic() + seconds
+            with self._traffic():
+                while not asked and (end is None or time.monotonic() < end):
+                    self._tick(running)
+
+    def _tick(self, running: Run) -> None:
+        if running.await_(0.5):
+            raise TailraceError("the pipeline ended on its own")
+        self.screen.show(self._status())
+
+    def _status(self) -> Any:
+        from tailrace.cli.status import assess, replica_rows
+        from tailrace.connectors.postgres.operations import server_state
+        from tailrace.pipeline.checkpoint import position
+
+        found = position(self.definition.checkpoint)
+        status = assess("demo", found, server_state(self.config), time.time())
+        status.tables.update(replica_rows(self.definition))
+        return status
+
+    def _catch_up(self, running: Run) -> None:
+        """Waits until the replica has everything the source had when the traffic ended."""
+        from tailrace.connectors.postgres.position import parse_lsn
+
+        self.screen.say("The shop is closed; the replica catches up")
+        goal = parse_lsn(self._status().current)
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        while (at := self._status().position) is None or parse_lsn(at) < goal:
+            if running.await_(0.2) or time.monotonic() > deadline:
+                raise TailraceError(f"the replica stands at {at} and did not catch up")
+
+    @contextmanager
+    def _traffic(self) -> Iterator[None]:
+        """Traffic on a thread and a connection of its own."""
+        closed = threading.Event()
+        failures: list[Exception] = []
+
+        def trade() -> None:
+            try:
+                with self.server.connect(demo_shop.DATABASE) as connection:
+                    shop = demo_shop.Shop(connection)
+                    while not closed.wait(PAUSE_SECONDS):
+                        shop.step()
+            except Exception as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=trade, name="shop")
+        thread.start()
+        try:
+            yield
+        finally:
+            closed.set()
+            thread.join()
+        if failures:
+            raise TailraceError("the shop's traffic failed") from failures[0]
+
+    def _watch(self, batch: ChangeBatch) -> None:
+        """Puts the batch's last change on the screen; no more, as nobody reads hundreds a second."""
+        from tailrace.connectors.postgres.position import SOURCE
+        from tailrace.events.shapes import EventShaper
+
+        for rows in EventShaper(self.config, SOURCE).encode(batch.slice(len(batch) - 1, 1)):
+            for event in rows.to_pylist():
+                self.screen.event(event)
+
+    def _compare(self) -> list[str]:
+        """Compares every table row by row and says so; returns the tables that differ."""
+        from tailrace.sinks.replica.target import read_table
+
+        assert self.definition.sink.replica is not None
+        root = self.definition.sink.replica.path
+        unequal = []
+        with self.server.connect(demo_shop.DATABASE) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            for table in demo_shop.TABLES:
+                source = demo_shop.rows(connection, table)
+                replica = demo_shop.by_key(table, read_table(root, f"public.{table}").to_pylist())
+                if not self.screen.compared(table, source, replica):
+                    unequal.append(table)
+        return unequal

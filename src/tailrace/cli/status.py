@@ -81,7 +81,7 @@ def assess(name: str, position: Position, server: ServerState, now: float) -> St
 
 def replica_rows(definition: Definition) -> dict[str, int]:
     """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
-    from tailrace.sinks.replica.sink import row_count
+    from tailrace.sinks.replica.target import row_count
 
     if definition.sink.replica is None:
         return {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.position import SOURCE
+from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
@@ -18,6 +20,9 @@ from tailrace.transforms import parse
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+WATCHED = 20
 
 
 class Target(Protocol):
@@ -47,18 +52,36 @@ def build(definition: Definition, config: Config) -> Target:
 
 @dataclass
 class Replica:
-    """The replica sink, hooked into a stream. `written` counts the rows it changed by batch."""
+    """The replica sink, hooked into a stream. `written` counts the rows it changed by batch.
+
+    `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
+    """
 
     target: ReplicaTarget
+    watch: Callable[[ChangeBatch], None] | None = None
     written: dict[int, int] = field(default_factory=dict)
     shape: str = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
-        return frame.writeStream.foreachBatch(self._write)
+        """A writer that merges each micro-batch of `frame` into the tables."""
+        return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
         # The query's id lives in the checkpoint: a new checkpoint begins anew and is not taken for a replay.
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-        sink = ReplicaSink(self.target.path, self.target.engine, self.target.storage_options, query_id)
+        assert query_id is not None  # Spark sets it for every streaming query
+        sink = ReplicaSink(self.target.path, query_id, self.target.engine, self.target.storage_options)
         reports = sink.write(frame, batch_id)
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
+
+    def _write_watched(self, frame: DataFrame, batch_id: int) -> None:
+        # Kept, as reading the rows twice would decode the log twice.
+        kept = frame.persist()
+        try:
+            self._write(kept, batch_id)
+            for row in kept.orderBy("sequence").limit(WATCHED).collect():
+                batch = from_ipc(row["bytes"])
+                if self.watch is not None and isinstance(batch, ChangeBatch):
+                    self.watch(batch)
+        finally:
+            kept.unpersist()

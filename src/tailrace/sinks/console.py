@@ -45,12 +45,12 @@ def line(event: dict[str, Any], width: int = 0) -> Text:
     """An event, a row of the `event` shape as a dict, as one line of text. `width` is that of the topic's column."""
     op = event["op"]
     ts: datetime | None = event["ts"]
-    text = Text(f"{ts:%H:%M:%S}.{ts.microsecond // 1000:03d} " if ts else " " * 13, style="dim")
+    text = Text().append(f"{ts:%H:%M:%S}.{ts.microsecond // 1000:03d} " if ts else " " * 13, style="dim")
     text.append(f"{WORDS.get(op, op):<8} ", style=STYLES.get(op, ""))
-    text.append(f"{event['topic']:<{width}}  ", style="bold not dim")
-    text.append(_pairs(_object(event["key"])), style="cyan not dim")
+    text.append(f"{event['topic']:<{width}}  ", style="bold")
+    text.append(_pairs(_object(event["key"])), style="cyan")
     details = _details(_object(event["before"]), _object(event["after"]), set(_object(event["key"])))
-    return text.append(f"  {details}" if details else "", style="not dim")
+    return text.append(f"  {details}" if details else "")
 
 
 def _details(before: dict[str, Any], after: dict[str, Any], key: set[str]) -> str:

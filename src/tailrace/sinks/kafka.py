@@ -37,6 +37,10 @@ DEFAULTS: Mapping[str, str | int | float | bool] = {
     "partitioner": "murmur2_random",
 }
 
+# Blobs are megabytes each: a task should not be handed thousands of them at once.
+_BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_ROWS_A_BATCH = "16"
+
 Headers = list[tuple[str, str | bytes | None]]
 
 log = logging.getLogger(__name__)
@@ -66,7 +70,13 @@ class KafkaSink:
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
         send = _task({**DEFAULTS, **self.properties}, self.config, self.source, tuple(self.steps), self.run_id)
-        counts = frame.select("bytes").mapInArrow(send, "count long").collect()
+        session = frame.sparkSession
+        usual = session.conf.get(_BATCH_SETTING)
+        session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
+        try:
+            counts = frame.select("bytes").mapInArrow(send, "count long").collect()
+        finally:
+            session.conf.set(_BATCH_SETTING, str(usual))
         self.written[batch_id] = sum(row["count"] for row in counts)
 
 

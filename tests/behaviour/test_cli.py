@@ -1,0 +1,169 @@
+"""The commands against real servers, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import Database
+
+COMMAND = [sys.executable, "-c", "from tailrace.cli.main import main; main()"]
+
+
+def tailrace(*arguments: object, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120, **options
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def pipeline(database: Database, tmp_path: Path) -> Path:
+    """A pipeline file for a database with two tables and some rows."""
+    database.execute(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, item text)",
+        "CREATE TABLE log (line text)",
+        "INSERT INTO orders SELECT n, 'item ' || n FROM generate_series(1, 5) n",
+    )
+    return written(tmp_path, database, {"json": {"path": "out"}})
+
+
+def written(folder: Path, database: Database, sink: dict[str, Any], **more: Any) -> Path:
+    config = {**database.properties, "topic.prefix": "shop", "slot.name": f"slot_{database.name}"}
+    content = {
+        "name": "shop",
+        "source": {"config": {**config, "publication.name": "shop", "table.include.list": r"public\.orders"}},
+        "sink": sink,
+        "checkpoint": "state",
+        "spark": {"spark.master": "local[2]"},
+        **more,
+    }
+    file = folder / "pipeline.yaml"
+    file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return file
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    lines = [line for file in sorted(folder.glob("*.txt")) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def test_init_writes_what_check_takes(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE a (id int PRIMARY KEY)", 'CREATE TABLE "B c" (id int)')
+    server = database.server
+    url = f"postgresql://{server.user}@{server.host}:{server.port}/{database.name}"
+    file = tmp_path / "p.yaml"
+    environment = {"PGPASSWORD": server.password, "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    found = tailrace("init", url, "-o", file, "--sink", "console", "--json", env=environment).stdout
+    assert json.loads(found) == {"file": str(file), "tables": ["public.B c", "public.a"]}
+    assert server.password not in file.read_text(encoding="utf-8")
+    findings = json.loads(tailrace("check", file, "--json", env=environment, code=2).stdout)
+    assert all(finding["ok"] is not False for finding in findings)
+    assert "exists already" in tailrace("init", url, "-o", file, env=environment, code=1).stderr
+    tailrace("init", url, "-o", file, "--force", env=environment)
+
+
+def test_check_tells_every_problem_with_its_remedy(pipeline: Path) -> None:
+    tailrace("check", pipeline)
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["source"]["config"]["database.password"] = "wrong"
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    said = tailrace("check", pipeline, code=1).stdout
+    assert "problem connection" in said
+    assert "Remedy set database.user and database.password" in said
+
+
+def test_check_and_drop_take_a_connector_file(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE a (id int PRIMARY KEY)")
+    config = {**database.properties, "topic.prefix": "x", "slot.name": f"slot_{database.name}"}
+    file = tmp_path / "connector.json"
+    file.write_text(json.dumps({"name": "x", "config": config}), encoding="utf-8")
+    tailrace("check", file)
+    tailrace("drop", file, "--yes")
+
+
+def test_run_once_status_and_drop(database: Database, pipeline: Path) -> None:
+    before = json.loads(tailrace("status", pipeline, "--json").stdout)
+    assert (before["phase"], before["slot"]) == ("not started", None)
+
+    told = tailrace("run", pipeline, "--once", "--json").stdout.splitlines()
+    assert json.loads(told[-1])["events"] == 5
+    database.execute("UPDATE orders SET item = 'new' WHERE id = 1", "DELETE FROM orders WHERE id = 2")
+    tailrace("run", pipeline, "--once")
+    found = records(pipeline.parent / "out")
+    assert sorted(record["value"]["payload"]["op"] for record in found if record["value"]) == list("drrrrru")
+    assert [record["key"]["payload"] for record in found if record["value"] is None] == [{"id": 2}]
+
+    after = json.loads(tailrace("status", pipeline, "--json").stdout)
+    assert after["phase"] == "stream"
+    assert after["slot"]["active"] is False
+    assert after["lag_bytes"] < 100_000
+    assert f"slot_{database.name}" in tailrace("status", pipeline).stdout
+
+    asked = tailrace("drop", pipeline, input="n\n", code=1)
+    assert "Drop slot" in asked.stdout
+    assert tailrace("drop", pipeline, "--yes").stdout.splitlines() == [
+        f"slot slot_{database.name}: dropped",
+        "publication shop: dropped",
+    ]
+    assert tailrace("drop", pipeline, "--yes").stdout.count("there is none") == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_signal_stops_cleanly_and_the_next_run_goes_on(
+    database: Database, pipeline: Path, number: signal.Signals, code: int
+) -> None:
+    # In a session of its own, and all of it gets the signal, as from a terminal's Ctrl-C.
+    with subprocess.Popen(
+        [*COMMAND, "run", str(pipeline), "--json"], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["events"] == 5
+        busy = json.loads(tailrace("drop", pipeline, "--yes", "--json", code=1).stdout or "[]")
+        assert busy == []
+        process.send_signal(number)
+        assert process.wait(timeout=60) == code
+    database.execute("INSERT INTO orders VALUES (6, 'late')")
+    tailrace("run", pipeline, "--once")
+    keys = [record["key"]["payload"]["id"] for record in records(pipeline.parent / "out")]
+    assert sorted(keys) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_failing_pipeline_ends_with_a_sentence(database: Database, pipeline: Path) -> None:
+    tailrace("run", pipeline, "--once")
+    tailrace("drop", pipeline, "--yes")
+    said = tailrace("run", pipeline, "--once", code=1).stderr
+    assert "Error" in said
+    assert "slot" in said
+    assert "Remedy" in said
+    assert len(said.splitlines()) < 12
+
+
+def test_console(pipeline: Path, database: Database) -> None:
+    file = written(pipeline.parent, database, {"console": {}})
+    lines = tailrace("run", file, "--once").stdout.splitlines()
+    assert len(lines) == 5
+    assert "read     shop.public.orders  id=1  item=item 1" in lines[0]
+
+
+def test_steps_run_before_the_sink(pipeline: Path, database: Database) -> None:
+    route = {"route": {"regex": r"shop\.public\.(.*)", "replacement": "cdc.$1"}}
+    file = written(
+        pipeline.parent, database, {"json": {"path": "out"}}, steps=[{"filter": {"operations": ["delete"]}}, route]
+    )
+    tailrace("run", file, "--once")
+    database.execute("DELETE FROM orders WHERE id = 1")
+    tailrace("run", file, "--once")
+    assert [(record["topic"], record["value"] is None) for record in records(file.parent / "out")] == [
+        ("cdc.orders", False),
+        ("cdc.orders", True),
+    ]

@@ -1,0 +1,64 @@
+"""The file that `init` writes: complete, commented, without the password, and read again as it was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailrace.cli.init import SINKS, expression, parse_url, pipeline_file
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.postgres.operations import TableOverview
+from tailrace.errors import ConfigError
+from tailrace.pipeline.definition import load
+
+FOUND = [
+    TableOverview("public", "orders", 1234, 5_600_000, True),
+    TableOverview("odd, schema", "a+b.c$", 0, 0, False),
+]
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_it_is_a_pipeline_that_captures_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: str) -> None:
+    monkeypatch.setenv("PGPASSWORD", "hush")
+    properties, password = parse_url("postgresql://me:other@db:6543/My-Shop")
+    assert password == "hush"
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(pipeline_file(properties, FOUND, sink), encoding="utf-8")
+    assert "hush" not in file.read_text(encoding="utf-8")
+    definition = load(file)
+    assert definition.sink.kind == sink
+    config = definition.config()
+    assert config.text("database.password") == "hush"
+    assert config.number("database.port") == 6543
+    assert config.text("slot.name") == "tailrace_my_shop"
+    tables = TableFilter.from_config(config)
+    assert tables.captures("public", "orders")
+    assert tables.captures("odd, schema", "a+b.c$")
+    assert not tables.captures("public", "orders2")
+
+
+def test_the_steps_it_suggests_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", "")
+    text = pipeline_file(parse_url("postgres://db/shop")[0], FOUND, "console")
+    file = tmp_path / "pipeline.yaml"
+    lines = text.splitlines()
+    start = lines.index("# steps:")
+    file.write_text("\n".join([*lines[:start], *(one[2:] for one in lines[start : start + 3]), *lines[start + 3 :]]))
+    assert [list(step) for step in load(file).steps] == [["filter"], ["route"]]
+
+
+def test_tables_without_key_are_pointed_out() -> None:
+    text = pipeline_file(parse_url("postgres://db/shop")[0], FOUND, "console")
+    assert "# public.orders: 1,234 rows, 5.6 MB\n" in text
+    assert "NO KEY: updates and deletes need ALTER TABLE ... REPLICA IDENTITY FULL" in text
+
+
+def test_a_comma_in_a_name_does_not_end_the_entry() -> None:
+    assert expression(FOUND[1]) == r"odd\, schema\.a\+b\.c\$"
+
+
+@pytest.mark.parametrize("url", ["db", "mysql://db/x", "postgresql://db", "postgresql:///x"])
+def test_incomplete_urls(url: str) -> None:
+    with pytest.raises(ConfigError, match="the URL is incomplete"):
+        parse_url(url)

@@ -1,0 +1,51 @@
+"""The command line as a process: fast help, sentences instead of tracebacks, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def tailrace(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    code = "from tailrace.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=folder, check=False
+    )
+
+
+def test_help_names_every_command() -> None:
+    done = tailrace("--help")
+    assert done.returncode == 0
+    for command in ("run", "check", "init", "status", "drop", "demo"):
+        assert f"  {command} " in done.stdout
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['tailrace', '--help']\n"
+        "from tailrace.cli.main import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "heavy = {'pyspark', 'pyarrow', 'numpy', 'pydantic', 'psycopg', 'deltalake', 'confluent_kafka'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_error_is_a_sentence_with_its_remedy(tmp_path: Path) -> None:
+    done = tailrace("run", "none.yaml", folder=tmp_path)
+    assert done.returncode == 1
+    assert "Error none.yaml: cannot be read: No such file or directory" in done.stderr
+    assert "Remedy `tailrace init` writes a pipeline file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(tmp_path: Path) -> None:
+    for arguments in (("--debug", "run", "none.yaml"), ("run", "none.yaml", "--debug")):
+        assert "Traceback" in tailrace(*arguments, folder=tmp_path).stderr
+
+
+def test_wrong_usage_is_exit_code_2() -> None:
+    assert tailrace("run").returncode == 2
+    assert tailrace("fly").returncode == 2

@@ -1,0 +1,135 @@
+"""The pipeline file: what may be written, what it means, and what is said about what may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tailrace.errors import ConfigError
+from tailrace.pipeline.definition import Definition, load
+
+MINIMAL = """
+source: {config: {database.hostname: db}}
+sink: console
+checkpoint: state
+"""
+
+
+def written(folder: Path, text: str) -> Definition:
+    file = folder / "pipeline.yaml"
+    file.write_text(dedent(text), encoding="utf-8")
+    return load(file)
+
+
+def refusal(folder: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        written(folder, text)
+    assert str(folder / "pipeline.yaml") in str(caught.value)
+    return str(caught.value)
+
+
+def test_defaults(tmp_path: Path) -> None:
+    definition = written(tmp_path, MINIMAL)
+    assert (definition.name, definition.source.connector, definition.steps) == ("tailrace", "postgres", ())
+    assert definition.trigger_options() == {"processingTime": "500 milliseconds"}
+    assert definition.sink.kind == "console"
+
+
+def test_paths_are_relative_to_the_file_and_urls_stay(tmp_path: Path) -> None:
+    definition = written(
+        tmp_path, "{source: {config: shop.json}, sink: {replica: {path: out}}, checkpoint: 's3://bucket/state'}"
+    )
+    assert definition.source.config == str(tmp_path / "shop.json")
+    assert definition.sink.replica is not None
+    assert definition.sink.replica.path == str(tmp_path / "out")
+    assert definition.checkpoint == "s3://bucket/state"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("{kafka: {bootstrap.servers: 'a:9092', properties: {linger.ms: 5}}}", "kafka"),
+        ("{replica: {path: x, engine: spark}}", "replica"),
+        ("{parquet: {path: x}}", "parquet"),
+        ("{json: {path: x}}", "json"),
+        ("{console: }", "console"),
+        ("{null: }", "null"),
+        ("'null'", "null"),
+    ],
+)
+def test_every_sink(tmp_path: Path, text: str, kind: str) -> None:
+    assert written(tmp_path, MINIMAL.replace("console", text)).sink.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("10s", {"processingTime": "10 seconds"}),
+        ("2 minutes", {"processingTime": "2 minutes"}),
+        ("once", {"once": True}),
+        ("availableNow", {"availableNow": True}),
+    ],
+)
+def test_triggers(tmp_path: Path, text: str, options: dict[str, object]) -> None:
+    assert written(tmp_path, MINIMAL + f"trigger: {text}\n").trigger_options() == options
+
+
+def test_a_connector_file_is_taken_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "shop.json").write_text('{"name": "c", "config": {"topic.prefix": "shop", "slot.name": "s"}}')
+    (tmp_path / "shop.properties").write_text("topic.prefix=shop\nslot.name : s\n")
+    for name in ("shop.json", "shop.properties"):
+        found = written(tmp_path, MINIMAL.replace("{database.hostname: db}", name)).properties()
+        assert found["topic.prefix"] == "shop"
+        assert found["slot.name"] == "s"
+
+
+def test_inline_properties_may_be_numbers_and_flags(tmp_path: Path) -> None:
+    text = MINIMAL.replace("database.hostname: db", "database.port: 5433, tombstones.on.delete: false")
+    assert written(tmp_path, text).properties() == {"database.port": "5433", "tombstones.on.delete": "false"}
+
+
+def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "{sourc: {config: 5}, sink: {kafka: {bootstrap.server: a}}, trigger: 5x}")
+    for words in (
+        "source: is missing",
+        "sourc: unknown key; did you mean source?",
+        "sink.kafka.bootstrap.servers: is missing",
+        "sink.kafka.bootstrap.server: unknown key; did you mean bootstrap.servers?",
+        "checkpoint: is missing",
+        "trigger: is '5x'; write an interval such as 500ms or 10s, or once, or availableNow",
+    ):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [", "is no YAML"),
+        ("just words", "holds no pipeline"),
+        (MINIMAL.replace("{database.hostname: db}", "5"), "source.config: should be a connector config"),
+        (MINIMAL.replace("console", "{console: , 'null': }"), "sink names 2 targets"),
+        (MINIMAL.replace("console", "{}"), "Choose one of kafka, replica, parquet, json, console, null."),
+        (MINIMAL.replace("console", "kafkaa"), "sink.kafkaa: unknown key; did you mean kafka?"),
+        (MINIMAL + "steps: [{mask: {}}]", "steps[0]: unknown step 'mask'"),
+        (
+            MINIMAL.replace("console", "{replica: {path: x}}") + "steps: [{route: {regex: a, replacement: b}}]",
+            "a route step renames topics, and a replica has tables",
+        ),
+    ],
+)
+def test_refusals(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refusal(tmp_path, text)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load(tmp_path / "none.yaml")
+
+
+def test_secrets_are_not_in_the_text_of_a_definition(tmp_path: Path) -> None:
+    text = MINIMAL.replace("database.hostname: db", "database.password: hush").replace(
+        "console", "{kafka: {bootstrap.servers: a, properties: {sasl.password: hush}}}"
+    )
+    assert "hush" not in repr(written(tmp_path, text))

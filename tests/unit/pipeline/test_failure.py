@@ -1,0 +1,59 @@
+"""Our sentence is found again in what Spark makes of it."""
+
+from __future__ import annotations
+
+from tailrace.errors import SinkError, SourceError, TailraceError
+from tailrace.pipeline.failure import from_spark, summary
+
+WRAPPED = """[STREAM_FAILED] Query [id = 5, runId = 6] terminated with exception: \
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/x/worker.py", line 1, in main
+    process()
+  File "/x/source.py", line 9, in read
+    raise SourceError("first try")
+tailrace.errors.SourceError: first try
+
+During handling of the above exception, another exception occurred:
+
+tailrace.errors.SourceError: slot s: 2 things are wrong
+  - it is gone
+  - so is its log
+  Remedy: Take a new snapshot.
+
+\tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:581)
+"""
+
+
+def test_the_last_sentence_of_a_wrapped_text_is_found_with_all_its_lines() -> None:
+    found = from_spark(RuntimeError(WRAPPED))
+    assert type(found) is SourceError
+    assert str(found).splitlines() == [
+        "slot s: 2 things are wrong",
+        "  - it is gone",
+        "  - so is its log",
+        "  Remedy: Take a new snapshot.",
+    ]
+
+
+def test_a_cause_of_ours_is_taken_itself() -> None:
+    ours = SinkError("full")
+    foreign = RuntimeError("wrapped")
+    foreign.__cause__ = ours
+    assert from_spark(foreign) is ours
+
+
+def test_ours_without_remedy() -> None:
+    found = from_spark(RuntimeError("x\ntailrace.errors.TailraceError: alone"))
+    assert type(found) is TailraceError
+    assert (str(found), found.remedy) == ("alone", None)
+
+
+def test_foreign_errors_are_left() -> None:
+    assert from_spark(ValueError("tailrace is not a word of theirs")) is None
+
+
+def test_the_summary_of_a_foreign_error_is_one_line() -> None:
+    text = "Job aborted\njava.io.IOException: No space left on device\n\tat java.base/x\n"
+    assert summary(RuntimeError(text)) == "java.io.IOException: No space left on device"
+    assert summary(RuntimeError("[SOMETHING] went wrong\nplan")) == "[SOMETHING] went wrong"
+    assert summary(RuntimeError()) == "RuntimeError"

@@ -1,0 +1,48 @@
+"""Java is looked for before Spark fails of it in its own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailrace.errors import TailraceError
+from tailrace.pipeline.session import check_java
+
+
+def java(home: Path, script: str) -> None:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize("said", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19'])
+def test_a_java_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    java(tmp_path, f"echo '{said}' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    check_java()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo 'openjdk version \"11.0.2\"' >&2", "Spark needs a newer Java than 11"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "Spark needs a newer Java than 8"),
+        ("exit 1", "Spark needs Java"),
+    ],
+)
+def test_other_javas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str) -> None:
+    java(tmp_path, script)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(TailraceError, match=words) as caught:
+        check_java()
+    assert caught.value.remedy is not None
+    assert "Install Java 17 or newer" in caught.value.remedy
+
+
+def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TailraceError, match="Spark needs Java"):
+        check_java()
