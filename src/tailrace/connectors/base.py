@@ -9,17 +9,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.events.transactions import MARKS
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
 
-# Where transactions begin and end within a read: place among the events, BEGIN or END, the transaction's id, its time.
-MARKS = pa.schema([("order", pa.int64()), ("status", pa.string()), ("id", pa.string()), ("ts_us", pa.int64())])
-
-
 @dataclass(frozen=True)
 class Chunk:
-    """Part of a read: batches by table, the transaction marks among them, and records of control topics."""
+    """Part of a read: batches by table, the transaction marks among them (MARKS), and records of control topics."""
 
     batches: list[ChangeBatch]
     marks: pa.RecordBatch = field(default_factory=lambda: pa.RecordBatch.from_pylist([], schema=MARKS))

@@ -12,10 +12,11 @@ from tailrace import transforms
 from tailrace.connectors.base import Chunk, Connector
 from tailrace.errors import ConfigError
 from tailrace.events.keychange import split_key_changes
-from tailrace.events.record import RECORD_SCHEMA, RecordEncoder
-from tailrace.events.selection import Selection
-from tailrace.events.shapes import EventShape
-from tailrace.events.transactions import TransactionMetadata
+from tailrace.events.record import KAFKA, RecordEncoder
+from tailrace.events.selection import select
+from tailrace.events.shapes import EventShaper, event_schema
+from tailrace.events.topics import TopicNaming
+from tailrace.events.transactions import TransactionTracker
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
@@ -31,9 +32,9 @@ def spark_schema(connector: Connector) -> StructType:
     if shape == "arrow":
         return from_arrow_schema(ARROW_SCHEMA)
     if shape == "kafka":
-        return from_arrow_schema(RECORD_SCHEMA, prefer_timestamp_ntz=False)
+        return from_arrow_schema(KAFKA)
     if shape == "event":
-        return from_arrow_schema(EventShape(connector.config, connector.source).schema, prefer_timestamp_ntz=False)
+        return from_arrow_schema(event_schema(connector.source))
     return from_arrow_schema(table_schema(connector))
 
 
@@ -69,20 +70,21 @@ class Shaper:
     """
 
     def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
-        config = connector.config
+        self.config = config = connector.config
         self.faults = config.flag("compat.faults")
-        self.selection = Selection(config)
         self.steps = transforms.parse(steps)
-        self.transactions = TransactionMetadata(config, connector.source) if config.flag("provide.transaction.metadata") else None
+        self.transactions = (
+            TransactionTracker(TopicNaming(config), connector.source) if config.flag("provide.transaction.metadata") else None
+        )
         self._emit = self._emitter(connector, run_id)
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of a chunk."""
-        batches = [self.selection.keep(split_key_changes(batch, self.faults)) for batch in chunk.batches]
+        batches = [select(split_key_changes(batch, self.faults), self.config) for batch in chunk.batches]
         batches = [batch for batch in batches if len(batch)]
         controls = list(chunk.controls)
         if self.transactions is not None:
-            batches, marked = self.transactions.number(batches, chunk.marks)
+            batches, marked = self.transactions.track(batches, chunk.marks)
             controls += [marked] if marked is not None else []
         for batch in transforms.apply([*batches, *controls], self.steps):
             yield from self._emit(batch)
@@ -92,7 +94,8 @@ class Shaper:
         if shape == "arrow":
             return _Blobs().rows
         if shape == "event":
-            return EventShape(connector.config, connector.source).rows
+            shaper = EventShaper(connector.config, connector.source)
+            return lambda batch: shaper.encode(batch) if isinstance(batch, ChangeBatch) else iter(())
         if shape == "table":
             return _TableRows(table_schema(connector)).rows
         encoder = RecordEncoder(connector.config, connector.source, run_id)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.connectors.base import MARKS, Chunk
+from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
@@ -19,6 +19,7 @@ from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, 
 from tailrace.connectors.postgres.protocol.tuples import UNCHANGED, Cells
 from tailrace.connectors.postgres.values import ValueType
 from tailrace.errors import DecodeError
+from tailrace.events.transactions import MARKS
 from tailrace.model.change import CREATE, DELETE, TRUNCATE, UPDATE, ChangeBatch
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.
