@@ -1,0 +1,155 @@
+"""Column encoders: any value reads back the same, and the text is Java's."""
+
+import base64
+import json
+import math
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.events.encode.json import dump, encode
+from tailrace.events.encode.strings import quote
+from tailrace.model.schema import ConnectSchema, Field
+
+TEXT = ConnectSchema("string", optional=True)
+BYTES = ConnectSchema("bytes", optional=True)
+DOUBLE = ConnectSchema("double", optional=True)
+INT = ConnectSchema("int32", optional=True)
+
+plain = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+escaped = st.text(st.sampled_from('\x00\x01\x1f\b\t\n\f\r"\\/\x7fé世\u2028\U0001f600a'), max_size=12)
+
+
+def sliced(values: list[object], kind: pa.DataType) -> pa.Array:
+    """An array that does not begin where its buffers do."""
+    return pa.array([values[0] if values else None, *values, None], kind).slice(1, len(values))
+
+
+@given(st.lists(st.none() | plain | escaped, max_size=30))
+def test_strings_read_back(values: list[str | None]) -> None:
+    for kind in (pa.string(), pa.large_string()):
+        texts = encode(sliced(values, kind), TEXT).to_pylist()
+        assert [json.loads(text) for text in texts] == values
+        assert texts == ["null" if value is None else quote(value) for value in values]
+
+
+@given(st.lists(st.none() | st.binary(max_size=20), max_size=30))
+def test_bytes_read_back(values: list[bytes | None]) -> None:
+    texts = [json.loads(text) for text in encode(sliced(values, pa.binary()), BYTES).to_pylist()]
+    assert texts == [None if value is None else base64.b64encode(value).decode() for value in values]
+
+
+unscaled = st.integers(-(10**38) + 1, 10**38 - 1) | st.integers(-(2**70), 2**70) | st.integers(-300, 300)
+
+
+@given(st.lists(st.none() | unscaled, max_size=30))
+def test_decimals_read_back(values: list[int | None]) -> None:
+    for kind in (pa.decimal128(38, 0), pa.decimal256(60, 0)):
+        column = sliced([None if value is None else Decimal(value) for value in values], kind)
+        for value, text in zip(values, encode(column, BYTES).to_pylist(), strict=True):
+            raw = None if text == "null" else base64.b64decode(json.loads(text))
+            assert (None if raw is None else int.from_bytes(raw, "big", signed=True)) == value
+            assert value is None or raw == value.to_bytes(
+                max(1, (value if value >= 0 else ~value).bit_length() // 8 + 1), "big", signed=True
+            )
+
+
+@given(st.lists(st.none() | st.floats(), max_size=30))
+def test_doubles_read_back(values: list[float | None]) -> None:
+    texts = encode(sliced(values, pa.float64()), DOUBLE).to_pylist()
+    for value, text in zip(values, texts, strict=True):
+        if value is None:
+            assert text == "null"
+        else:
+            read = float(json.loads(text))
+            assert read == value or (math.isnan(read) and math.isnan(value))
+            assert math.copysign(1, read) == math.copysign(1, value) or math.isnan(value)
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
+def test_floats_read_back(values: list[float]) -> None:
+    column = pa.array(values, pa.float32())
+    texts = encode(column, ConnectSchema("float")).to_pylist()
+    assert pa.array([float(text) for text in texts], pa.float32()) == column
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1.0"),
+        (-0.0, "-0.0"),
+        (0.001, "0.001"),
+        (9.99e-4, "9.99E-4"),
+        (9999999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (123456789.25, "1.2345678925E8"),
+        (1e23, "1.0E23"),
+        (5e-324, "4.9E-324"),
+        (1.7976931348623157e308, "1.7976931348623157E308"),
+        (float("nan"), '"NaN"'),
+        (float("-inf"), '"-Infinity"'),
+    ],
+)
+def test_doubles_are_in_java_notation(value: float, text: str) -> None:
+    assert encode(pa.array([value, 1.5]), DOUBLE).to_pylist() == [text, "1.5"]
+    assert dump(value) == text
+
+
+def test_escapes_are_jacksons() -> None:
+    assert encode(pa.array(['\x00\x1f\b\t\n\f\r"\\/é\x7f\U0001f600']), TEXT).to_pylist() == [
+        '"\\u0000\\u001F\\b\\t\\n\\f\\r\\"\\\\/é\x7f\\uD83D\\uDE00"'
+    ]
+
+
+def test_long_values_go_the_other_way() -> None:
+    long = "x" * (70 << 20) + '"'
+    assert encode(pa.array([long]), TEXT)[0].as_py() == f'"{long[:-1]}\\""'
+    assert encode(pa.array([b"\x01" * 9000, None]), BYTES).to_pylist() == [
+        f'"{base64.b64encode(bytes([1]) * 9000).decode()}"',
+        "null",
+    ]
+
+
+def test_nested_values() -> None:
+    kind = pa.map_(pa.string(), pa.int32())
+    column = pa.array([[("x", 0)], [("a", 1), ('"', None)], None, []], kind).slice(1)
+    schema = ConnectSchema("map", optional=True, keys=ConnectSchema("string"), values=INT)
+    assert encode(column, schema).to_pylist() == ['{"a":1,"\\"":null}', "null", "{}"]
+    pairs = pa.array([[(1, 0.5)], []], pa.map_(pa.int16(), pa.float64()))
+    by_number = ConnectSchema("map", keys=ConnectSchema("int16"), values=DOUBLE)
+    assert encode(pairs, by_number).to_pylist() == ["[[1,0.5]]", "[]"]
+    lists = pa.array([[[9]], [[1, None], None], None, []], pa.list_(pa.list_(pa.int32()))).slice(1)
+    inner = ConnectSchema("array", optional=True, items=INT)
+    outer = ConnectSchema("array", optional=True, items=inner)
+    assert encode(lists, outer).to_pylist() == ["[[1,null],null]", "null", "[]"]
+
+
+def test_null_by_schema() -> None:
+    def of(schema: ConnectSchema, defaults: bool = True) -> str:
+        return str(encode(pa.array([None, 1], pa.int32()), schema, defaults)[0].as_py())
+
+    assert of(INT) == "null"
+    assert of(ConnectSchema("int32")) == "0"
+    assert of(ConnectSchema("int32", optional=True, default=7)) == "7"
+    assert of(ConnectSchema("int32", optional=True, default=7), False) == "null"
+    assert of(ConnectSchema("int32", default=7), False) == "7"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        (ConnectSchema("boolean"), "false"),
+        (ConnectSchema("double"), "0.0"),
+        (ConnectSchema("string"), '""'),
+        (ConnectSchema("bytes"), '""'),
+        (ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal"), '"AA=="'),
+        (ConnectSchema("string", name="io.debezium.time.ZonedTimestamp"), '"1970-01-01T00:00:00Z"'),
+        (ConnectSchema("array", items=INT), "[]"),
+        (ConnectSchema("struct", fields=(Field("a", INT), Field("b", ConnectSchema("int8")))), '{"a":null,"b":0}'),
+    ],
+)
+def test_zero_values_of_required_columns(schema: ConnectSchema, text: str) -> None:
+    assert encode(pa.nulls(1), schema).to_pylist() == [text]

@@ -1,0 +1,132 @@
+"""Records of mixed batches, tombstones, cuts, control records and placeholders."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from tailrace.connectors.postgres.position import SOURCE
+from tailrace.events.heartbeat import heartbeat
+from tailrace.events.record import KAFKA, RecordEncoder
+from tailrace.events.shapes import EventShaper
+from tailrace.events.topics import TopicNaming
+from tailrace.events.unavailable import placeholder_text
+from tailrace.model.change import from_ipc
+from tailrace.model.schema import ConnectSchema
+from tests.unit.events.changes import BARE, changes, encoded, table
+from tests.unit.events.event_recordings import config, configured
+
+ONE = {"id": 1, "code": "a", "note": "one"}
+MIXED = (
+    {"op": "c", "after": ONE},
+    {"op": "d", "before": {"id": 1}},
+    {"op": "u", "before": ONE, "after": {**ONE, "note": None}},
+    {"op": "t"},
+    {"op": "r", "after": ONE, "snapshot": "last"},
+)
+
+
+def payloads(rows: list[dict[str, object]]) -> list[object]:
+    return [None if row["value"] is None else json.loads(str(row["value"])) for row in rows]
+
+
+def test_mixed_operations_keep_their_order() -> None:
+    rows = encoded(changes(table(), *MIXED))
+    assert [row["key"] for row in rows] == ['{"id":1}'] * 4 + [None, '{"id":1}']
+    values = payloads(rows)
+    assert [value and value["op"] for value in values] == ["c", "d", None, "u", "t", "r"]
+    assert [value and value["after"] for value in values] == [ONE, None, None, {**ONE, "note": None}, None, ONE]
+    assert values[1]["before"] == {"id": 1, "code": "", "note": None}
+    assert [value and value["source"]["lsn"] for value in values] == [100, 101, None, 102, 103, 104]
+    assert [value and value["source"]["snapshot"] for value in values] == ["false"] * 2 + [None] + ["false"] * 2 + [
+        "last"
+    ]
+
+
+def test_tombstones_of_keyless_deletes_and_none_when_off() -> None:
+    given = changes(table(key=(), identity=("id", "code", "note")), {"op": "d", "before": ONE})
+    assert [(row["key"], row["value"] is None) for row in encoded(given)] == [(None, False), (None, True)]
+    assert len(encoded(given, tombstones_on_delete="false")) == 1
+
+
+def test_schemas_of_key_and_value_are_switched_apart() -> None:
+    row = encoded(changes(table(), MIXED[0]), key_converter_schemas_enable="true")[0]
+    assert set(json.loads(row["key"])) == {"schema", "payload"}
+    assert set(json.loads(row["value"])) > {"before", "after"}
+
+
+def test_output_is_cut_by_bytes_and_a_large_row_travels_alone() -> None:
+    texts = ["x" * 100] * 2000 + ["y" * (40 << 20)] + ["x" * 100] * 2000
+    given = changes(table(), *({"op": "c", "after": {"id": i, "code": t, "note": None}} for i, t in enumerate(texts)))
+    encoder = RecordEncoder(configured({}), SOURCE, "run")
+    out = list(encoder.encode(given))
+    assert all(each.schema == KAFKA for each in out)
+    sizes = [each.column("value").nbytes + each.column("key").nbytes for each in out]
+    assert [len(each) for each, size in zip(out, sizes, strict=True) if size > (17 << 20)] == [1]
+    ids = [json.loads(key)["payload"]["id"] for each in out for key in each.column("key").to_pylist()]
+    assert ids == list(range(len(texts)))
+
+
+def test_times_of_single_row_and_many_row_transactions_agree() -> None:
+    rows = [{"op": "c", "after": ONE, "ts_us": 1_000_000 + at // 5 * 1001} for at in range(20)]
+    many = payloads(encoded(changes(table(), *rows)))
+    for at, value in enumerate(many):
+        micros = 1_000_000 + at // 5 * 1001
+        alone = payloads(encoded(changes(table(), rows[at])))[0]
+        assert (value["source"]["ts_ms"], value["source"]["ts_us"]) == (micros // 1000, micros)
+        assert value["source"]["ts_ns"] == micros * 1000
+        assert {**value["source"], "lsn": 0, "sequence": ""} == {**alone["source"], "lsn": 0, "sequence": ""}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        (ConnectSchema("string"), '"gone"'),
+        (ConnectSchema("bytes"), '"Z29uZQ=="'),
+        (ConnectSchema("array", items=ConnectSchema("string", optional=True)), '["gone"]'),
+        (ConnectSchema("array", items=ConnectSchema("int32", optional=True)), "[103,111,110,101]"),
+        (ConnectSchema("map", keys=ConnectSchema("string"), values=ConnectSchema("string")), '{"gone":"gone"}'),
+        (ConnectSchema("int32"), None),
+        (ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal"), None),
+    ],
+)
+def test_placeholders_by_type(schema: ConnectSchema, text: str | None) -> None:
+    assert placeholder_text(schema, "gone") == text
+    assert placeholder_text(schema, "hex:676f6e65") == text
+
+
+def test_the_uuid_placeholder() -> None:
+    items = ConnectSchema("string", optional=True, name="io.debezium.data.Uuid", version=1)
+    text = placeholder_text(ConnectSchema("array", items=items), "__debezium_unavailable_value")
+    assert text == '["b68a35a7-17ad-35b3-af2a-ae46edb4545a"]'
+
+
+def test_a_heartbeat() -> None:
+    settings = config(topic_heartbeat_prefix="__hb")
+    control = from_ipc(heartbeat(TopicNaming(settings), 1795268761582).to_ipc())
+    (records,) = RecordEncoder(settings, SOURCE, "run").encode(control)
+    (row,) = records.to_pylist()
+    assert (row["topic"], row["partition"], row["headers"]) == ("__hb.server1", 0, None)
+    assert json.loads(row["key"])["payload"] == {"serverName": "server1"}
+    assert json.loads(row["value"])["schema"]["name"] == "io.debezium.connector.common.Heartbeat"
+    assert json.loads(row["value"])["payload"] == {"ts_ms": 1795268761582}
+
+
+def test_the_event_shape() -> None:
+    shaper = EventShaper(configured(BARE), SOURCE)
+    (rows,) = shaper.encode(changes(table(), *MIXED))
+    assert rows.schema == shaper.schema
+    found = rows.to_pylist()
+    assert [row["op"] for row in found] == ["c", "d", "u", "t", "r"]
+    assert [row["key"] for row in found] == ['{"id":1}'] * 3 + [None, '{"id":1}']
+    assert [row["before"] is None for row in found] == [True, False, False, True, True]
+    assert found[0]["after"] == '{"id":1,"code":"a","note":"one"}'
+    assert (found[0]["position"], found[0]["source"]["txId"], found[0]["source"]["schema"]) == (100, 7, "public")
+    assert [row["source"]["snapshot"] for row in found] == ["false"] * 4 + ["last"]
+
+
+def test_an_empty_batch_gives_nothing() -> None:
+    given = changes(table(), MIXED[0])
+    assert encoded(type(given)(given.table, given.rows.slice(0, 0))) == []
+    assert list(EventShaper(configured(BARE), SOURCE).encode(given.slice(0, 0))) == []
+    assert pa.types.is_string(KAFKA.field("value").type)

@@ -1,0 +1,33 @@
+"""Skipped operations and updates without change."""
+
+import pyarrow as pa
+
+from tailrace.events.selection import select
+from tests.unit.events.changes import batch, changes, config, table
+
+ONE = {"id": 1, "code": "a", "note": None}
+
+
+def test_truncates_are_skipped_by_default_and_reads_never() -> None:
+    given = batch("cudtr")
+    assert select(given, config()).rows.column("op").to_pylist() == ["c", "u", "d", "r"]
+    assert select(given, config(skipped_operations="none")) is given
+    assert select(given, config(skipped_operations="c,u,d,t")).rows.column("op").to_pylist() == ["r"]
+
+
+def test_updates_without_change() -> None:
+    rows = (
+        {"op": "u", "before": ONE, "after": ONE},
+        {"op": "u", "before": ONE, "after": {**ONE, "note": "x"}},
+        {"op": "u", "after": ONE},
+        {"op": "c", "before": ONE, "after": ONE},
+    )
+    kept = select(changes(table(), *rows), config(skip_messages_without_change="true"))
+    assert kept.rows.column("order").to_pylist() == [2, 4, 6]
+    assert len(select(changes(table(), *rows), config())) == 4
+
+
+def test_a_large_value_that_was_not_repeated_has_not_changed() -> None:
+    marks = pa.array([{"note": True}], pa.struct([("note", pa.bool_())]))
+    given = changes(table(), {"op": "u", "before": {**ONE, "note": "long"}, "after": ONE}, unchanged=marks)
+    assert len(select(given, config(skip_messages_without_change="true"))) == 0

@@ -1,0 +1,57 @@
+"""Topic, schema and field names."""
+
+import logging
+
+import pytest
+
+from tailrace.connectors.postgres.position import SOURCE
+from tailrace.errors import ConfigError
+from tailrace.events.envelope import envelope
+from tailrace.events.topics import TopicNaming, adjusted, sanitised
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
+from tests.unit.events.changes import COLUMNS, config
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "dots", "result"),
+    [
+        ("server-1.my-schema.2nd", "none", True, "server-1.my-schema.2nd"),
+        ("server-1.my-schema.2nd", "avro", True, "server_1.my_schema.2nd"),
+        ("1a-b.c d", "avro", True, "_1a_b.c_d"),
+        ("a.b", "avro", False, "a_b"),
+        ("1st col", "avro_unicode", False, "_u0031st_u0020col"),
+        ("__ok", "avro_unicode", False, "_u005f_u005fok"),
+        ("a.b", "avro_unicode", False, "a_u002eb"),
+        ("é", "avro", False, "_"),
+    ],
+)
+def test_adjustment(name: str, mode: str, dots: bool, result: str) -> None:
+    assert adjusted(name, mode, dots=dots) == result
+
+
+def test_sanitising() -> None:
+    assert sanitised("a.Straße 1") == "a.Stra_e_1"
+    assert sanitised("a.Straße 1", unicode=True) == "a.Stra_u00dfe_u00201"
+    assert sanitised("snow_\U0001f600", unicode=True) == "snow_u005f_ud83d_ude00"
+    assert (sanitised("."), sanitised(".."), len(sanitised("x" * 300))) == ("_", "__", 249)
+
+
+def test_a_changed_name_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    naming = TopicNaming(config())
+    with caplog.at_level(logging.WARNING, logger="tailrace.events.topics"):
+        assert {naming.table(TableId("d", "public", "a b")) for _ in range(3)} == {"server1.public.a_b"}
+        assert len(caplog.records) == 1
+        naming.table(TableId("d", "public", "a_b"))
+    assert "share the topic" in caplog.text
+
+
+def test_two_columns_of_one_field_name() -> None:
+    columns = (*COLUMNS, Column("a-b", ConnectSchema("string"), COLUMNS[1].arrow), Column("a.b", *_text()))
+    table = TableSchema(TableId("d", "public", "t"), columns, (), ())
+    with pytest.raises(ConfigError, match="both become the field 'a_b'"):
+        envelope(table, TopicNaming(config(field_name_adjustment_mode="avro")), SOURCE)
+
+
+def _text() -> tuple[ConnectSchema, object]:
+    return COLUMNS[1].schema, COLUMNS[1].arrow

@@ -1,0 +1,114 @@
+"""Transaction blocks and markers, against the reference's recording and across chunks."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from tailrace.connectors.postgres.position import SOURCE
+from tailrace.events.record import RecordEncoder
+from tailrace.events.topics import TopicNaming
+from tailrace.events.transactions import MARKS, TransactionTracker
+from tailrace.model.change import ChangeBatch
+from tests.unit.events import event_recordings as recordings
+from tests.unit.events.changes import batch, config
+
+
+def tracker() -> TransactionTracker:
+    return TransactionTracker(TopicNaming(config()), SOURCE)
+
+
+def marks(*rows: tuple[int, str, str]) -> pa.RecordBatch:
+    """Marks (order, status, id), each a millisecond after the other."""
+    data = [{"order": o, "status": s, "id": i, "ts_us": 1000 * n} for n, (o, s, i) in enumerate(rows)]
+    return pa.RecordBatch.from_pylist(data, schema=MARKS)
+
+
+def blocks(batches: list[ChangeBatch]) -> list[object]:
+    """The (total_order, data_collection_order) of each change, None without a block."""
+    rows = [row for each in batches for row in each.rows.column("transaction").to_pylist()]
+    return [row and (row["total_order"], row["data_collection_order"]) for row in rows]
+
+
+@pytest.mark.skipif(not recordings.GOLDEN.exists(), reason="no recordings beside the project (TAILRACE_SHARED)")
+@pytest.mark.parametrize("scenario", ["transaction-metadata", "topic-naming", "interleaved-transactions"])
+@pytest.mark.parametrize("chunk", [1, 3, 1000])
+def test_as_recorded(scenario: str, chunk: int) -> None:
+    """Changes and marks of the recording, fed in chunks, get the blocks and markers that were recorded."""
+    naming_of = recordings.config_of(scenario)
+    lines = recordings.lines(scenario)
+    events = [json.loads(line) for line in lines]
+    naming = TopicNaming(naming_of)
+    marked = [(i, e["value"]["payload"]) for i, e in enumerate(events) if e["topic"] == naming.transaction]
+    rows = [(2 * i, p["status"], p["id"], p["ts_ms"] * 1000) for i, p in marked]
+    given = [each for each, _ in recordings.batches(lines)]
+    bare = [ChangeBatch(each.table, each.rows.drop_columns(["transaction"])) for each in given]
+    track, encoder = TransactionTracker(naming, SOURCE), RecordEncoder(naming_of, SOURCE, recordings.RUN_ID)
+    found, written = [], []
+    for start in range(0, len(events), chunk):
+        low, high = 2 * start, 2 * (start + chunk)
+        mine = [row for row in rows if low <= row[0] < high]
+        part = pa.RecordBatch.from_pylist([dict(zip(MARKS.names, row, strict=True)) for row in mine], schema=MARKS)
+        pieces = [p for p in (within(each, low, high) for each in bare) if len(p)]
+        out, control = track.track(pieces, part)
+        found += [row for each in out for row in each.rows.column("transaction").to_pylist()]
+        if control is not None:
+            written += [(r["key"], r["value"]) for b in encoder.encode(control) for r in b.to_pylist()]
+    assert found == [row for each in given for row in each.rows.column("transaction").to_pylist()]
+    assert written == [
+        tuple(json.dumps(events[i][part], separators=(",", ":")) for part in ("key", "value")) for i, _ in marked
+    ]
+
+
+def within(each: ChangeBatch, low: int, high: int) -> ChangeBatch:
+    order = each.rows.column("order").to_numpy()
+    return ChangeBatch(each.table, each.rows.filter(pa.array((order >= low) & (order < high))))
+
+
+def test_counts_go_on_in_the_next_chunk() -> None:
+    track = tracker()
+    first, _ = track.track([batch("cc", orders=[2, 4])], marks((1, "BEGIN", "7:1")))
+    second, control = track.track(
+        [batch("u", orders=[6]), batch("c", orders=[8], table="other")], marks((10, "END", "7:9"))
+    )
+    assert blocks(first) == [(1, 1), (2, 2)]
+    assert blocks(second) == [(3, 3), (4, 1)]
+    assert control is not None
+    assert json.loads(control.rows.column("value")[0].as_py()) == {
+        "status": "END",
+        "id": "7:9",
+        "event_count": 4,
+        "data_collections": [
+            {"data_collection": "public.things", "event_count": 3},
+            {"data_collection": "public.other", "event_count": 1},
+        ],
+        "ts_ms": 0,
+    }
+
+
+def test_an_empty_transaction_is_still_marked() -> None:
+    out, control = tracker().track([], marks((1, "BEGIN", "7:1"), (2, "END", "7:2")))
+    assert out == []
+    assert control is not None
+    values = [json.loads(value) for value in control.rows.column("value").to_pylist()]
+    assert [(v["event_count"], v["data_collections"]) for v in values] == [(None, None), (0, [])]
+
+
+def test_a_change_outside_any_transaction_has_no_block() -> None:
+    out, _ = tracker().track([batch("ccc", orders=[1, 3, 6])], marks((2, "BEGIN", "7:1"), (4, "END", "7:2")))
+    assert blocks(out) == [None, (1, 1), None]
+
+
+def test_reads_have_no_block_and_no_marks_no_records() -> None:
+    out, control = tracker().track([batch("rr")], marks())
+    assert blocks(out) == [None, None]
+    assert control is None
+
+
+def test_an_open_transaction_without_marks_keeps_counting() -> None:
+    track = tracker()
+    track.track([batch("c", orders=[2])], marks((1, "BEGIN", "7:1")))
+    middle, control = track.track([batch("c", orders=[4])], marks())
+    assert (blocks(middle), control) == ([(2, 2)], None)
+    last, _ = track.track([batch("c", orders=[6])], marks())
+    assert blocks(last) == [(3, 3)]
