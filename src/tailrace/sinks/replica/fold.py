@@ -51,6 +51,16 @@ class Net:
         """Whether some rows want values of the target's rows of other keys."""
         return any(name.startswith(FROM) for name in self.rows.column_names)
 
+    @property
+    def upserted(self) -> int:
+        """How many rows are put."""
+        return int(pc.sum(pc.max_element_wise(self.rows.column(COUNT), 0), min_count=0).as_py())
+
+    @property
+    def deleted(self) -> int:
+        """How many rows are deleted, those that may not be there included."""
+        return -int(pc.sum(pc.min_element_wise(self.rows.column(COUNT), 0), min_count=0).as_py())
+
 
 def merge_key(table: TableSchema) -> tuple[str, ...]:
     """The columns by which rows are told apart; empty: by all of them, as a bag.

@@ -1,0 +1,71 @@
+"""A micro-batch on its way into replicas: whose it is, its tables one after another, and what it did to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import pyarrow as pa
+
+from tailrace.sinks.replica.parts import Part, parts
+from tailrace.sinks.replica.target import Mark, Target
+
+_PART_BITS = 16
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What was done to one table: rows put and deleted, net, and the table's version then (None: nothing was new)."""
+
+    table: str
+    upserted: int
+    deleted: int
+    version: int | None
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """One micro-batch of one query, and where its tables lie."""
+
+    root: str
+    query_id: str
+    batch_id: int
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def target(self, table: str) -> Target:
+        """The replica of a table."""
+        return Target(self.root, table, self.storage_options)
+
+    def mark(self, table: str, number: int, epoch: int | None) -> Mark:
+        """What the commit of a part says."""
+        app = f"{self.query_id}/{table}"
+        begun = None if epoch is None else f"{app}/snapshot-{epoch}"
+        return Mark(app, self.batch_id << _PART_BITS | number, begun)
+
+
+def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
+    """The parts of rows (`table`, `bytes`) that are sorted by table, numbered from 0 in each."""
+    for _, blobs in groupby(_blobs(batches), key=lambda blob: blob[0]):
+        yield from parts(blob for _, blob in blobs)
+
+
+def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
+    """The reports of parts, one a table."""
+    total: dict[str, TableReport] = {}
+    for report in reports:
+        before = total.get(report.table, TableReport(report.table, 0, 0, None))
+        versions = [version for version in (before.version, report.version) if version is not None]
+        total[report.table] = replace(
+            before,
+            upserted=before.upserted + report.upserted,
+            deleted=before.deleted + report.deleted,
+            version=max(versions, default=None),
+        )
+    return total
+
+
+def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Buffer]]:
+    for batch in batches:
+        for name, blob in zip(batch.column("table"), batch.column("bytes"), strict=True):
+            yield name.as_py(), blob.as_buffer()

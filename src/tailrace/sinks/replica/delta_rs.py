@@ -1,0 +1,160 @@
+"""The default engine: delta-rs merges a part inside the executor's task, without a JVM."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from tailrace.errors import SinkError
+from tailrace.sinks.replica import merge
+from tailrace.sinks.replica.codes import row_codes
+from tailrace.sinks.replica.evolve import Evolution, add_columns, aligned, evolution
+from tailrace.sinks.replica.fold import COUNT, Net
+from tailrace.sinks.replica.lookup import joined, matching, with_moved, without
+from tailrace.sinks.replica.target import Mark, Target, arrow_schema, scan
+
+_ATTEMPTS = 5
+_PAUSE_S = 0.2
+
+
+def apply(place: Target, net: Net, mark: Mark, attempts: int = _ATTEMPTS) -> int | None:
+    """Brings a net effect into its target in one commit; the table's version then, None where it was written before.
+
+    A commit that lost a race is tried again on the newer version. Raises SinkError.
+    """
+    try:
+        return _apply(place, net, mark)
+    except CommitFailedError as error:
+        if attempts == 1:
+            raise _failed(place, error) from error
+        time.sleep(_PAUSE_S * (_ATTEMPTS + 1 - attempts))
+        return apply(place, net, mark, attempts - 1)
+    except (DeltaError, OSError, pa.ArrowInvalid) as error:
+        raise _failed(place, error) from error
+
+
+def _apply(place: Target, net: Net, mark: Mark) -> int | None:
+    target = place.open()
+    if mark.is_written(target):
+        return None
+    if target is None or mark.begins_epoch(target):
+        _overwrite(place, target, _puts(net), mark, "overwrite")
+    else:
+        change = evolution(arrow_schema(target), pa.schema(_fields(net)), place.table)
+        _evolve(target, change)
+        if net.cleared:
+            _overwrite(place, target, aligned(_puts(net), change.schema), mark, None)
+        elif net.key:
+            _merge_by_key(target, net, change.schema, _properties(mark))
+        else:
+            _merge_bag(target, net, change.schema, _properties(mark))
+    written = place.open()
+    return None if written is None else written.version()
+
+
+def _fields(net: Net) -> list[pa.Field]:
+    return [net.rows.schema.field(name) for name in net.table.row_type.names]
+
+
+def _properties(mark: Mark) -> CommitProperties:
+    epoch = [] if mark.epoch is None else [Transaction(mark.epoch, 1)]
+    # No silent retries on top of a newer version: it may be this very part, written by a task thought dead.
+    return CommitProperties(max_commit_retries=0, app_transactions=[Transaction(mark.app, mark.version), *epoch])
+
+
+def _puts(net: Net) -> pa.Table:
+    """The rows to be there when the target was empty."""
+    rows = net.rows.filter(pc.greater(net.rows.column(COUNT), 0))
+    return _repeated(rows, rows.column(COUNT)).select(net.table.row_type.names)
+
+
+def _repeated(rows: pa.Table, times: pa.ChunkedArray) -> pa.Table:
+    return rows.take(pa.array(np.repeat(np.arange(rows.num_rows), times.to_numpy())))
+
+
+def _overwrite(
+    place: Target, target: DeltaTable | None, rows: pa.Table, mark: Mark, schema_mode: Literal["overwrite"] | None
+) -> None:
+    write_deltalake(
+        place.uri if target is None else target,
+        rows,
+        mode="overwrite",
+        schema_mode=schema_mode,
+        storage_options=dict(place.storage_options) if target is None else None,
+        commit_properties=_properties(mark),
+    )
+
+
+def _evolve(target: DeltaTable, change: Evolution) -> None:
+    """Adds columns, and rewrites the table where a type is to hold more (as its database did, to widen it)."""
+    if change.widened:
+        wider = pa.schema([change.schema.field(name) for name in arrow_schema(target).names])
+        rows = (pa.Table.from_batches([batch]).cast(wider).combine_chunks() for batch in scan(target))
+        batches = (batch for table in rows for batch in table.to_batches())
+        write_deltalake(
+            target, pa.RecordBatchReader.from_batches(wider, batches), mode="overwrite", schema_mode="overwrite"
+        )
+    add_columns(target, change)
+
+
+def _merge_by_key(target: DeltaTable, net: Net, schema: pa.Schema, properties: CommitProperties) -> None:
+    rows = aligned(with_moved(target, net) if net.moves else net.rows, schema)
+    if not rows.num_rows:
+        return
+    merger = target.merge(
+        rows, merge.same_key(net.key), source_alias="s", target_alias="t", commit_properties=properties
+    )
+    merger.when_matched_delete(merge.DELETES)
+    merger.when_matched_update(merge.updates(schema.names, net.kept))
+    merger.when_not_matched_insert(merge.inserts(schema.names), merge.PUTS)
+    merger.execute()
+
+
+def _merge_bag(target: DeltaTable, net: Net, schema: pa.Schema, properties: CommitProperties) -> None:
+    """Without a key: all rows that may equal one to be taken away are deleted, and those that remain are put back."""
+    added = aligned(_puts(net), schema)
+    gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
+    if not gone.num_rows:
+        if added.num_rows:
+            write_deltalake(target, added, mode="append", commit_properties=properties)
+        return
+    names = [field.name for field in _fields(net) if _is_plain(field.type)]
+    touched = matching(target, gone, names)
+    remaining = aligned(without(touched, gone, net.table.row_type.names), schema)
+    marks = pa.concat_tables([remaining, added])
+    marks = marks.append_column(COUNT, pa.array(np.ones(marks.num_rows, np.int64)))
+    first = np.unique(row_codes(joined([gone], names), gone.num_rows), return_index=True)[1]
+    deletes = aligned(gone.select([*names, COUNT]).take(pa.array(first)), schema)
+    alike = [f"(t.{merge.quoted(name)} IS NOT DISTINCT FROM s.{merge.quoted(name)})" for name in names]
+    merger = target.merge(
+        pa.concat_tables([deletes, marks]),
+        " AND ".join([f"({merge.DELETES})", *alike]),
+        source_alias="s",
+        target_alias="t",
+        commit_properties=properties,
+    )
+    merger.when_matched_delete().when_not_matched_insert(merge.inserts(schema.names), merge.PUTS).execute()
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether SQL compares a type as `row_codes` does: floats (NaN, -0.0) and nested types it does not."""
+    return not (pa.types.is_nested(kind) or pa.types.is_floating(kind))
+
+
+def _failed(place: Target, error: Exception) -> SinkError:
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if "No space left" in str(error):
+        remedy = "free space on the disk; the batch is then written anew"
+    elif "ermission denied" in str(error):
+        remedy = f"give the user of the executors the right to write {place.uri}"
+    elif isinstance(error, CommitFailedError):
+        remedy = "let one query alone write this table; restart, and the batch is written anew"
+    else:
+        remedy = f"check {place.uri}; the batch is written anew at the next start"
+    return SinkError(f"the replica could not be written: {text}", where=place.table, remedy=remedy)

@@ -1,0 +1,89 @@
+"""What must happen to a replica's columns so that it can hold its source's: added, widened, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from deltalake import DeltaTable, Field
+
+from tailrace.errors import SinkError
+
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """New fields, fields of the target with their wider types, and the target's schema afterwards."""
+
+    added: list[pa.Field]
+    widened: list[pa.Field]
+    schema: pa.Schema
+
+
+def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
+    """The steps from the target's schema to one that holds the source's. Raises SinkError for a change of kind.
+
+    Columns the source no longer has stay, null in the rows written from then on.
+    """
+    added, widened, schema = [], [], target
+    for field in source:
+        place = target.get_field_index(field.name)
+        if place < 0:
+            added.append(field)
+            schema = schema.append(field)
+        elif not _same(target.field(place).type, field.type):
+            old = target.field(place).type
+            if _holds(field.type, old):
+                widened.append(field)
+                schema = schema.set(place, field)
+            elif not _holds(old, field.type):
+                raise _changed(table, field.name, old, field.type)
+    return Evolution(added, widened, schema)
+
+
+def add_columns(target: DeltaTable, change: Evolution) -> None:
+    """Adds the new columns to a target; rows that are there have null in them."""
+    if change.added:
+        target.alter.add_columns([Field.from_arrow(field) for field in change.added])
+
+
+def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows with the columns of a schema (null where they have none), in its types; other columns follow as they are."""
+    out = pa.table([_column(rows, field) for field in schema], schema=schema)
+    for name in rows.column_names:
+        if name not in schema.names:
+            out = out.append_column(name, rows.column(name))
+    return out
+
+
+def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    if field.name in rows.column_names:
+        return rows.column(field.name).cast(field.type)
+    return pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+
+
+def _same(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether two Arrow types are one Delta type."""
+    return bool(Field.from_arrow(pa.field("x", left)).type == Field.from_arrow(pa.field("x", right)).type)
+
+
+def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Whether every value of one type is, unchanged, one of the other."""
+    if pa.types.is_integer(narrow):
+        if pa.types.is_integer(wide):
+            return bool(wide.bit_width >= narrow.bit_width)
+        if pa.types.is_decimal(wide):
+            return bool(wide.precision - wide.scale >= _INTEGER_DIGITS[narrow.bit_width])
+        return bool(pa.types.is_float64(wide)) and narrow.bit_width <= 32
+    if pa.types.is_decimal(narrow) and pa.types.is_decimal(wide):
+        return bool(wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale)
+    return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
+
+
+def _changed(table: str, column: str, old: pa.DataType, new: pa.DataType) -> SinkError:
+    return SinkError(
+        f"the source's type changed from {old} to {new}, which the replica's rows cannot follow",
+        where=f"{table}, column {column}",
+        remedy=f"delete or move the replica of {table}, then take a new snapshot of the table",
+    )

@@ -1,0 +1,81 @@
+"""Rows of the target that a part needs to know: old rows of changed keys, and rows equal to ones taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from tailrace.sinks.replica.codes import Codes, row_codes
+from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, Net
+from tailrace.sinks.replica.target import arrow_schema, scan
+
+
+def with_moved(target: DeltaTable, net: Net) -> pa.Table:
+    """The net rows, with the values that a row under a new key keeps from its old one."""
+    rows = net.rows
+    wanted = rows.select([FROM + name for name in net.key]).rename_columns(list(net.key))
+    moved = wanted.column(0).is_valid()
+    found = matching(target, wanted.filter(moved), net.key)
+    place = _places(row_codes(joined([found, wanted], net.key), found.num_rows + rows.num_rows), found.num_rows)
+    for name in net.kept:
+        values, kept = rows.column(name), rows.column(KEEP + name)
+        taken = pc.and_(kept, moved)
+        held = found.column(name).combine_chunks().take(place).cast(values.type)
+        rows = rows.set_column(rows.column_names.index(name), name, pc.if_else(taken, held, values))
+        kept = pc.and_(kept, pc.invert(moved))
+        rows = rows.set_column(rows.column_names.index(KEEP + name), KEEP + name, kept)
+    return rows
+
+
+def _places(codes: Codes, split: int) -> pa.Array:
+    """For each code after the split its place before it, null where it is not there."""
+    known, first = np.unique(codes[:split], return_index=True)
+    at = np.searchsorted(known, codes[split:])
+    missing = np.append(known, -1)[at] != codes[split:]
+    return pa.array(np.append(first, 0)[at], mask=missing)
+
+
+def matching(target: DeltaTable, wanted: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The target's rows that equal one of some rows in the named columns; the target is read as a stream."""
+    schema = arrow_schema(target)
+    kinds = pa.schema([schema.field(name) for name in names])
+    asked = wanted.select(list(names)).cast(kinds)
+    found = [schema.empty_table()]
+    for batch in scan(target):
+        rows = pa.Table.from_batches([batch]).cast(schema)
+        codes = row_codes(joined([rows, asked], names), rows.num_rows + asked.num_rows)
+        hits = np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
+        if hits.any():
+            found.append(rows.filter(pa.array(hits)))
+    return pa.concat_tables(found)
+
+
+def without(rows: pa.Table, gone: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Rows without as many of each image as were taken away."""
+    codes = row_codes(joined([rows, gone], names), rows.num_rows + gone.num_rows)
+    have, taken = codes[: rows.num_rows], codes[rows.num_rows :]
+    budget = np.zeros(int(codes.max()) + 1, np.int64)
+    budget[taken] = -gone.column(COUNT).to_numpy()
+    order = np.argsort(have, kind="stable")
+    _, starts, sizes = np.unique(have[order], return_index=True, return_counts=True)
+    rank = np.empty(len(have), np.int64)
+    rank[order] = np.arange(len(have)) - np.repeat(starts, sizes)
+    return rows.filter(pa.array(rank >= budget[have]))
+
+
+def joined(tables: list[pa.Table], names: Sequence[str]) -> list[pa.Array]:
+    """Columns of several tables end to end, in the types of the first."""
+    return [
+        pa.concat_arrays(
+            [chunk for table in tables for chunk in table.column(name).cast(kind).chunks] or [pa.nulls(0, kind)]
+        )
+        for name, kind in ((name, tables[0].schema.field(name).type) for name in names)
+    ]
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)

@@ -1,0 +1,188 @@
+"""The engine for tables that outgrow one task: changes are folded in tasks, then Spark's MERGE brings them in."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from tailrace.errors import SinkError
+from tailrace.sinks.replica import merge, spark_sql
+from tailrace.sinks.replica.batch import MicroBatch, TableReport, table_parts
+from tailrace.sinks.replica.evolve import add_columns, evolution
+from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.target import Mark, Target, arrow_schema
+
+_FOLDED = "table string, part int, slice int, header string, rows binary"
+_FOLDED_SCHEMA = pa.schema(
+    [
+        ("table", pa.string()),
+        ("part", pa.int32()),
+        ("slice", pa.int32()),
+        ("header", pa.string()),
+        ("rows", pa.binary()),
+    ]
+)
+_SLICE_ROWS = 50_000
+_APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A net effect whose rows are a frame; the fields are those of Net."""
+
+    rows: DataFrame
+    names: list[str]
+    schema: pa.Schema
+    key: list[str]
+    kept: list[str]
+    moves: bool
+    cleared: bool
+
+
+def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
+    """Merges rows (`table`, `bytes`), each table's in one partition and in order. Raises SinkError."""
+    folded = ordered.mapInArrow(_folding(), _FOLDED).persist()
+    try:
+        heads = folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
+        return [_write_part(folded, batch, head.table, head.part, json.loads(head.header)) for head in heads]
+    finally:
+        folded.unpersist()
+
+
+def _folding() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in table_parts(batches):
+            net = fold(part.batches)
+            header = {
+                "names": net.table.row_type.names,
+                "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
+                "key": net.key,
+                "kept": net.kept,
+                "moves": net.moves,
+                "cleared": net.cleared,
+                "epoch": part.epoch,
+                "upserted": net.upserted,
+                "deleted": net.deleted,
+            }
+            for number, start in enumerate(range(0, max(net.rows.num_rows, 1), _SLICE_ROWS)):
+                row = {
+                    "table": str(net.table.id),
+                    "part": part.number,
+                    "slice": number,
+                    "header": json.dumps(header) if number == 0 else None,
+                    "rows": _ipc(net.rows.slice(start, _SLICE_ROWS)),
+                }
+                yield pa.RecordBatch.from_pylist([row], _FOLDED_SCHEMA)
+
+    return run
+
+
+def _ipc(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for blob in batch.column("rows"):
+            with pa.ipc.open_stream(blob.as_buffer()) as reader:
+                yield from reader
+
+
+def _write_part(folded: DataFrame, batch: MicroBatch, table: str, number: int, head: dict[str, Any]) -> TableReport:
+    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
+    kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    rows = folded.where((folded.table == table) & (folded.part == number)).select("rows").mapInArrow(_unpack, kind)
+    net = Folded(rows, head["names"], schema, head["key"], head["kept"], head["moves"], head["cleared"])
+    place = batch.target(table)
+    try:
+        version = _apply(rows.sparkSession, place, net, batch.mark(table, number, head["epoch"]))
+    except PySparkException as error:
+        raise SinkError(
+            f"the replica could not be written: {str(error).splitlines()[0]}",
+            where=table,
+            remedy=f"check {place.uri}, and that the session has Delta for Spark; then start again",
+        ) from error
+    put, deleted = (0, 0) if version is None else (head["upserted"], head["deleted"])
+    return TableReport(table, put, deleted, version)
+
+
+def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int | None:
+    target = place.open()
+    if mark.is_written(target):
+        _begin_epoch(session, place, mark)
+        return None
+    if target is None or mark.begins_epoch(target):
+        _overwrite(place, spark_sql.puts(net.rows, net.names), mark)
+    else:
+        change = evolution(arrow_schema(target), pa.schema([net.schema.field(name) for name in net.names]), place.table)
+        if change.widened:
+            _widen(session, place, change.schema)
+        add_columns(place.open() or target, change)
+        here = session.read.format("delta").load(place.uri)
+        if net.cleared:
+            puts = spark_sql.puts(net.rows, net.names)
+            _overwrite(place, puts.select(spark_sql.aligned(net.names, here.schema)), mark)
+        elif net.key:
+            source = spark_sql.keyed_source(net.rows, here, net.names, net.key, net.kept, net.moves)
+            _merge(session, place, source, mark, merge.same_key(net.key), merge.updates(here.columns, net.kept))
+        else:
+            source = spark_sql.bag_source(net.rows, here, net.names)
+            _merge(session, place, source, mark, spark_sql.same_row(here.schema, net.names), None)
+    _begin_epoch(session, place, mark)
+    written = place.open()
+    return None if written is None else written.version()
+
+
+def _overwrite(place: Target, rows: DataFrame, mark: Mark) -> None:
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.option("txnAppId", mark.app).option("txnVersion", str(mark.version)).save(place.uri)
+
+
+def _begin_epoch(session: SparkSession, place: Target, mark: Mark) -> None:
+    """Records that a snapshot replaced the content. Spark's commits carry one mark only, hence a commit of its own."""
+    if mark.epoch is None or not mark.begins_epoch(place.open()):
+        return
+    nothing = session.read.format("delta").load(place.uri).limit(0)
+    writer = nothing.write.format("delta").mode("append")
+    writer.option("txnAppId", mark.epoch).option("txnVersion", "1").save(place.uri)
+
+
+def _widen(session: SparkSession, place: Target, schema: pa.Schema) -> None:
+    kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    here = session.read.format("delta").load(place.uri)
+    wider = here.select([here[merge.quoted(name)].cast(kind[name].dataType).alias(name) for name in here.columns])
+    wider.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(place.uri)
+
+
+def _merge(
+    session: SparkSession, place: Target, source: DataFrame, mark: Mark, condition: str, updates: dict[str, str] | None
+) -> None:
+    """One MERGE; without updates, matched rows are deleted ones."""
+    source.createOrReplaceTempView("tailrace_net")
+    columns = merge.inserts([name for name in source.columns if not name.startswith("_tailrace_")])
+    clauses = [f"MERGE INTO delta.{merge.quoted(place.uri)} t USING tailrace_net s ON {condition}"]
+    clauses.append(f"WHEN MATCHED AND {merge.DELETES} THEN DELETE")
+    if updates is not None:
+        clauses.append("WHEN MATCHED THEN UPDATE SET " + ", ".join(f"{name} = {to}" for name, to in updates.items()))
+    clauses.append(
+        f"WHEN NOT MATCHED AND {merge.PUTS} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
+    )
+    session.conf.set(_APP, mark.app)
+    session.conf.set(_VERSION, str(mark.version))
+    try:
+        session.sql("\n".join(clauses))
+    finally:
+        session.conf.unset(_APP)
+        session.conf.unset(_VERSION)

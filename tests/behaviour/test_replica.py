@@ -1,0 +1,340 @@
+"""Replicas through real Spark and real Delta tables: whatever comes, and comes again, they equal the source.
+
+Both engines run these tests: `deltalake` here, `spark` from test_replica_spark.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from tailrace.errors import SinkError
+from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.pipeline.session import local_session
+from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table, row_count
+
+ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
+DELTA = {
+    "spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.0",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.shuffle.partitions": 2,
+    "spark.master": "local[2]",
+    "spark.databricks.delta.snapshotPartitions": 1,
+}
+
+ORDERS = TableSchema(
+    TableId("shop", "public", "orders"),
+    (
+        Column("id", ConnectSchema("int32"), pa.int32()),
+        Column("line no", ConnectSchema("string"), pa.string()),
+        Column("note", ConnectSchema("string", True), pa.string()),
+        Column(
+            "Total`s", ConnectSchema("bytes", True, "org.apache.kafka.connect.data.Decimal", 1), pa.decimal128(9, 2)
+        ),
+        Column("at", ConnectSchema("int64", True, "io.debezium.time.MicroTimestamp", 1), pa.int64()),
+        Column("tags", ConnectSchema("array", True), pa.list_(pa.string())),
+    ),
+    ("id", "line no"),
+    ("id", "line no"),
+)
+EVENTS = TableSchema(
+    TableId("shop", "public", "events"),
+    (
+        Column("kind", ConnectSchema("string", True), pa.string()),
+        Column("score", ConnectSchema("double", True), pa.float64()),
+        Column("path", ConnectSchema("array", True), pa.list_(pa.int32())),
+        Column("more", ConnectSchema("map", True), pa.map_(pa.string(), pa.string())),
+    ),
+    (),
+    ("kind", "score", "path", "more"),
+)
+
+Row = dict[str, Any]
+Write = Callable[..., dict[str, TableReport]]
+
+
+@pytest.fixture(scope="module")
+def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The shared session, or for the `spark` engine one with Delta for Spark."""
+    if ENGINE == "deltalake":
+        yield request.getfixturevalue("spark")
+        return
+    folder = tmp_path_factory.mktemp("delta")
+    try:
+        session = local_session("replica", folder / "spark.log", {**DELTA, "spark.sql.warehouse.dir": str(folder)})
+    except (PySparkException, RuntimeError) as error:
+        pytest.skip(f"Delta for Spark's jars cannot be had: {error}")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def replica(session: SparkSession, tmp_path: Path) -> Replica:
+    return Replica(session, tmp_path)
+
+
+class Replica:
+    """A sink with its session: batches in, rows out."""
+
+    def __init__(self, session: SparkSession, root: Path) -> None:
+        self.session = session
+        self.root = str(root / "lake")
+        self.sink = ReplicaSink(self.root, f"query-{uuid4()}", ENGINE)  # type: ignore[arg-type]
+
+    def write(self, batch_id: int, *batches: ChangeBatch | ControlBatch, splits: int = 1) -> dict[str, TableReport]:
+        """The batches as one micro-batch, dealt out to source partitions one after another."""
+        rows = [(self.name(batch), index, len(batch), batch.to_ipc()) for index, batch in enumerate(batches)]
+        kind = "table string, sequence long, count int, bytes binary"
+        dealt = self.session.sparkContext.parallelize(rows, splits)
+        return self.sink.write(self.session.createDataFrame(dealt, kind), batch_id)
+
+    @staticmethod
+    def name(batch: ChangeBatch | ControlBatch) -> str:
+        return batch.topic if isinstance(batch, ControlBatch) else str(batch.table.id)
+
+    def rows(self, table: TableSchema = ORDERS) -> list[Row]:
+        """What the target holds, in a stable order."""
+        return sorted(read_table(self.root, str(table.id)).to_pylist(), key=repr)
+
+    def notes(self) -> dict[tuple[int, str], str | None]:
+        """The orders' notes by key."""
+        return {(row["id"], row["line no"]): row["note"] for row in self.rows()}
+
+
+def order(id: int, note: str | None = "n", line: str = "a", **more: Any) -> Row:
+    return {"id": id, "line no": line, "note": note, "Total`s": None, "at": None, "tags": None, **more}
+
+
+def key(id: int, line: str = "a") -> Row:
+    return {"id": id, "line no": line}
+
+
+def changes(table: TableSchema, *rows: Row, lsn: int = 1, snapshot: str | None = None) -> ChangeBatch:
+    """A batch from `op`, `before`, `after`, and where needed `other_key` and `unchanged` (names)."""
+    names = table.row_type.names
+    columns = {
+        "op": pa.array([row["op"] for row in rows], pa.string()),
+        "order": pa.array(range(len(rows)), pa.int64()),
+        "ts_us": pa.array([0] * len(rows), pa.int64()),
+        "snapshot": pa.array([snapshot] * len(rows), pa.string()),
+        "source": pa.array([{"lsn": lsn}] * len(rows), pa.struct([("lsn", pa.int64())])),
+        "before": pa.array([row.get("before") for row in rows], table.row_type),
+        "after": pa.array([row.get("after") for row in rows], table.row_type),
+    }
+    if any("other_key" in row for row in rows):
+        key_type = pa.struct([table.row_type.field(name) for name in table.key])
+        columns["other_key"] = pa.array([row.get("other_key") for row in rows], key_type)
+    if any("unchanged" in row for row in rows):
+        masks = [{name: name in row.get("unchanged", ()) for name in names} for row in rows]
+        columns["unchanged"] = pa.array(masks, pa.struct([(name, pa.bool_()) for name in names]))
+    return ChangeBatch(table, pa.RecordBatch.from_pydict(columns))
+
+
+def created(*rows: Row, table: TableSchema = ORDERS) -> ChangeBatch:
+    return changes(table, *({"op": "c", "after": row} for row in rows))
+
+
+def read(lsn: int, *rows: Row, table: TableSchema = ORDERS, marker: str = "true") -> ChangeBatch:
+    return changes(table, *({"op": "r", "after": row} for row in rows), lsn=lsn, snapshot=marker)
+
+
+def test_inserts_updates_and_deletes(replica: Replica) -> None:
+    full = order(1, "é", at=1_000_000, tags=["x", None])
+    report = replica.write(0, created(full, order(2), order(2, line="b"), order(3)))["public.orders"]
+    assert (report.upserted, report.deleted) == (4, 0)
+    batch = changes(
+        ORDERS,
+        {"op": "u", "after": order(2, "new")},
+        {"op": "d", "before": {**order(3, None)}},
+        {"op": "c", "after": order(4)},
+        {"op": "d", "before": order(4, None)},
+    )
+    report = replica.write(1, batch)["public.orders"]
+    assert (report.upserted, report.deleted) == (1, 2)
+    assert replica.notes() == {(1, "a"): "é", (2, "a"): "new", (2, "b"): "n"}
+    row = next(row for row in replica.rows() if row["id"] == 1)
+    assert row["at"].isoformat() == "1970-01-01T00:00:01"
+    assert row["tags"] == ["x", None]
+    assert row_count(replica.root, "public.orders") == 3
+
+
+def test_several_tables_and_a_control_topic_in_one_batch(replica: Replica) -> None:
+    other = replace(ORDERS, id=TableId("shop", "public", "copies"))
+    schema = ConnectSchema("struct", True)
+    control = ControlBatch("heartbeat", schema, schema, pa.RecordBatch.from_pydict({"value": ["{}"]}))
+    reports = replica.write(0, created(order(1)), control, created(order(9), table=other), created(order(2)))
+    assert {name: report.upserted for name, report in reports.items()} == {"public.orders": 2, "public.copies": 1}
+    assert replica.notes() == {(1, "a"): "n", (2, "a"): "n"}
+    assert [row["id"] for row in replica.rows(other)] == [9]
+
+
+def test_truncate_takes_what_came_before(replica: Replica) -> None:
+    replica.write(0, created(order(1), order(2)))
+    batch = changes(ORDERS, {"op": "c", "after": order(3)}, {"op": "t"}, {"op": "c", "after": order(4)})
+    replica.write(1, batch)
+    assert replica.notes() == {(4, "a"): "n"}
+    replica.write(2, changes(ORDERS, {"op": "t"}))
+    assert replica.notes() == {}
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_a_changed_key_moves_the_row(replica: Replica, split: bool) -> None:
+    replica.write(0, created(order(1, "one"), order(2, "two")))
+    deleted = {"op": "d", "before": order(1, None), "other_key": key(7)}
+    inserted = {"op": "c", "after": order(7, "moved"), "other_key": key(1)}
+    updated = {"op": "u", "before": order(1, None), "after": order(7, "moved")}
+    replica.write(1, changes(ORDERS, *([deleted, inserted] if split else [updated])))
+    assert replica.notes() == {(7, "a"): "moved", (2, "a"): "two"}
+
+
+def test_a_large_value_that_was_not_repeated_stays(replica: Replica) -> None:
+    replica.write(0, created(order(1, "one"), order(2, "two"), order(3, "three"), order(4, "four")))
+    silent = {"op": "u", "after": order(1, None, tags=["t"]), "unchanged": ["note"]}
+    told = {"op": "u", "after": order(2, "now", tags=["t"])}
+    after = {"op": "u", "after": order(2, None, tags=["u"]), "unchanged": ["note"]}
+    moved = [
+        {"op": "d", "before": order(3, None), "other_key": key(5)},
+        {"op": "c", "after": order(5, None), "other_key": key(3), "unchanged": ["note"]},
+        {"op": "u", "before": order(4, None), "after": order(3, None), "unchanged": ["note"]},
+    ]
+    replica.write(1, changes(ORDERS, silent, told, after, *moved))
+    assert replica.notes() == {(1, "a"): "one", (2, "a"): "now", (5, "a"): "three", (3, "a"): "four"}
+    assert sorted(str(row["tags"]) for row in replica.rows()) == ["None", "None", "['t']", "['u']"]
+
+
+def event(kind: str | None, score: float | None = None, path: list[int] | None = None, more: Any = None) -> Row:
+    return {"kind": kind, "score": score, "path": path, "more": more}
+
+
+def test_without_a_key_equal_rows_are_counted(replica: Replica) -> None:
+    nan = float("nan")
+    twice, null, rich = event("a", nan, [1, 2]), event(None), event("b", 1.5, [], [("k", "v")])
+    replica.write(0, created(twice, twice, twice, null, null, rich, event("a", nan, [1]), table=EVENTS))
+    batch = changes(
+        EVENTS,
+        {"op": "d", "before": twice},
+        {"op": "d", "before": null},
+        {"op": "u", "before": rich, "after": event("b", 2.5, [], [("k", "w")])},
+        {"op": "c", "after": twice},
+        {"op": "d", "before": twice},
+        {"op": "c", "after": event("c")},
+        {"op": "c", "after": event("c")},
+    )
+    report = replica.write(1, batch)["public.events"]
+    assert (report.upserted, report.deleted) == (3, 3)
+    rows = [event("a", nan, [1, 2])] * 2 + [event("a", nan, [1]), null, event("b", 2.5, [], [("k", "w")])]
+    # By their text, as NaN is not equal to itself.
+    assert list(map(repr, replica.rows(EVENTS))) == sorted(map(repr, [*rows, event("c"), event("c")]))
+
+
+def test_a_batch_written_again_changes_nothing(replica: Replica) -> None:
+    replica.write(0, created(event("a"), table=EVENTS), created(order(1)))
+    version = replica.write(1, created(event("a"), table=EVENTS))["public.events"].version
+    again = replica.write(1, created(event("a"), table=EVENTS))["public.events"]
+    assert version is not None
+    assert (again.upserted, again.version) == (0, None)
+    replica.write(0, created(event("a"), table=EVENTS), changes(ORDERS, {"op": "t"}))
+    assert replica.rows(EVENTS) == [event("a")] * 2
+    assert replica.notes() == {(1, "a"): "n"}
+
+
+def test_another_query_is_not_taken_for_a_replay(replica: Replica) -> None:
+    replica.write(5, created(event("a"), table=EVENTS))
+    replica.sink = replace(replica.sink, query_id="another")
+    replica.write(0, created(event("a"), table=EVENTS))
+    assert replica.rows(EVENTS) == [event("a")] * 2
+
+
+def test_a_batch_broken_off_between_parts_is_completed(replica: Replica) -> None:
+    """Parts are cut where the schema changes; the first is there already when the batch comes again."""
+    wider = replace(ORDERS, columns=(*ORDERS.columns, Column("extra", ConnectSchema("int32", True), pa.int32())))
+    first, second = created(order(1)), created(order(2, extra=1), table=wider)
+    replica.write(0, first)
+    report = replica.write(0, first, second)["public.orders"]
+    assert report.upserted == 1
+    assert replica.notes() == {(1, "a"): "n", (2, "a"): "n"}
+
+
+def test_order_is_by_sequence_whatever_the_order_of_arrival(replica: Replica) -> None:
+    batches = [changes(ORDERS, {"op": "c" if n == 0 else "u", "after": order(1, str(n))}) for n in range(20)]
+    rows = [("public.orders", n, 1, batch.to_ipc()) for n, batch in enumerate(batches)]
+    frame = replica.session.createDataFrame(
+        replica.session.sparkContext.parallelize(rows[::-1], 1), "table string, sequence long, count int, bytes binary"
+    )
+    replica.sink.write(frame, 0)
+    assert replica.notes() == {(1, "a"): "19"}
+
+
+def test_columns_are_added_and_dropped_ones_stay(replica: Replica) -> None:
+    replica.write(0, created(order(1)))
+    extra = Column("extra", ConnectSchema("int64", True, "io.debezium.time.MicroTimestamp", 1), pa.int64())
+    changed = replace(ORDERS, columns=(*[column for column in ORDERS.columns if column.name != "note"], extra))
+    row = {name: value for name, value in order(2, extra=0).items() if name != "note"}
+    replica.write(1, created(row, table=changed))
+    assert replica.notes() == {(1, "a"): "n", (2, "a"): None}
+    assert [str(row["extra"]) for row in replica.rows()] == ["None", "1970-01-01 00:00:00"]
+
+
+def retyped(column: Column) -> TableSchema:
+    return replace(EVENTS, columns=(column, *EVENTS.columns[1:]))
+
+
+def test_a_widened_type_widens_the_table(replica: Replica) -> None:
+    small = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
+    wide = retyped(Column("kind", ConnectSchema("int64", True), pa.int64()))
+    replica.write(0, created({**event(None), "kind": 1}, table=small))
+    replica.write(1, created({**event(None), "kind": 2**40}, table=wide))
+    replica.write(2, created({**event(None), "kind": 3}, table=small))
+    assert [row["kind"] for row in replica.rows(EVENTS)] == [1, 2**40, 3]
+
+
+def test_a_type_of_another_kind_is_refused_with_a_remedy(replica: Replica) -> None:
+    replica.write(0, created(event("x"), table=EVENTS))
+    number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
+    with pytest.raises((SinkError, PySparkException), match=r"public\.events, column kind(.|\n)*Remedy"):
+        replica.write(1, created({**event(None), "kind": 1}, table=number))
+
+
+def test_a_snapshot_replaces_what_an_older_one_left(replica: Replica) -> None:
+    replica.write(0, read(100, order(1), order(2)), read(100, order(3)), splits=2)
+    replica.write(1, read(100, order(4)))
+    replica.write(2, changes(ORDERS, {"op": "u", "after": order(4, "live")}, lsn=150))
+    assert replica.notes() == {(1, "a"): "n", (2, "a"): "n", (3, "a"): "n", (4, "a"): "live"}
+    replica.write(3, read(200, order(1, "new")))
+    replica.write(4, read(200, order(5, "new")), created(order(6)))
+    replica.write(4, read(200, order(5, "new")), created(order(6)))
+    assert replica.notes() == {(1, "a"): "new", (5, "a"): "new", (6, "a"): "n"}
+
+
+def test_a_snapshot_begun_by_a_new_query_replaces_the_tables_schema_too(replica: Replica) -> None:
+    replica.write(0, read(100, event("x"), table=EVENTS))
+    number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
+    replica.sink = replace(replica.sink, query_id="another")
+    replica.write(0, read(100, {**event(None), "kind": 1}, table=number))
+    assert replica.rows(EVENTS) == [{**event(None), "kind": 1}]
+
+
+def test_an_incremental_snapshot_adds(replica: Replica) -> None:
+    replica.write(0, created(order(1)))
+    replica.write(1, read(300, order(2), marker="incremental"))
+    assert replica.notes() == {(1, "a"): "n", (2, "a"): "n"}
+
+
+def test_what_cannot_be_written_says_where_and_what_to_do(replica: Replica, tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("a file in the way")
+    with pytest.raises(
+        (SinkError, PySparkException), match=r"public\.orders: the replica could not be written(.|\n)*Remedy"
+    ):
+        replica.write(0, created(order(1)))
