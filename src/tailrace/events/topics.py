@@ -6,6 +6,7 @@ import logging
 import re
 
 from tailrace.config import Config
+from tailrace.config.kinds import compile_pattern
 from tailrace.model.table import TableId
 
 _LOG = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ class TopicNaming:
         self._strategy = config.text("topic.naming.strategy").rpartition(".")[2]
         self._unicode = "Unicode" in self._strategy
         self._with_schema = self._strategy.startswith("Schema")
-        self._regex = re.compile(config.text("topic.regex")) if "Regex" in self._strategy else None
+        self._regex = _case_kept(config.text("topic.regex")) if "Regex" in self._strategy else None
         self._replacement = _python_replacement(config.optional("topic.replacement") or "")
         self._schema_mode = config.text("schema.name.adjustment.mode")
         self._field_mode = config.text("field.name.adjustment.mode")
@@ -77,6 +78,11 @@ class TopicNaming:
                     topic,
                 )
         return topic
+
+
+def _case_kept(expression: str) -> re.Pattern[str]:
+    """A Java expression that, unlike those of filters, tells upper from lower case."""
+    return re.compile(compile_pattern(expression).pattern, re.ASCII)
 
 
 def sanitised(name: str, *, unicode: bool = False) -> str:

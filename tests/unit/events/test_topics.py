@@ -53,5 +53,18 @@ def test_two_columns_of_one_field_name() -> None:
         envelope(table, TopicNaming(config(field_name_adjustment_mode="avro")), SOURCE)
 
 
+def test_the_schema_regex_strategy() -> None:
+    strategy = "io.debezium.schema.SchemaRegexTopicNamingStrategy"
+    naming = TopicNaming(
+        config(topic_naming_strategy=strategy, topic_regex="(?<all>.*)shard_.*", topic_replacement="${all}shards")
+    )
+    assert naming.table(TableId("d", "public", "shard_1")) == "server1.public.shards"
+    assert naming.table(TableId("d", "public", "SHARD_1")) == "server1.public.SHARD_1"
+    assert naming.key_field(TableId("d", "public", "shard_1")) == (
+        "__dbz__physicalTableIdentifier",
+        "server1.public.shard_1",
+    )
+
+
 def _text() -> tuple[ConnectSchema, object]:
     return COLUMNS[1].schema, COLUMNS[1].arrow
