@@ -200,7 +200,9 @@ def read(config: Config, split: SnapshotSplit) -> Iterator[Chunk]:
                 yield Chunk([held])
             held = batch
         if held is not None:
-            yield Chunk([_marked(held, len(held) - 1, split.last)])
+            # The very first row keeps its marker even as the last of its table, not as the last of all.
+            keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
+            yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
 
 
 def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes]]:
