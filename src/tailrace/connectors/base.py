@@ -14,6 +14,7 @@ from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
 
+
 @dataclass(frozen=True)
 class Chunk:
     """Part of a read: batches by table, the transaction marks among them (MARKS), and records of control topics."""

@@ -43,7 +43,7 @@ def retrying(config: Config, attempt: Callable[[], T], transient: Callable[[Base
     while True:
         try:
             return attempt()
-        except Exception as error:
+        except Exception as error:  # noqa: PERF203  # the loop is the retrying
             if not transient(error):
                 raise
             backoff.wait(error)

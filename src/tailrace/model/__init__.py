@@ -1,1 +1,1 @@
-"""The vocabulary of Tailrace: tables, columns, Connect schemas and batches of changes. It knows no database and no Spark."""
+"""The vocabulary of Tailrace: tables, columns, Connect schemas and batches of changes; no database, no Spark."""

@@ -12,7 +12,7 @@ Everything left of it knows one database; everything right of it knows none.
 | before, after | struct | row images of `TableSchema.row_type`; null where there is none |
 | transaction | struct id, total_order, data_collection_order | optional column: transaction metadata |
 | other_key | struct of the key columns | optional column: of a key change, the new key on its `d`, the old on its `c` |
-| unchanged | struct of booleans by column | optional column: large values the log did not repeat (`after` holds null there) |
+| unchanged | struct of booleans by column | optional column: large values the log did not repeat (null in `after`) |
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ import pyarrow as pa
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import TableSchema
 
-TRANSACTION_TYPE = pa.struct(
-    [("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())]
-)
+TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())])
 
 CREATE, UPDATE, DELETE, READ, TRUNCATE = "c", "u", "d", "r", "t"
 

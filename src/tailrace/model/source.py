@@ -15,7 +15,7 @@ class SourceBlock:
     in order. A field named `schema` or `table` is filled from the batch's table, every other one from the column of
     that name in the batch's `source` struct. `sequence` names the two `source` columns (int64) that the text of
     `source.sequence`, a JSON array of two strings, is made of; None leaves it null.
-    `transaction_id` names the `source` columns whose texts, joined by `:`, are the id in a change's `transaction` block.
+    `transaction_id` names the `source` columns whose texts, joined by `:`, are the id in a `transaction` block.
     """
 
     connector: str

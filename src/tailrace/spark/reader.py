@@ -11,10 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from tailrace.connectors.base import Connector
-from tailrace.errors import OffsetError
 from tailrace.spark import failpoint
 from tailrace.spark.shapes import Shaper
 
@@ -29,7 +28,12 @@ class _Rows:
 
     def __getstate__(self) -> dict[str, Any]:
         # Connections stay where they are; a task's copy makes its own connector from the config.
-        return {"kind": type(self.connector), "config": self.connector.config, "steps": self.steps, "run_id": self.run_id}
+        return {
+            "kind": type(self.connector),
+            "config": self.connector.config,
+            "steps": self.steps,
+            "run_id": self.run_id,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.connector = state["kind"](state["config"])
@@ -65,7 +69,7 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
         super().__init__(connector, steps, run_id)
-        self._until: dict[str, Any] | None = None
+        self._until: int | None = None
         self._bounded = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -86,7 +90,7 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next micro-batch ends; `start` itself when there is nothing new."""
-        most = None if isinstance(limit, ReadAllAvailable) else limit.max_bytes
+        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         if self._bounded and self._until is None:
             self._until = self.connector.horizon()
         return self.connector.head(start, most, self._until)

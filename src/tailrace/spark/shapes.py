@@ -21,7 +21,9 @@ from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
 
-ARROW_SCHEMA = pa.schema([("table", pa.string()), ("sequence", pa.int64()), ("count", pa.int32()), ("bytes", pa.binary())])
+ARROW_SCHEMA = pa.schema(
+    [("table", pa.string()), ("sequence", pa.int64()), ("count", pa.int32()), ("bytes", pa.binary())]
+)
 
 Batch = ChangeBatch | ControlBatch
 
@@ -65,8 +67,9 @@ def native_struct(table: TableSchema) -> pa.StructType:
 
 
 class Shaper:
-    """Turns the chunks of one read into rows. What Debezium does between decoding and converting happens here, in order:
-    key changes are split, operations selected, transactions numbered, then the pipeline's steps applied.
+    """Turns the chunks of one read into rows.
+
+    What Debezium does between decoding and converting happens here, in order: key changes are split, operations selected, transactions numbered, then the pipeline's steps applied.
     """
 
     def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
@@ -74,7 +77,9 @@ class Shaper:
         self.faults = config.flag("compat.faults")
         self.steps = transforms.parse(steps)
         self.transactions = (
-            TransactionTracker(TopicNaming(config), connector.source) if config.flag("provide.transaction.metadata") else None
+            TransactionTracker(TopicNaming(config), connector.source)
+            if config.flag("provide.transaction.metadata")
+            else None
         )
         self._emit = self._emitter(connector, run_id)
 

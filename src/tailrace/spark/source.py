@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from tailrace.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tailrace.connectors.base import Connector
 
 STEPS_OPTION = "tailrace.steps"
 PROPERTIES_OPTION = "tailrace.properties"
@@ -65,11 +69,13 @@ class PostgresDataSource(DataSource):
 
         return ChangeReader(self._connector(), self.steps, self.run_id)
 
-    def _connector(self):  # type: ignore[no-untyped-def]  # a protocol that importing would need pyarrow for
+    def _connector(self) -> Connector:
         try:
             import psycopg  # noqa: F401
         except ImportError as error:
-            raise ConfigError("the PostgreSQL driver is not installed", remedy="pip install 'tailrace[postgres]'") from error
+            raise ConfigError(
+                "the PostgreSQL driver is not installed", remedy="pip install 'tailrace[postgres]'"
+            ) from error
         from tailrace.connectors.postgres.config import resolve
         from tailrace.connectors.postgres.connector import PostgresConnector
 
@@ -85,7 +91,9 @@ def properties(options: Mapping[str, str]) -> dict[str, str]:
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"not JSON: {error}", where=PROPERTIES_OPTION, remedy="pass json.dumps(properties)") from error
+        raise ConfigError(
+            f"not JSON: {error}", where=PROPERTIES_OPTION, remedy="pass json.dumps(properties)"
+        ) from error
     if not isinstance(given, dict):
         raise ConfigError("a JSON object is expected", where=PROPERTIES_OPTION, remedy="pass json.dumps(properties)")
     return {**{name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}, **plain}

@@ -164,7 +164,9 @@ class Catalog:
             if column.name in kept:
                 kind = self._value_type(table, column)
                 default = column_default(column.default, column.required, kind)
-                columns.append(Column(column.name, kind.schema.with_(optional=not column.required, default=default), kind.arrow))
+                columns.append(
+                    Column(column.name, kind.schema.with_(optional=not column.required, default=default), kind.arrow)
+                )
                 types.append(kind)
         schema = TableSchema(table, tuple(columns), key, tuple(name for name in info.identity if name in kept))
         return CapturedTable(schema, tuple(types))
@@ -174,7 +176,9 @@ class Catalog:
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
         kind = value_type(pg, modifier, self.config)
         if kind is None:
-            log.warning("%s.%s: type %s has no mapping yet; its values are carried as text", table, column.name, pg.printed)
+            log.warning(
+                "%s.%s: type %s has no mapping yet; its values are carried as text", table, column.name, pg.printed
+            )
             return text_type()
         return kind
 
@@ -188,7 +192,7 @@ class Catalog:
             self._types.setdefault(oid, (PgType("unknown", f"with oid {oid}"), None))
 
     def _one(self, query: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...]:
-        row = self.connection.execute(query, parameters).fetchone()  # type: ignore[call-overload]
+        row = self.connection.execute(query, parameters).fetchone()
         if row is None:
             raise LookupError(query)
         return tuple(row)

@@ -87,13 +87,13 @@ def connect(config: Config, *, replication: bool = False, application: str | Non
 
 def _initialise(connection: psycopg.Connection, config: Config) -> None:
     timeout = config.number("database.query.timeout.ms")
-    connection.execute(f"SET statement_timeout = {timeout}")  # type: ignore[call-overload]
+    connection.execute(f"SET statement_timeout = {timeout}")
     statements = config.optional("database.initial.statements")
     if statements:
         # `;;` is a literal semicolon (Debezium's documentation of database.initial.statements).
         for statement in statements.replace(";;", "\0").split(";"):
             if statement.strip():
-                connection.execute(statement.replace("\0", ";"))  # type: ignore[call-overload]
+                connection.execute(statement.replace("\0", ";"))
 
 
 def _connection_error(config: Config, error: psycopg.Error) -> SourceError:

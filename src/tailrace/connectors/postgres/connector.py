@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psycopg
 
@@ -157,7 +157,7 @@ class PostgresConnector:
         return retrying(self.config, attempt, is_transient)
 
     def acknowledge(self, offset: Offset) -> None:
-        """Nothing to do here: the reader of the next stretch acknowledges its start, which Spark has committed by then."""
+        """Nothing: the reader of the next stretch acknowledges its start, which Spark has committed by then."""
 
     def close(self) -> None:
         """See Connector.close. Drops the slot if `slot.drop.on.stop` says so."""
@@ -179,7 +179,9 @@ class PostgresConnector:
 
     def _source(self) -> str:
         name = self.config.text("slot.name")
-        return self._ask(lambda connection: f"{Catalog(connection, self.config).system_identifier}/{connection.info.dbname}/{name}")
+        return self._ask(
+            lambda connection: f"{Catalog(connection, self.config).system_identifier}/{connection.info.dbname}/{name}"
+        )
 
     def _confirmed(self) -> int:
         """Where the slot begins. Nothing moves it before the first stretch of the log is committed."""
@@ -203,13 +205,15 @@ class PostgresConnector:
         try:
             return retrying(self.config, attempt, is_transient)
         except psycopg.Error as error:
-            raise SourceError(f"a query on the server's catalog failed: {first_line(error)}", remedy="see the server's log") from error
+            raise SourceError(
+                f"a query on the server's catalog failed: {first_line(error)}", remedy="see the server's log"
+            ) from error
 
 
 def _server_position(connection: psycopg.Connection, application: str) -> tuple[int, int]:
     """The end of the flushed log, and the last transaction the reader has read whole (0: unknown)."""
     row = connection.execute(
-        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text, "
+        "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text, "
         "(SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s)",
         [application],
     ).fetchone()

@@ -17,8 +17,7 @@ from tailrace.connectors.postgres.protocol import pgoutput
 from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
 from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, Rows
 from tailrace.connectors.postgres.protocol.tuples import UNCHANGED, Cells
-from tailrace.connectors.postgres.values import ValueType
-from tailrace.errors import DecodeError
+from tailrace.connectors.postgres.values import ValueType, converted
 from tailrace.events.transactions import MARKS
 from tailrace.model.change import CREATE, DELETE, TRUNCATE, UPDATE, ChangeBatch
 
@@ -163,7 +162,9 @@ class _Context:
         status = np.repeat(["BEGIN", "END"], [len(self.begins.index), len(self.commits.index)])[by_order]
         # BEGIN carries the LSN of its message, END the position behind the transaction.
         lsns = np.concatenate([self.lsn[self.begins.index], self.commits.end_lsn])[by_order]
-        ids = pc.binary_join_element_wise(pc.cast(pa.array(xids), pa.string()), pc.cast(pa.array(lsns), pa.string()), ":")
+        ids = pc.binary_join_element_wise(
+            pc.cast(pa.array(xids), pa.string()), pc.cast(pa.array(lsns), pa.string()), ":"
+        )
         columns = [pa.array(self.orders(index)), pa.array(status.astype(str), pa.string()), ids, pa.array(times)]
         return pa.RecordBatch.from_arrays(columns, schema=MARKS)
 
@@ -217,7 +218,7 @@ class _Images:
         schema = self.table.schema
         if not has.any():
             return pa.nulls(len(has), schema.row_type), None
-        arrays = []
+        arrays: list[pa.Array] = []
         for place, column, kind in zip(self.chosen, schema.columns, self.table.types, strict=True):
             array = self._convert(cells[place], column.name, kind)
             if old is not None:
@@ -229,17 +230,8 @@ class _Images:
         return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type), mask=mask), arrays
 
     def _convert(self, cells: Cells, name: str, kind: ValueType) -> pa.Array:
-        try:
-            text = cells.text(self.frames.buffer)
-            if kind.arrow == pa.string():
-                text.validate(full=True)
-            return kind.convert(text)
-        except (pa.ArrowInvalid, DecodeError, UnicodeDecodeError) as error:
-            raise DecodeError(
-                f"a value cannot be read: {error}",
-                where=f"{self.table.schema.id}.{name}, batch from LSN {format_lsn(self.lsn)}",
-                remedy="exclude the column with column.exclude.list to go on, and report the type and value",
-            ) from error
+        where = f"{self.table.schema.id}.{name}, batch from LSN {format_lsn(self.lsn)}"
+        return converted(cells.text(self.frames.buffer), kind, where)
 
     def unchanged(self) -> pa.StructArray | None:
         """Which columns of which rows hold large values the log did not repeat and no old image has."""
@@ -255,7 +247,8 @@ class _Images:
     def _in_old(self, name: str) -> npt.NDArray[np.bool_]:
         place = next(place for place, column in enumerate(self.rows.relation.columns) if column.name == name)
         full = self.rows.relation.identity == "f"
-        return self.rows.has_old & full & (self.rows.old[place].tag != UNCHANGED)
+        present: npt.NDArray[np.bool_] = self.rows.has_old & full & (self.rows.old[place].tag != UNCHANGED)
+        return present
 
 
 def _truncation(table: CapturedTable, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:

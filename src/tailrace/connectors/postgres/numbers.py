@@ -91,8 +91,12 @@ def _finite_only(strict: bool) -> Callable[[pa.Array], pa.Array]:
         if not pc.any(special).as_py():
             return text
         if strict:
-            raise DecodeError("NaN and infinity have no exact decimal", remedy="set decimal.handling.mode to double or string")
-        log.warning("%d NaN or infinite NUMERIC values become null under decimal.handling.mode=precise", pc.sum(special).as_py())
+            raise DecodeError(
+                "NaN and infinity have no exact decimal", remedy="set decimal.handling.mode to double or string"
+            )
+        log.warning(
+            "%d NaN or infinite NUMERIC values become null under decimal.handling.mode=precise", pc.sum(special).as_py()
+        )
         return pc.if_else(special, pa.scalar(None, text.type), text)
 
     return finite
@@ -158,7 +162,10 @@ for _digits in (b"0123456789abcdef", b"0123456789ABCDEF"):
 def hex_to_bytes(text: pa.Array) -> pa.Array:
     """BYTEA in hex output (`\\x0aff`) as bytes. Raises DecodeError for anything else."""
     if not pc.all(pc.starts_with(text, "\\x"), min_count=0).as_py():
-        raise DecodeError("a BYTEA value is not in hex output", remedy="the server ignored bytea_output=hex; check the role's settings")
+        raise DecodeError(
+            "a BYTEA value is not in hex output",
+            remedy="the server ignored bytea_output=hex; check the role's settings",
+        )
     digits = pc.utf8_slice_codeunits(_as_string(text), 2)
     _, offsets_buffer, data = digits.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[digits.offset : digits.offset + len(digits) + 1]

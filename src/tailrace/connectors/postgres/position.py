@@ -63,10 +63,10 @@ BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
 class Offset:
     """How far a pipeline has come. Spark stores its JSON; it is the only state there is.
 
-    `pipeline` is drawn once for a checkpoint. phase `begin`: nothing read. `snapshot`: the snapshot is read; the log goes on at the slot's confirmed position,
-    which nothing moves until the first stretch of the log has been committed. `stream`: every transaction whose commit
-    record lies before `lsn` is read. `last_commit` is the end of the last transaction seen when this stretch was
-    planned, for `source.sequence`.
+    `pipeline` is drawn once for a checkpoint. phase `begin`: nothing read. `snapshot`: the snapshot is read; the log
+    goes on at the slot's confirmed position, which nothing moves until the first stretch of the log has been
+    committed. `stream`: every transaction whose commit record lies before `lsn` is read. `last_commit` is the end of
+    the last transaction seen when this stretch was planned, for `source.sequence`; `ts_us` is when that was.
     """
 
     source: str

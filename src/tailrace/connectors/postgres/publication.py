@@ -43,7 +43,7 @@ def _create(connection: psycopg.Connection, config: Config, name: str, mode: str
             where=f"publication {name}",
             remedy=f"CREATE PUBLICATION {name} FOR TABLE ...; or set publication.autocreate.mode=filtered",
         )
-    what = sql.SQL("")
+    what: sql.Composable = sql.SQL("")
     if mode == "all_tables":
         what = sql.SQL("FOR ALL TABLES")
     elif mode == "filtered":
@@ -88,7 +88,7 @@ def _listed(name: str, tables: Sequence[TableId]) -> sql.Composable:
 
 def _options(config: Config, *, creating: bool) -> sql.Composable | None:
     """Options of the publication: operations only where they are set by hand, the default must not narrow it."""
-    options = []
+    options: list[sql.Composable] = []
     if "skipped.operations" in config.given:
         skipped = config.names("skipped.operations")
         sent = ", ".join(word for letter, word in _OPERATIONS if letter not in skipped)

@@ -36,11 +36,14 @@ class Slot:
 def find(connection: psycopg.Connection, name: str) -> Slot | None:
     """The slot of that name, None when there is none."""
     row = connection.execute(
-        "SELECT s.slot_name, s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, s.wal_status "
-        "FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %s",
+        "SELECT s.slot_name, s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, "
+        "s.wal_status FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %s",
         [name],
     ).fetchone()
-    return None if row is None else Slot(*row[:3], None if row[3] is None else parse_lsn(row[3]), *row[4:])
+    if row is None:
+        return None
+    plugin, database, confirmed, pid, holder, wal_status = row[1:]
+    return Slot(name, plugin, database, None if confirmed is None else parse_lsn(confirmed), pid, holder, wal_status)
 
 
 def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
@@ -75,7 +78,9 @@ def create(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
 
 def create_temporary(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
     """Create a slot that goes with the connection, for the exact position of an exported snapshot."""
-    return _create(connection, config, f"{config.text('slot.name')[:40]}_snapshot_{connection.info.backend_pid}", temporary=True)
+    return _create(
+        connection, config, f"{config.text('slot.name')[:40]}_snapshot_{connection.info.backend_pid}", temporary=True
+    )
 
 
 def _create(connection: psycopg.Connection, config: Config, name: str, *, temporary: bool) -> tuple[int, str]:
@@ -85,12 +90,14 @@ def _create(connection: psycopg.Connection, config: Config, name: str, *, tempor
     if connection.info.server_version >= 150000:
         options = f"({options})"
     command = sql.SQL("CREATE_REPLICATION_SLOT {} {} LOGICAL {} {}").format(
-        sql.Identifier(name), sql.SQL("TEMPORARY" if temporary else ""), sql.SQL(PLUGIN), sql.SQL(options)  # type: ignore[arg-type]
+        sql.Identifier(name), sql.SQL("TEMPORARY" if temporary else ""), sql.SQL(PLUGIN), sql.SQL(options)
     )
     try:
         row = connection.execute(command).fetchone()
     except psycopg.Error as error:
-        raise SourceError(f"cannot create the slot: {first_line(error)}", where=f"slot {name}", remedy=_remedy(error)) from error
+        raise SourceError(
+            f"cannot create the slot: {first_line(error)}", where=f"slot {name}", remedy=_remedy(error)
+        ) from error
     assert row is not None
     return parse_lsn(row[1]), str(row[2])
 
@@ -107,7 +114,9 @@ def _remedy(error: psycopg.Error) -> str:
 
 def advance(connection: psycopg.Connection, config: Config, lsn: int) -> None:
     """Move the idle slot forward to a snapshot's position."""
-    connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [config.text("slot.name"), format_lsn(lsn)])
+    connection.execute(
+        "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [config.text("slot.name"), format_lsn(lsn)]
+    )
 
 
 def drop(connection: psycopg.Connection, name: str) -> bool:
@@ -118,7 +127,9 @@ def drop(connection: psycopg.Connection, name: str) -> bool:
         )
         return dropped.rowcount > 0
     except psycopg.errors.ObjectInUse as error:
-        raise SourceError(first_line(error), where=f"slot {name}", remedy="stop the pipeline that reads it first") from error
+        raise SourceError(
+            first_line(error), where=f"slot {name}", remedy="stop the pipeline that reads it first"
+        ) from error
 
 
 def take(config: Config, application: str, start: int) -> None:

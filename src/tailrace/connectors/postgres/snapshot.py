@@ -20,7 +20,8 @@ from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.protocol import copy_text
-from tailrace.errors import DecodeError, SourceError
+from tailrace.connectors.postgres.values import converted
+from tailrace.errors import SourceError
 from tailrace.model.change import READ, ChangeBatch
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Blocks:
     def condition(self) -> sql.Composable:
         """The range as a WHERE clause, empty when it is open on both sides."""
         bounds = [
-            sql.SQL(f"ctid {sign} {{}}::tid").format(sql.Literal(f"({block},0)"))  # type: ignore[arg-type]
+            sql.SQL(f"ctid {sign} {{}}::tid").format(sql.Literal(f"({block},0)"))
             for sign, block in ((">=", self.first), ("<", self.last))
             if block is not None
         ]
@@ -119,7 +120,9 @@ def plan(config: Config, export: Export) -> list[SnapshotSplit]:
         _adopt(connection, export.name)
         catalog = Catalog(connection, config)
         splits: list[SnapshotSplit] = []
-        for place, table in enumerate(table for table in catalog.tables() if catalog.filter.snapshots(table.schema, table.table)):
+        for place, table in enumerate(
+            table for table in catalog.tables() if catalog.filter.snapshots(table.schema, table.table)
+        ):
             captured = catalog.table(table)
             if captured is not None:
                 splits.extend(_table_splits(connection, moment, captured, place == 0))
@@ -153,7 +156,8 @@ def _mark_last(splits: list[SnapshotSplit]) -> list[SnapshotSplit]:
 def _ranges(connection: psycopg.Connection, table: CapturedTable) -> list[Blocks]:
     """Block ranges of about SPLIT_BYTES. The last one is open, for children of the table are read along with it."""
     row = connection.execute(
-        "SELECT relkind = 'r' AND NOT relhassubclass, pg_relation_size(oid) / %s FROM pg_class WHERE oid = %s::regclass",
+        "SELECT relkind = 'r' AND NOT relhassubclass, pg_relation_size(oid) / %s FROM pg_class "
+        "WHERE oid = %s::regclass",
         [_BLOCK_BYTES, _name(table).as_string(connection)],
     ).fetchone()
     assert row is not None
@@ -205,15 +209,17 @@ def read(config: Config, split: SnapshotSplit) -> Iterator[Chunk]:
             yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
 
 
-def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes]]:
+def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes | memoryview]]:
     """Lines of COPY, some megabytes at a time."""
     columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in split.table.schema.columns)
-    query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT").format(columns, _name(split.table), split.blocks.condition())
+    query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT").format(
+        columns, _name(split.table), split.blocks.condition()
+    )
     pgconn = connection.pgconn
     result = pgconn.exec_(query.as_bytes(connection))
     if result.status != pq.ExecStatus.COPY_OUT:
         raise _copy_error(split, result.error_message or b"")
-    lines: list[bytes] = []
+    lines: list[bytes | memoryview] = []
     size = 0
     while True:
         length, line = pgconn.get_copy_data(0)
@@ -233,27 +239,23 @@ def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[lis
 
 def _copy_error(split: SnapshotSplit, message: bytes) -> SourceError:
     said = message.decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
-    remedy = f"GRANT SELECT ON {split.table.schema.id} TO database.user" if "permission" in said else "start the query again"
+    remedy = (
+        f"GRANT SELECT ON {split.table.schema.id} TO database.user" if "permission" in said else "start the query again"
+    )
     return SourceError(f"the snapshot cannot read the table: {said}", where=str(split.table.schema.id), remedy=remedy)
 
 
-def _batch(split: SnapshotSplit, lines: list[bytes], order: int) -> ChangeBatch:
+def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch:
     schema, moment, count = split.table.schema, split.moment, len(lines)
     buffer, cells = copy_text.cells(lines, len(schema.columns), str(schema.id))
     arrays = []
     for cell, column, kind in zip(cells, schema.columns, split.table.types, strict=True):
-        try:
-            text = copy_text.unescaped(cell.text(buffer))
-            if kind.arrow == pa.string():
-                text.validate(full=True)
-            arrays.append(kind.convert(text))
-        except (pa.ArrowInvalid, DecodeError) as error:
-            raise DecodeError(
-                f"a value cannot be read: {error}",
-                where=f"{schema.id}.{column.name}, snapshot",
-                remedy="exclude the column with column.exclude.list to go on, and report the type and value",
-            ) from error
-    same = [pa.scalar(value, field.type) for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)]
+        text = copy_text.unescaped(cell.text(buffer))
+        arrays.append(converted(text, kind, f"{schema.id}.{column.name}, snapshot"))
+    same = [
+        pa.scalar(value, field.type)
+        for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)
+    ]
     columns = {
         "op": pa.repeat(READ, count),
         "order": pa.array(order + np.arange(count, dtype=np.int64) * ORDER_STEP),

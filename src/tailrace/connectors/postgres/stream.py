@@ -89,7 +89,7 @@ class LogStream:
         self.position = end
 
     def finished(self, last_commit: int | None) -> None:
-        """Tell the planner, by way of the server's pg_stat_replication.write_lsn, what the last transaction read was."""
+        """Tell the planner, by way of pg_stat_replication.write_lsn, what the last transaction read was."""
         self.last_commit = last_commit
         self._report()
 
@@ -110,7 +110,7 @@ class LogStream:
             sql.SQL("{} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
         )
         command = sql.SQL("START_REPLICATION SLOT {} LOGICAL {} ({})").format(
-            sql.Identifier(name), sql.SQL(format_lsn(start)), listed  # type: ignore[arg-type]
+            sql.Identifier(name), sql.SQL(format_lsn(start)), listed
         )
         result = self.connection.pgconn.exec_(command.as_bytes(self.connection))
         if result.status != pq.ExecStatus.COPY_BOTH:
@@ -173,7 +173,7 @@ class LogStream:
         pgconn.consume_input()
 
     def _report(self, ask: bool = False) -> None:
-        """A standby status update: flushed is what Spark has committed, written the last transaction read (see finished)."""
+        """A standby status update: flushed is what Spark has committed, written the last transaction (see finished)."""
         assert self.connection is not None
         pgconn = self.connection.pgconn
         clock = int(time.time() * 1_000_000) - EPOCH_US
@@ -226,7 +226,9 @@ def _lost(connection: psycopg.Connection) -> Exception:
     """The error for a COPY stream that ended: a broken connection, or the server's own error message."""
     pgconn = connection.pgconn
     result = pgconn.get_result() if pgconn.status == pq.ConnStatus.OK else None
-    message = (result.error_message if result is not None else pgconn.error_message) or b"the server closed the connection"
+    message = (
+        result.error_message if result is not None else pgconn.error_message
+    ) or b"the server closed the connection"
     text = message.decode(errors="replace").strip()
     fatal = ("replication slot", "WAL segment", "publication")
     return _ReplicationRefused(text) if any(sign in text for sign in fatal) else psycopg.OperationalError(text)
@@ -244,8 +246,14 @@ def _worth_retrying(error: Exception) -> bool:
 _REFUSALS = (
     ("publication", "create the publication again with the captured tables, or set publication.autocreate.mode"),
     ("does not exist", "the position is lost: drop the checkpoint for a new snapshot, or restore the slot"),
-    ("WAL segment", "the position is lost: drop the slot and the checkpoint for a new snapshot; raise max_slot_wal_keep_size"),
-    ("can no longer", "the slot was invalidated: drop it and the checkpoint for a new snapshot; raise max_slot_wal_keep_size"),
+    (
+        "WAL segment",
+        "the position is lost: drop the slot and the checkpoint for a new snapshot; raise max_slot_wal_keep_size",
+    ),
+    (
+        "can no longer",
+        "the slot was invalidated: drop it and the checkpoint for a new snapshot; raise max_slot_wal_keep_size",
+    ),
     ("is active for PID", "stop that reader, or give this pipeline a slot.name of its own"),
     ("permission denied", "ALTER ROLE <database.user> REPLICATION"),
 )

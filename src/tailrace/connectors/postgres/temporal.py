@@ -34,7 +34,9 @@ def temporal(name: str, modifier: int, config: Config) -> Temporal:
         return _interval(config.text("interval.handling.mode"))
     digits = 6 if modifier < 0 else modifier
     if name == "timestamptz":
-        return _semantic("string", "io.debezium.time.ZonedTimestamp", lambda text: zoned_text(text, digits), _zoned_zero(digits))
+        return _semantic(
+            "string", "io.debezium.time.ZonedTimestamp", lambda text: zoned_text(text, digits), _zoned_zero(digits)
+        )
     if name == "timetz":
         return _semantic("string", "io.debezium.time.ZonedTime", zoned_time_text, "00:00:00Z")
     if mode == "isostring":
@@ -85,8 +87,10 @@ def _nulls(array: pa.Array) -> np.ndarray | None:
     return pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
 
 
-def _by_form(text: pa.Array, plain: Callable[[pa.Array], pa.Array], odd: Callable[[str], object], arrow: pa.DataType) -> pa.Array:
-    """Convert the plain values together and the odd ones one by one. `plain` raises ArrowInvalid when there is an odd one."""
+def _by_form(
+    text: pa.Array, plain: Callable[[pa.Array], pa.Array], odd: Callable[[str], object], arrow: pa.DataType
+) -> pa.Array:
+    """Convert plain values together and odd ones one by one; `plain` raises ArrowInvalid when there is an odd one."""
     try:
         return plain(text)
     except pa.ArrowInvalid:
@@ -113,7 +117,7 @@ def _astronomical(text: str) -> tuple[int, int, int, int]:
 
 
 def _epoch_day(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar, whatever the year: cycles of 400 years have 146,097 days."""
+    """Days since 1970-01-01, proleptic Gregorian, whatever the year: every 400 years have 146,097 days."""
     cycles, within = divmod(year - 2000, 400)
     return date(2000 + within, month, day).toordinal() - 719_163 + cycles * 146_097
 
@@ -140,7 +144,7 @@ def timestamp_us(text: pa.Array) -> pa.Array:
 
 
 def timestamp_ns(text: pa.Array) -> pa.Array:
-    """TIMESTAMP as nanoseconds since 1970; infinity is the largest or smallest int64. Raises DecodeError out of range."""
+    """TIMESTAMP as nanoseconds since 1970, infinity as the largest or smallest int64. Raises DecodeError out of range."""
     micros = timestamp_us(text)
     highest = pc.equal(micros, _INFINITY_US["infinity"])
     lowest = pc.equal(micros, _INFINITY_US["-infinity"])
@@ -148,7 +152,9 @@ def timestamp_ns(text: pa.Array) -> pa.Array:
     try:
         nanos = pc.multiply_checked(finite, 1000)
     except pa.ArrowInvalid as error:
-        raise DecodeError("a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds") from error
+        raise DecodeError(
+            "a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds"
+        ) from error
     return pc.if_else(highest, 2**63 - 1, pc.if_else(lowest, -(2**63), nanos))
 
 
@@ -229,7 +235,9 @@ def _seconds(parts: pa.StructArray) -> pa.Array:
 
 def _iso(name: str) -> Temporal:
     if name == "date":
-        return _semantic("string", "io.debezium.time.IsoDate", lambda text: pc.binary_join_element_wise(text, "Z", ""), "1970-01-01Z")
+        return _semantic(
+            "string", "io.debezium.time.IsoDate", lambda text: pc.binary_join_element_wise(text, "Z", ""), "1970-01-01Z"
+        )
     if name == "time":
         return _semantic("string", "io.debezium.time.IsoTime", _iso_time, "00:00:00Z")
     return _semantic("string", "io.debezium.time.IsoTimestamp", _iso_timestamp, "1970-01-01T00:00:00Z")

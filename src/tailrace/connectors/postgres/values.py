@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.postgres import numbers, temporal
 from tailrace.connectors.postgres.catalog_types import PgType
+from tailrace.errors import DecodeError
 from tailrace.events.encode.binary import base64
 from tailrace.model.schema import ConnectSchema
 
@@ -35,6 +36,20 @@ class ValueType:
 
 def _same(text: pa.Array) -> pa.Array:
     return text if text.type == pa.string() else pc.cast(text, pa.string())
+
+
+def converted(text: pa.Array, kind: ValueType, where: str) -> pa.Array:
+    """A column's text as values. Raises DecodeError, naming the place, for text that is not UTF-8 or does not fit."""
+    try:
+        if kind.arrow == pa.string():
+            text.validate(full=True)
+        return kind.convert(text)
+    except (pa.ArrowInvalid, DecodeError) as error:
+        raise DecodeError(
+            f"a value cannot be read: {error}",
+            where=where,
+            remedy="exclude the column with column.exclude.list to go on, and report the type and value",
+        ) from error
 
 
 def text_type(name: str | None = None, parameters: tuple[tuple[str, str], ...] = ()) -> ValueType:

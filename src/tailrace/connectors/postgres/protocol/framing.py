@@ -21,7 +21,7 @@ PADDING = 8
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """n messages of the output plugin in one buffer: `kind`, `start` (of the kind byte), `end`, and `lsn`, each of n."""
+    """n messages of the output plugin in one buffer: `start` (of the kind byte), `end`, `lsn` and `kind`, each of n."""
 
     buffer: Bytes
     start: Ints

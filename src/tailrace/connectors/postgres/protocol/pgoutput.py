@@ -84,7 +84,9 @@ def check_kinds(frames: Frames) -> None:
     unknown = ~_KNOWN[frames.kind]
     if unknown.any():
         kind = bytes([frames.kind[unknown][0]])
-        raise DecodeError(f"unknown replication message {kind!r}", where=f"lsn {frames.lsn[unknown][0]}", remedy=CORRUPT)
+        raise DecodeError(
+            f"unknown replication message {kind!r}", where=f"lsn {frames.lsn[unknown][0]}", remedy=CORRUPT
+        )
 
 
 def positions(frames: Frames, *kinds: int) -> npt.NDArray[np.intp]:

@@ -61,7 +61,9 @@ def walk(frames: Frames, cursor: Ints, columns: int, where: str) -> tuple[list[C
     buffer, end = frames.buffer, frames.end
     _inside(cursor + 2, end, where)
     if len(cursor) and (int16_at(buffer, cursor) != columns).any():
-        raise DecodeError(f"a row has another number of columns than the {columns} announced", where=where, remedy=CORRUPT)
+        raise DecodeError(
+            f"a row has another number of columns than the {columns} announced", where=where, remedy=CORRUPT
+        )
     cursor = cursor + 2
     cells = []
     for _ in range(columns):
