@@ -69,7 +69,8 @@ def native_struct(table: TableSchema) -> pa.StructType:
 class Shaper:
     """Turns the chunks of one read into rows.
 
-    What Debezium does between decoding and converting happens here, in order: key changes are split, operations selected, transactions numbered, then the pipeline's steps applied.
+    What Debezium does between decoding and converting happens here, in order: key changes are split, operations
+    selected, transactions numbered, then the pipeline's steps applied.
     """
 
     def __init__(self, connector: Connector, steps: str, run_id: str) -> None:

@@ -37,7 +37,8 @@ def find(connection: psycopg.Connection, name: str) -> Slot | None:
     """The slot of that name, None when there is none."""
     row = connection.execute(
         "SELECT s.slot_name, s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, "
-        "s.wal_status FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %s",
+        "s.wal_status FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid "
+        "WHERE s.slot_name = %s",
         [name],
     ).fetchone()
     if row is None:

@@ -144,7 +144,7 @@ def timestamp_us(text: pa.Array) -> pa.Array:
 
 
 def timestamp_ns(text: pa.Array) -> pa.Array:
-    """TIMESTAMP as nanoseconds since 1970, infinity as the largest or smallest int64. Raises DecodeError out of range."""
+    """TIMESTAMP as nanoseconds since 1970, infinity as the outermost int64. Raises DecodeError out of range."""
     micros = timestamp_us(text)
     highest = pc.equal(micros, _INFINITY_US["infinity"])
     lowest = pc.equal(micros, _INFINITY_US["-infinity"])
