@@ -26,7 +26,7 @@ from tests.golden.script import Directive, split
 DATABASE = "golden"
 SLOT = "golden_slot"
 SETTLE_SECONDS = 0.5
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 class SkippedError(Exception):

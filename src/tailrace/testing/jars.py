@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -26,6 +27,8 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 </project>
 """
 _POM_DEPENDENCY = "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency>"
+# Ivy and Maven write much; these lines say what went wrong.
+_PROBLEM = re.compile(r"not found|error|exception|failed|timed? ?out", re.IGNORECASE)
 
 
 def java() -> str:
@@ -70,7 +73,8 @@ def _download(work: Path, coordinates: Sequence[str], transitive: bool) -> None:
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
         if done.returncode == 0 and len(list((work / "lib").glob("*.jar"))) >= len(coordinates):
             return
-        problems.append("\n".join((done.stdout + done.stderr).splitlines()[-8:]))
+        told = [line for line in (done.stdout + done.stderr).splitlines() if _PROBLEM.search(line)]
+        problems.append("\n".join(told[:4]))
         shutil.rmtree(work / "lib")
     raise TailraceError(
         "the jars could not be downloaded from Maven Central:\n" + "\n".join(problems),
