@@ -1,10 +1,11 @@
-"""Says in one sentence what this machine lacks to build Tailrace; runs on any Python 3."""
+"""Says in one sentence what this machine lacks to build Tailrace; runs on any Python from 3.6 on."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 LOWEST_PYTHON = (3, 10)
 LOWEST_JAVA = 17
@@ -15,8 +16,8 @@ def missing():
     if sys.version_info < LOWEST_PYTHON:
         wanted, found = ".".join(map(str, LOWEST_PYTHON)), sys.version.split()[0]
         yield (
-            "Python %s or newer is needed, python3 is %s: install one and name it, as in `make env PYTHON=python3.12`."
-            % (wanted, found)
+            f"Python {wanted} or newer is needed, this one is {found}: install one and name it, "
+            "as in `make env PYTHON=python3.12`."
         )
     else:
         try:
@@ -26,18 +27,18 @@ def missing():
             yield "Python's venv module is missing: install the package python3-venv."
     version = java_version()
     if version is None:
-        yield "Java was not found: install Java %d or newer, such as openjdk-17-jre-headless." % LOWEST_JAVA
+        yield f"Java was not found: install Java {LOWEST_JAVA} or newer, such as openjdk-17-jre-headless."
     elif version < LOWEST_JAVA:
         yield (
-            "Java %d or newer is needed, this one is %d: install it, such as openjdk-17-jre-headless, and point "
-            "JAVA_HOME to it." % (LOWEST_JAVA, version)
+            f"Java {LOWEST_JAVA} or newer is needed, this one is {version}: install it, such as openjdk-17-jre-headless, "
+            "and point JAVA_HOME to it."
         )
 
 
 def java_version():
     """The major version of the Java that Spark will take, None if there is none."""
     home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not java:
         return None
     try:
