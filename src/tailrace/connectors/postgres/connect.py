@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
 
 from tailrace.config import Config
@@ -101,6 +104,24 @@ def _connection_error(config: Config, error: psycopg.Error) -> SourceError:
     where = f"{config.text('database.hostname')}:{config.number('database.port')}/{config.text('database.dbname')}"
     remedy = next((text for sign, text in _REMEDIES if sign in said), "see the server's log")
     return SourceError(f"cannot connect: {said}", where=where, remedy=remedy)
+
+
+@contextmanager
+def server_errors(doing: str) -> Iterator[None]:
+    """Turn what the server refuses within the block into a SourceError: what was being done, its words, the remedy."""
+    try:
+        yield
+    except psycopg.Error as error:
+        remedy = _STATES.get(error.sqlstate or "", "see the server's log")
+        raise SourceError(f"{doing}: {first_line(error)}", remedy=remedy) from error
+
+
+_STATES = {
+    "42501": "GRANT database.user what it lacks; `tailrace check` lists it all",
+    "53100": "free disk space on the server",
+    "57014": "raise database.query.timeout.ms",
+    "53400": "raise max_replication_slots, or drop slots nobody needs (SELECT * FROM pg_replication_slots)",
+}
 
 
 def first_line(error: BaseException) -> str:

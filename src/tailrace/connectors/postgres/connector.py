@@ -15,7 +15,7 @@ from tailrace.config import Config
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line, is_transient
+from tailrace.connectors.postgres.connect import connect, is_transient, server_errors
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
 from tailrace.connectors.postgres.position import Offset as Position
@@ -118,8 +118,9 @@ class PostgresConnector:
         if self.config.text("snapshot.mode") == "no_data":
             self._ask(self._prepare_slot)
             return []
-        self._export = snapshot.export_at_slot(self.config, start.application)
-        return snapshot.plan(self.config, self._export)
+        with server_errors("the snapshot cannot be planned"):
+            self._export = snapshot.export_at_slot(self.config, start.application)
+            return snapshot.plan(self.config, self._export)
 
     def _prepare_slot(self, connection: psycopg.Connection) -> None:
         publication.ensure(connection, self.config, Catalog(connection, self.config).tables())
@@ -130,13 +131,15 @@ class PostgresConnector:
     def snapshot(self) -> Sequence[Split]:
         """See Connector.snapshot: the tables as of now, without slot or publication."""
         self._end_export()
-        self._export = snapshot.export_now(self.config)
-        return snapshot.plan(self.config, self._export)
+        with server_errors("the snapshot cannot be planned"):
+            self._export = snapshot.export_now(self.config)
+            return snapshot.plan(self.config, self._export)
 
     def read(self, split: Split) -> Iterator[Chunk]:
         """See Connector.read."""
         if isinstance(split, SnapshotSplit):
-            yield from snapshot.read(self.config, split)
+            with server_errors("the snapshot cannot be read"):
+                yield from snapshot.read(self.config, split)
         else:
             yield from self._read_log(split)
 
@@ -154,7 +157,8 @@ class PostgresConnector:
             with connect(self.config, application="tailrace catalog") as connection:
                 return Catalog(connection, self.config).relation(relation)
 
-        return retrying(self.config, attempt, is_transient)
+        with server_errors(f"table {relation} cannot be described"):
+            return retrying(self.config, attempt, is_transient)
 
     def acknowledge(self, offset: Offset) -> None:
         """Nothing: the reader of the next stretch acknowledges its start, which Spark has committed by then."""
@@ -202,12 +206,8 @@ class PostgresConnector:
                 self._control = connect(self.config, application="tailrace planner")
             return query(self._control)
 
-        try:
+        with server_errors("the server's catalog cannot be read"):
             return retrying(self.config, attempt, is_transient)
-        except psycopg.Error as error:
-            raise SourceError(
-                f"a query on the server's catalog failed: {first_line(error)}", remedy="see the server's log"
-            ) from error
 
 
 def _server_position(connection: psycopg.Connection, application: str) -> tuple[int, int]:

@@ -133,26 +133,35 @@ def drop(connection: psycopg.Connection, name: str) -> bool:
         ) from error
 
 
+def free(connection: psycopg.Connection, config: Config, application: str) -> Slot | None:
+    """The configured slot once nobody reads it, None when there is none.
+
+    A dead reader of this very pipeline (same application name) is ended; a stranger is waited for as slot.max.retries
+    and slot.retry.delay.ms say, then named in a SourceError.
+    """
+    retries = config.number("slot.max.retries")
+    slot = existing(connection, config)
+    while slot is not None and slot.active_pid is not None:
+        if slot.holder == application:
+            _end(connection, slot)
+        elif retries <= 0:
+            raise _taken(slot)
+        else:
+            retries -= 1
+            log.warning("%s; waiting for it", _taken(slot).what)
+            time.sleep(config.number("slot.retry.delay.ms") / 1000)
+        slot = existing(connection, config)
+    return slot
+
+
 def take(config: Config, application: str, start: int) -> None:
     """Make sure the slot can be streamed from `start` by this pipeline.
 
-    A dead reader of this very pipeline (same application name) is ended; a stranger is waited for, then named. Raises
-    SourceError for a missing or taken slot, OffsetError when the slot has moved beyond `start`.
+    Raises SourceError for a missing or taken slot, OffsetError when the slot has moved beyond `start`.
     """
     name = config.text("slot.name")
-    retries = config.number("slot.max.retries")
     with connect(config, application=f"{application} control") as connection:
-        slot = existing(connection, config)
-        while slot is not None and slot.active_pid is not None:
-            if slot.holder == application:
-                _end(connection, slot)
-            elif retries <= 0:
-                raise _taken(slot)
-            else:
-                retries -= 1
-                log.warning("%s; waiting for it", _taken(slot).what)
-                time.sleep(config.number("slot.retry.delay.ms") / 1000)
-            slot = existing(connection, config)
+        slot = free(connection, config, application)
         if slot is None:
             raise SourceError(
                 "the slot does not exist, so the log since the last position may be gone",

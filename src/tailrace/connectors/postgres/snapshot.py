@@ -88,7 +88,7 @@ def export_at_slot(config: Config, application: str) -> Export:
     """
     with connect(config, application=f"{application} planner") as connection:
         publication.ensure(connection, config, Catalog(connection, config).tables())
-        present = slot.existing(connection, config)
+        present = slot.free(connection, config, application)
         holder = connect(config, replication=True, application=f"{application} snapshot")
         if present is None:
             lsn, name = slot.create(holder, config)
