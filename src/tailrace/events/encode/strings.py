@@ -17,7 +17,7 @@ Bytes = npt.NDArray[np.uint8]
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r"}
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _ODD = re.compile('[\x00-\x1f"\\\\\U00010000-\U0010ffff]')
-_WIDE = 1 << 26  # above this many bytes the index arrays would weigh more than the text
+_WIDE, _WINDOW = 1 << 26, 1 << 22  # above this many bytes the index arrays would weigh too much: text goes by windows
 
 # Bytes each byte becomes. A character beyond U+FFFF (4 bytes) becomes two \uXXXX: Jackson writes UTF-16 pairs so.
 _WIDTH = np.ones(256, np.uint8)
@@ -41,14 +41,17 @@ def escape(values: pa.Array) -> pa.Array:
     if not data.tobytes().translate(None, _HARMLESS):
         return values
     if data.size > _WIDE:
-        return pa.array([None if text is None else quote(text)[1:-1] for text in values.to_pylist()], pa.large_string())
+        texts = [None if value is None else _windowed(value) for value in values.cast(pa.large_binary()).to_pylist()]
+        return pa.array(texts, pa.large_binary()).cast(pa.large_string())
     odd = np.flatnonzero(_WIDTH[data] != 1)
     touched = np.zeros(len(values), np.bool_)
     touched[np.searchsorted(offsets, odd, side="right") - 1] = True
     if touched.sum() * 2 > len(values):
-        return _escape(offsets, data, values)
+        return from_bytes(*_escape(offsets, data), "string", values)
     some = values.filter(mask(touched))
-    return pc.replace_with_mask(values, mask(touched), _escape(*bytes_of(some), some).cast(values.type))
+    return pc.replace_with_mask(
+        values, mask(touched), from_bytes(*_escape(*bytes_of(some)), "string", some).cast(values.type)
+    )
 
 
 def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.int64], Bytes]:
@@ -79,7 +82,19 @@ def from_bytes(offsets: npt.NDArray[np.int64], data: Bytes, kind: str, nulls_of:
     return pa.Array.from_buffers(types[kind, large], len(nulls_of), buffers, null_count=nulls)
 
 
-def _escape(offsets: npt.NDArray[np.int64], data: Bytes, values: pa.Array) -> pa.Array:
+def _windowed(value: bytes) -> bytes:
+    """A very long text escaped a window at a time; none ends within a character."""
+    data, start, texts = np.frombuffer(value, np.uint8), 0, []
+    while start < data.size:
+        stop = min(start + _WINDOW, data.size)
+        while stop < data.size and data[stop] & 0xC0 == 0x80:
+            stop -= 1
+        texts.append(_escape(np.array([0, stop - start], np.int64), data[start:stop])[1].tobytes())
+        start = stop
+    return b"".join(texts)
+
+
+def _escape(offsets: npt.NDArray[np.int64], data: Bytes) -> tuple[npt.NDArray[np.int64], Bytes]:
     """Every byte is repeated to the width it will have; then the escapes are written over the odd ones."""
     widths = _WIDTH[data]
     leads = np.flatnonzero(data >= 0xF0)
@@ -100,7 +115,7 @@ def _escape(offsets: npt.NDArray[np.int64], data: Bytes, values: pa.Array) -> pa
             point = (point << 6) | (data[leads + step] & 0x3F)
         _write_units(out, ends[leads], 0xD800 + ((point - 0x10000) >> 10))
         _write_units(out, ends[leads] + 6, 0xDC00 + ((point - 0x10000) & 0x3FF))
-    return from_bytes(ends[offsets], out, "string", values)
+    return ends[offsets], out
 
 
 def _write_units(out: Bytes, places: npt.NDArray[np.int64], units: npt.NDArray[np.int64]) -> None:
