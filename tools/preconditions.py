@@ -30,8 +30,8 @@ def missing():
         yield f"Java was not found: install Java {LOWEST_JAVA} or newer, such as openjdk-17-jre-headless."
     elif version < LOWEST_JAVA:
         yield (
-            f"Java {LOWEST_JAVA} or newer is needed, this one is {version}: install it, such as openjdk-17-jre-headless, "
-            "and point JAVA_HOME to it."
+            f"Java {LOWEST_JAVA} or newer is needed, this one is {version}: install it, such as "
+            "openjdk-17-jre-headless, and point JAVA_HOME to it."
         )
 
 
