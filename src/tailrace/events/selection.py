@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.events.encode.arrow import flags, literal, mask
 from tailrace.events.equality import same
-from tailrace.model.change import READ, UPDATE, ChangeBatch
+from tailrace.model.change import UPDATE, ChangeBatch
 
 
 def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
@@ -19,7 +19,7 @@ def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
 
 
 def _wanted(batch: ChangeBatch, config: Config) -> ChangeBatch:
-    skipped = [op for op in config.names("skipped.operations") if op not in ("none", READ)]
+    skipped = config.names("skipped.operations")  # some of c, u, d, t; empty for `none`
     if not skipped:
         return batch
     return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
