@@ -99,9 +99,9 @@ def _field(column: Column, naming: TopicNaming) -> Field:
 
 
 def _fields(table: TableSchema, naming: TopicNaming) -> tuple[Field, ...]:
-    fields = tuple(_field(column, naming) for column in table.columns)
+    fields = tuple(_field(column, naming) for column in table.value_columns)
     names: dict[str, str] = {}
-    for field, column in zip(fields, table.columns, strict=True):
+    for field, column in zip(fields, table.value_columns, strict=True):
         if field.name in names:
             raise ConfigError(
                 f"columns {names[field.name]!r} and {column.name!r} both become the field {field.name!r}",

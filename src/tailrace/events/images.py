@@ -23,15 +23,17 @@ class ImageWriter:
 
     def before(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
         """The columns of the old images."""
-        struct = rows.column("before")
-        return [fragment(struct.field(i), column.schema, self._defaults) for i, column in enumerate(table.columns)]
+        return self._image(rows.column("before"), table)
+
+    def _image(self, struct: pa.StructArray, table: TableSchema) -> list[Fragment]:
+        columns = enumerate(table.value_columns)
+        return [fragment(struct.field(place), column.schema, self._defaults) for place, column in columns]
 
     def after(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
         """The columns of the new images, with the placeholder for large values that the log did not repeat."""
-        struct, at = rows.column("after"), rows.schema.get_field_index("unchanged")
-        image = [fragment(struct.field(i), column.schema, self._defaults) for i, column in enumerate(table.columns)]
+        image, at = self._image(rows.column("after"), table), rows.schema.get_field_index("unchanged")
         marks = None if at < 0 else rows.column(at)
-        for index, column in enumerate(table.columns):
+        for index, column in enumerate(table.value_columns):
             place = -1 if marks is None else marks.type.get_field_index(column.name)
             if marks is None or place < 0:
                 continue
@@ -57,9 +59,10 @@ class ImageWriter:
             return None
         values = []
         for name in table.key:
-            column = struct.field(struct.type.get_field_index(name))
-            again = image is not None and (self._defaults or column.null_count == 0)
-            known = image[struct.type.get_field_index(name)] if image is not None and again else None
+            place = struct.type.get_field_index(name)
+            column = struct.field(place)
+            again = image is not None and place < len(image) and (self._defaults or column.null_count == 0)
+            known = image[place] if image is not None and again else None
             values.append(fragment(column, table.column(name).schema) if known is None else known)
         if envelope.key_extra is not None:
             values.append(Fragment(dump(envelope.key_extra), None))

@@ -30,16 +30,18 @@ class Column:
 
     The Arrow values are in Connect representation: days as int32, times and timestamps as int64 of the schema's unit,
     zoned ones as text, NUMERIC(p,s) as decimal128/256(p,s), everything else as one would expect.
+    `in_value` is false for a key column that is excluded from event values.
     """
 
     name: str
     schema: ConnectSchema
     arrow: pa.DataType
+    in_value: bool = True
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table's columns under one schema version.
+    """A table's columns under one schema version, those outside event values last.
 
     `key` names the columns of the event key, in order (empty: no key). `identity` names the columns an old row image
     holds: all of them under REPLICA IDENTITY FULL, the identity's otherwise (empty: no old image ever comes).
@@ -55,6 +57,11 @@ class TableSchema:
         """The Arrow struct of a row image."""
         return pa.struct([pa.field(column.name, column.arrow) for column in self.columns])
 
+    @property
+    def value_columns(self) -> tuple[Column, ...]:
+        """The columns that event values hold: the first ones of `columns`."""
+        return tuple(column for column in self.columns if column.in_value)
+
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError."""
         for column in self.columns:
@@ -68,6 +75,7 @@ class TableSchema:
         return {
             "id": [self.id.database, self.id.schema, self.id.table],
             "columns": [column.schema.to_json(column.name) for column in self.columns],
+            "hidden": [column.name for column in self.columns if not column.in_value],
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -78,7 +86,12 @@ class TableSchema:
         """The inverse of `to_json`."""
         arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(node["arrow"])))
         columns = tuple(
-            Column(member["field"], ConnectSchema.from_json(member), arrow.field(index).type)
+            Column(
+                member["field"],
+                ConnectSchema.from_json(member),
+                arrow.field(index).type,
+                member["field"] not in node["hidden"],
+            )
             for index, member in enumerate(node["columns"])
         )
         return TableSchema(TableId(*node["id"]), columns, tuple(node["key"]), tuple(node["identity"]))

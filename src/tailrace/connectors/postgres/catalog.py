@@ -158,18 +158,19 @@ class Catalog:
         self._load_types({column.type_oid for column in info.columns})
         names = [column.name for column in info.columns]
         key = key_columns(self.config, table.schema, table.table, names) or info.key
-        kept = set(self.filter.columns(table.schema, table.table, names)) | set(key)
+        shown = set(self.filter.columns(table.schema, table.table, names))
         columns, types = [], []
-        for column in info.columns:
-            if column.name in kept:
+        # Key columns that are excluded from values come last, see TableSchema.
+        for column in sorted(info.columns, key=lambda column: column.name not in shown):
+            if column.name in shown or column.name in key:
                 kind = self._value_type(table, column)
                 default = column_default(column.default, column.required, kind)
-                columns.append(
-                    Column(column.name, kind.schema.with_(optional=not column.required, default=default), kind.arrow)
-                )
+                schema = kind.schema.with_(optional=not column.required, default=default)
+                columns.append(Column(column.name, schema, kind.arrow, column.name in shown))
                 types.append(kind)
-        schema = TableSchema(table, tuple(columns), key, tuple(name for name in info.identity if name in kept))
-        return CapturedTable(schema, tuple(types))
+        kept = {column.name for column in columns}
+        identity = tuple(name for name in info.identity if name in kept)
+        return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
 
     def _value_type(self, table: TableId, column: ColumnInfo) -> ValueType:
         pg, domain_modifier = self._types[column.type_oid]

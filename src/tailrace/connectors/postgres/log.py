@@ -18,6 +18,7 @@ from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, f
 from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, Rows
 from tailrace.connectors.postgres.protocol.tuples import UNCHANGED, Cells
 from tailrace.connectors.postgres.values import ValueType, converted
+from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.transactions import MARKS
 from tailrace.model.change import CREATE, DELETE, TRUNCATE, UPDATE, ChangeBatch
 
@@ -139,8 +140,8 @@ class _Context:
         unknown = (which == 0) & (self.last_commit is None)
         nothing = pa.nulls(len(index), pa.int64())
         origin, origin_lsn = self._origins(index) if len(self.origins) else (pa.nulls(len(index), pa.string()), nothing)
-        last_commit = pa.array(ends[which], mask=unknown if unknown.any() else None)
-        arrays = [pa.array(xids), pa.array(self.lsn[index]), nothing, origin, origin_lsn, last_commit]
+        last_commit = indices(ends[which], unknown if unknown.any() else None)
+        arrays = [indices(xids), indices(self.lsn[index]), nothing, origin, origin_lsn, last_commit]
         return pa.StructArray.from_arrays(arrays, fields=list(SOURCE_TYPE))
 
     def _origins(self, index: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
@@ -149,7 +150,7 @@ class _Context:
         which = np.searchsorted(self.origins, index, side="right") - 1
         begun = np.searchsorted(self.begins.index, index, side="right")
         its_own = (which >= 0) & (np.searchsorted(self.begins.index, self.origins[which], side="right") == begun)
-        picks = pa.array(np.maximum(which, 0), mask=~its_own)
+        picks = indices(np.maximum(which, 0), ~its_own)
         names = pa.array([name for _, name in parsed], pa.string())
         return names.take(picks), pa.array([lsn for lsn, _ in parsed], pa.int64()).take(picks)
 
@@ -162,10 +163,8 @@ class _Context:
         status = np.repeat(["BEGIN", "END"], [len(self.begins.index), len(self.commits.index)])[by_order]
         # BEGIN carries the LSN of its message, END the position behind the transaction.
         lsns = np.concatenate([self.lsn[self.begins.index], self.commits.end_lsn])[by_order]
-        ids = pc.binary_join_element_wise(
-            pc.cast(pa.array(xids), pa.string()), pc.cast(pa.array(lsns), pa.string()), ":"
-        )
-        columns = [pa.array(self.orders(index)), pa.array(status.astype(str), pa.string()), ids, pa.array(times)]
+        ids = join(pc.cast(indices(xids), pa.string()), ":", pc.cast(indices(lsns), pa.string()))
+        columns = [indices(self.orders(index)), pa.array(status.tolist(), pa.string()), ids, indices(times)]
         return pa.RecordBatch.from_arrays(columns, schema=MARKS)
 
 
@@ -180,8 +179,8 @@ def _batch(frames: Frames, rows: Rows, table: CapturedTable, context: _Context) 
     after, _ = images.struct(rows.new, rows.has_new, old)
     columns = {
         "op": _ops(rows.kind),
-        "order": pa.array(context.orders(rows.index)),
-        "ts_us": pa.array(times),
+        "order": indices(context.orders(rows.index)),
+        "ts_us": indices(times),
         "snapshot": pa.nulls(count, pa.string()),
         "source": context.source(rows.index, xids),
         "before": before,
@@ -198,7 +197,7 @@ def _ops(kind: Bytes) -> pa.Array:
     codes = np.zeros(len(kind), np.int8)
     codes[kind == pgoutput.UPDATE] = 1
     codes[kind == pgoutput.DELETE] = 2
-    return names.take(pa.array(codes))
+    return names.take(pa.array(codes, pa.int8()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +223,10 @@ class _Images:
             if old is not None:
                 repeated = cells[place].tag == UNCHANGED
                 if repeated.any():
-                    array = pc.if_else(pa.array(repeated), old[len(arrays)], array)
+                    array = pc.if_else(mask(repeated), old[len(arrays)], array)
             arrays.append(array)
-        mask = None if has.all() else pa.array(~has)
-        return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type), mask=mask), arrays
+        absent = None if has.all() else mask(~has)
+        return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type), mask=absent), arrays
 
     def _convert(self, cells: Cells, name: str, kind: ValueType) -> pa.Array:
         where = f"{self.table.schema.id}.{name}, batch from LSN {format_lsn(self.lsn)}"
@@ -242,7 +241,7 @@ class _Images:
         filled = {name: ~self._in_old(name) & flag for name, flag in flags.items() if flag.any()}
         if not any(flag.any() for flag in filled.values()):
             return None
-        return pa.StructArray.from_arrays([pa.array(flag) for flag in filled.values()], names=list(filled))
+        return pa.StructArray.from_arrays([mask(flag) for flag in filled.values()], names=list(filled))
 
     def _in_old(self, name: str) -> npt.NDArray[np.bool_]:
         place = next(place for place, column in enumerate(self.rows.relation.columns) if column.name == name)
@@ -255,9 +254,9 @@ def _truncation(table: CapturedTable, context: _Context, index: npt.NDArray[np.i
     times, xids = context.transactions(index)
     nothing = pa.nulls(1, table.schema.row_type)
     columns = {
-        "op": pa.array([TRUNCATE]),
-        "order": pa.array(context.orders(index)),
-        "ts_us": pa.array(times),
+        "op": repeat(TRUNCATE, 1),
+        "order": indices(context.orders(index)),
+        "ts_us": indices(times),
         "snapshot": pa.nulls(1, pa.string()),
         "source": context.source(index, xids),
         "before": nothing,

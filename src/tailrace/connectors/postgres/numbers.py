@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.errors import DecodeError
+from tailrace.events.encode.arrow import literal
 from tailrace.model.schema import ConnectSchema, Field
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def _java_names(text: pa.Array) -> pa.Array:
     if not pc.any(special).as_py():
         return text
     for printed, java in _JAVA_NAMES:
-        text = pc.if_else(pc.equal(text, printed), java, text)
+        text = pc.if_else(pc.equal(text, literal(printed)), literal(java), text)
     return text
 
 

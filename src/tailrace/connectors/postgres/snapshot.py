@@ -22,6 +22,7 @@ from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.protocol import copy_text
 from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
+from tailrace.events.encode.arrow import indices, repeat
 from tailrace.model.change import READ, ChangeBatch
 
 log = logging.getLogger(__name__)
@@ -257,10 +258,10 @@ def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) ->
         for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)
     ]
     columns = {
-        "op": pa.repeat(READ, count),
-        "order": pa.array(order + np.arange(count, dtype=np.int64) * ORDER_STEP),
+        "op": repeat(READ, count),
+        "order": indices(order + np.arange(count, dtype=np.int64) * ORDER_STEP),
         "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), count),
-        "snapshot": pa.repeat("true", count),
+        "snapshot": repeat("true", count),
         "source": pa.StructArray.from_arrays([pa.repeat(value, count) for value in same], fields=list(SOURCE_TYPE)),
         "before": pa.nulls(count, schema.row_type),
         "after": pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)),

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.errors import DecodeError
+from tailrace.events.encode.arrow import join, literal
 from tailrace.model.schema import ConnectSchema
 
 Temporal = tuple[ConnectSchema, pa.DataType, Callable[[pa.Array], pa.Array], object]
@@ -160,9 +161,9 @@ def timestamp_ns(text: pa.Array) -> pa.Array:
 
 def time_us(text: pa.Array) -> pa.Array:
     """TIME as microseconds of the day; 24:00:00 is 86,400,000,000."""
-    midnight = pc.equal(text, "24:00:00")
-    within = pc.if_else(midnight, "00:00:00", text)
-    stamped = pc.binary_join_element_wise("1970-01-01", within, " ")
+    midnight = pc.equal(text, literal("24:00:00"))
+    within = pc.if_else(midnight, literal("00:00:00"), text)
+    stamped = join("1970-01-01 ", within)
     micros = pc.cast(pc.cast(stamped, pa.timestamp("us")), pa.int64())
     return pc.if_else(midnight, _DAY_US, micros)
 
@@ -182,7 +183,7 @@ def zoned_text(text: pa.Array, digits: int) -> pa.Array:
     if digits:
         fraction = pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 20, 27), "+0")
         pieces += [".", pc.utf8_slice_codeunits(pc.ascii_rpad(fraction, digits, "0"), 0, digits)]
-    plain = pc.binary_join_element_wise(*pieces, "Z", "")
+    plain = join(*pieces, "Z")
     regular = pc.match_substring_regex(text, _PLAIN_ZONED)
     if pc.all(regular, min_count=0).as_py():
         return plain
@@ -221,34 +222,32 @@ def zoned_time_text(text: pa.Array) -> pa.Array:
     # Only the fraction loses its zeros, never the seconds.
     whole = pc.ends_with(printed, ".000000")
     clean = pc.if_else(whole, pc.utf8_slice_codeunits(printed, 0, 8), trimmed)
-    return pc.binary_join_element_wise(pc.if_else(midnight, "24:00:00", clean), "Z", "")
+    return join(pc.if_else(midnight, literal("24:00:00"), clean), "Z")
 
 
 def _seconds(parts: pa.StructArray) -> pa.Array:
     total = None
     for name, factor in (("hours", 3600), ("minutes", 60), ("seconds", 1)):
         piece = pc.struct_field(parts, name)
-        count = pc.cast(pc.if_else(pc.equal(piece, ""), "0", piece), pa.int64())
+        count = pc.cast(pc.if_else(pc.equal(piece, literal("")), literal("0"), piece), pa.int64())
         total = pc.multiply(count, factor) if total is None else pc.add(total, pc.multiply(count, factor))
-    return pc.if_else(pc.equal(pc.struct_field(parts, "sign"), "-"), pc.negate(total), total)
+    return pc.if_else(pc.equal(pc.struct_field(parts, literal("sign")), "-"), pc.negate(total), total)
 
 
 def _iso(name: str) -> Temporal:
     if name == "date":
-        return _semantic(
-            "string", "io.debezium.time.IsoDate", lambda text: pc.binary_join_element_wise(text, "Z", ""), "1970-01-01Z"
-        )
+        return _semantic("string", "io.debezium.time.IsoDate", lambda text: join(text, "Z"), "1970-01-01Z")
     if name == "time":
         return _semantic("string", "io.debezium.time.IsoTime", _iso_time, "00:00:00Z")
     return _semantic("string", "io.debezium.time.IsoTimestamp", _iso_timestamp, "1970-01-01T00:00:00Z")
 
 
 def _iso_time(text: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(pc.if_else(pc.equal(text, "24:00:00"), "00:00:00", text), "Z", "")
+    return join(pc.if_else(pc.equal(text, literal("24:00:00")), literal("00:00:00"), text), "Z")
 
 
 def _iso_timestamp(text: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T"), "Z", "")
+    return join(pc.replace_substring(text, " ", "T"), "Z")
 
 
 _INTERVAL = (
@@ -269,7 +268,7 @@ def _interval_parts(text: pa.Array) -> dict[str, pa.Array]:
         raise DecodeError("an INTERVAL value is not in ISO 8601 output")
     names = ("years", "months", "days", "hours", "minutes", "seconds")
     pieces = {name: pc.struct_field(parts, name) for name in names}
-    return {name: pc.if_else(pc.equal(piece, ""), "0", piece) for name, piece in pieces.items()}
+    return {name: pc.if_else(pc.equal(piece, literal("")), literal("0"), piece) for name, piece in pieces.items()}
 
 
 def interval_us(text: pa.Array) -> pa.Array:
@@ -288,5 +287,5 @@ def interval_text(text: pa.Array) -> pa.Array:
     """INTERVAL as `P1Y2M3DT4H5M6.789S`, every part present."""
     parts = _interval_parts(text)
     pieces = ["P", parts["years"], "Y", parts["months"], "M", parts["days"], "DT"]
-    pieces += [parts["hours"], "H", parts["minutes"], "M", parts["seconds"], "S", ""]
-    return pc.binary_join_element_wise(*pieces)
+    pieces += [parts["hours"], "H", parts["minutes"], "M", parts["seconds"], "S"]
+    return join(*pieces)

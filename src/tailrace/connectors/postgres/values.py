@@ -18,6 +18,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres import numbers, temporal
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.errors import DecodeError
+from tailrace.events.encode.arrow import literal
 from tailrace.events.encode.binary import base64
 from tailrace.model.schema import ConnectSchema
 
@@ -62,8 +63,8 @@ def _cast(connect: str, arrow: pa.DataType, zero: object) -> ValueType:
     return ValueType(ConnectSchema(connect), arrow, lambda text: pc.cast(text, arrow), zero)
 
 
-_BOOLEAN = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, "t"), False)
-_BIT = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, "1"), False)
+_BOOLEAN = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False)
+_BIT = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("1")), False)
 
 _PLAIN: dict[str, ValueType] = {
     "bool": _BOOLEAN,

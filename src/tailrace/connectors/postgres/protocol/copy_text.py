@@ -22,11 +22,13 @@ _ESCAPES = (("\\b", "\b"), ("\\f", "\f"), ("\\n", "\n"), ("\\r", "\r"), ("\\t", 
 
 
 def cells(lines: Sequence[bytes | memoryview], columns: int, where: str) -> tuple[Bytes, list[Cells]]:
-    """The buffer of some whole lines and the cells of its columns. Raises DecodeError."""
+    """The buffer of some whole lines (at least one) and the cells of its columns. Raises DecodeError."""
     buffer = np.frombuffer(b"".join([*lines, bytes(PADDING)]), np.uint8)
     text = buffer[: len(buffer) - PADDING]
     separators = np.flatnonzero((text == _TAB) | (text == _NEWLINE)).astype(np.int64)
-    if len(separators) != columns * len(lines) or (text[separators[columns - 1 :: columns]] != _NEWLINE).any():
+    ends = text[separators] == _NEWLINE
+    whole = len(separators) == columns * len(lines) == columns * np.count_nonzero(ends)
+    if not whole or not ends[columns - 1 :: columns].all():
         raise DecodeError(f"rows do not have the {columns} columns asked for", where=where, remedy=CORRUPT)
     starts = np.concatenate([[0], separators[:-1] + 1])
     lengths = separators - starts

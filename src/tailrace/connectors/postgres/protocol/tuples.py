@@ -43,7 +43,7 @@ class Cells:
         kind = pa.large_string() if wide else pa.string()
         gapped = pa.Array.from_buffers(kind, max(2 * rows - 1, 0), [None, pa.py_buffer(offsets), pa.py_buffer(buffer)])
         mask = self.tag != TEXT
-        picks = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32), mask=mask if mask.any() else None)
+        picks = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32), pa.int32(), mask=mask if mask.any() else None)
         return gapped.take(picks)
 
     @property
