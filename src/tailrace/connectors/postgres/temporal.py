@@ -231,7 +231,7 @@ def _seconds(parts: pa.StructArray) -> pa.Array:
         piece = pc.struct_field(parts, name)
         count = pc.cast(pc.if_else(pc.equal(piece, literal("")), literal("0"), piece), pa.int64())
         total = pc.multiply(count, factor) if total is None else pc.add(total, pc.multiply(count, factor))
-    return pc.if_else(pc.equal(pc.struct_field(parts, literal("sign")), "-"), pc.negate(total), total)
+    return pc.if_else(pc.equal(pc.struct_field(parts, "sign"), literal("-")), pc.negate(total), total)
 
 
 def _iso(name: str) -> Temporal:
