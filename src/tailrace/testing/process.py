@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _STOP_SECONDS = 60
+# Ends the server and removes its folders when the standard input closes: when the process that started it has died
+# without a chance to do so. A zombie that nobody collects looks alive, hence the limit.
+_WATCH = """
+server=$1; shift
+read -r _
+kill -INT "$server" && for _ in $(seq 100); do kill -0 "$server" 2>/dev/null || break; sleep 0.1; done
+rm -rf -- "$@"
+"""
 
 
 class ServerProcess(ABC):
@@ -25,6 +33,7 @@ class ServerProcess(ABC):
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._watch: subprocess.Popen[bytes] | None = None
         self._temporary: list[Path] = []
 
     @property
@@ -46,7 +55,7 @@ class ServerProcess(ABC):
         if self._process is not None and self.running:
             self._process.kill()
             self._process.wait()
-        self._process = None
+        self._gone()
 
     def close(self) -> None:
         """Stop the server and remove what of it is temporary."""
@@ -64,6 +73,7 @@ class ServerProcess(ABC):
         self.close()
 
     def _launch(self, command: Sequence[str | Path], options: Mapping[str, Any]) -> None:
+        self._gone()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -73,6 +83,9 @@ class ServerProcess(ABC):
                 start_new_session=True,  # Ctrl-C is for the program that started it, which then stops it in its order
                 **options,
             )
+        watch = ["sh", "-c", _WATCH, "watch", str(self._process.pid), *map(str, self._temporary)]
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._watch = subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True, **silent)
         atexit.register(self.close)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -83,7 +96,15 @@ class ServerProcess(ABC):
                 self._process.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 self.kill()
+        self._gone()
+
+    def _gone(self) -> None:
+        """Forget a process that has ended, before its number can become another's."""
         self._process = None
+        if self._watch is not None:
+            self._watch.kill()
+            self._watch.communicate()
+            self._watch = None
 
     def _folder(self, prefix: str) -> Path:
         """A new temporary folder that other accounts can pass through, but not list."""

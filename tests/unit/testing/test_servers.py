@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import psycopg
@@ -44,6 +48,27 @@ def test_postgres_keeps_a_data_dir_that_was_named(tmp_path: Path) -> None:
     with EmbeddedPostgres(data_dir=tmp_path / "data") as server, server.connect("shop") as connection:
         assert connection.info.dbname == "shop"
     assert "database system is shut down" in server.log.read_text(encoding="utf-8")
+
+
+ORPHAN = """
+import os, signal, sys
+from tailrace.testing.postgres import EmbeddedPostgres
+server = EmbeddedPostgres().start()
+print(server.data_dir, server.dsn(), sep="\\n", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_server_does_not_outlive_the_process_that_started_it() -> None:
+    done = subprocess.run([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    folder, dsn = done.stdout.splitlines()
+    deadline = time.monotonic() + 30
+    while Path(folder).parent.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(folder).parent.exists()
+    with pytest.raises(psycopg.OperationalError, match="refused"):
+        psycopg.connect(dsn, connect_timeout=5)
 
 
 def test_settings_are_those_of_the_server() -> None:
