@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,11 +13,15 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
 
 from tailrace.errors import SinkError
 from tailrace.events.headers import HEADERS
+from tailrace.pipeline.definition import Definition, from_content
+from tailrace.pipeline.runner import Pipeline
 from tailrace.sinks.kafka import DEFAULTS, Delivery
-from tailrace.testing.kafka import EmbeddedKafka
+from tailrace.testing.kafka import EmbeddedKafka, spark_kafka_jars
+from tests.conftest import Database
 
 Record = tuple[str, int | None, str | None, str | None, list[tuple[str, bytes]]]
 
@@ -146,3 +152,162 @@ def test_an_unreachable_broker_is_an_error_with_its_address() -> None:
 def test_settings_the_producer_does_not_know_are_an_error() -> None:
     with pytest.raises(SinkError, match=r"sink\.kafka\.properties"):
         Delivery({**DEFAULTS, "bootstrap.servers": "127.0.0.1:9", "linger.mss": 5})
+
+
+SETUP = (
+    "CREATE TABLE items (id int PRIMARY KEY, name text)",
+    "INSERT INTO items VALUES (1, 'one'), (2, 'two')",
+)
+CHANGES = (
+    "INSERT INTO items VALUES (3, 'three')",
+    "UPDATE items SET name = 'zwei' WHERE id = 2",
+    "DELETE FROM items WHERE id = 1",
+    "UPDATE items SET id = 4 WHERE id = 3",
+    "TRUNCATE items",
+)
+# Of SETUP and CHANGES: operation (None: tombstone) and id.
+HISTORY = [
+    ("r", 1), ("r", 2), ("c", 3), ("u", 2), ("d", 1), (None, 1), ("d", 3), (None, 3), ("c", 4), ("t", None)
+]  # fmt: skip
+
+
+def pipeline(database: Database, folder: Path, sink: dict[str, Any], **more: Any) -> Definition:
+    """A pipeline that stops when all is read."""
+    config = {
+        **database.properties,
+        "topic.prefix": f"p-{database.name}",
+        "slot.name": database.name,
+        "skipped.operations": "none",
+        "key.converter.schemas.enable": "false",
+        "value.converter.schemas.enable": "false",
+    }
+    content = {"source": {"config": config}, "sink": sink, "checkpoint": "state", "trigger": "availableNow", **more}
+    return from_content(content, base=folder, where="test")
+
+
+def run(definition: Definition, spark: SparkSession) -> int:
+    """Runs the pipeline to its end; how many events it wrote."""
+    running = Pipeline(definition, spark).start()
+    assert running.await_(200)
+    return running.progress().events
+
+
+def run_history(database: Database, definition: Definition, spark: SparkSession) -> None:
+    """SETUP in a first run, which takes it as a snapshot, CHANGES in a second."""
+    database.execute(*SETUP)
+    run(definition, spark)
+    database.execute(*CHANGES)
+    run(definition, spark)
+
+
+def told(key: str | bytes | None, value: str | bytes | None) -> tuple[str | None, int | None]:
+    """A record as in HISTORY."""
+    return json.loads(value)["op"] if value else None, json.loads(key)["id"] if key else None
+
+
+def replay_last_batch(state: Path) -> None:
+    """Makes the checkpoint look as if the process had died between the sink's write and Spark's commit."""
+    last = max(int(file.name) for file in (state / "commits").iterdir() if file.name.isdigit())
+    (state / "commits" / str(last)).unlink()
+    (state / "commits" / f".{last}.crc").unlink(missing_ok=True)
+
+
+def test_pipeline_into_kafka(kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path) -> None:
+    name = topic(kafka)
+    route = {"route": {"regex": r"p-.*\.public\.items", "replacement": name}}
+    run_history(
+        database, pipeline(database, tmp_path, {"kafka": {"bootstrap.servers": kafka.bootstrap}}, steps=[route]), spark
+    )
+    found = list(consumed(kafka, name))
+    assert [told(message.key(), message.value()) for message in found] == HISTORY
+    headers = dict(found[0].headers() or [])
+    assert json.loads(headers["__debezium.context.connectorName"] or "")["payload"] == "postgresql"
+    assert "__debezium.newkey" in dict(found[7].headers() or []), "a tombstone has its delete's headers"
+
+
+def test_pipeline_into_kafka_that_is_down_fails_with_the_sentence(
+    database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    database.execute(*SETUP)
+    sink = {"kafka": {"bootstrap.servers": "127.0.0.1:9", "properties": {"message.timeout.ms": 1500}}}
+    with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:
+        run(pipeline(database, tmp_path, sink), spark)
+    assert caught.value.remedy is not None
+
+
+def test_pipeline_into_json_lines_and_a_replayed_batch_changes_nothing(
+    database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    definition = pipeline(database, tmp_path, {"json": {"path": "out"}})
+    run_history(database, definition, spark)
+    replay_last_batch(tmp_path / "state")
+    run(definition, spark)
+    lines = [json.loads(row.value) for row in spark.read.text(str(tmp_path / "out")).collect()]
+    assert sorted(str((line["value"] or {}).get("op")) for line in lines) == sorted(str(op) for op, _ in HISTORY)
+    (truncate,) = [line for line in lines if (line["value"] or {}).get("op") == "t"]
+    assert list(truncate) == ["topic", "partition", "key", "value", "headers"]
+    assert (truncate["topic"], truncate["partition"], truncate["key"]) == (
+        f"p-{database.name}.public.items",
+        None,
+        None,
+    )
+    assert truncate["headers"]["__debezium.context.connectorName"]["payload"] == "postgresql"
+
+
+def test_pipeline_into_parquet_and_a_replayed_batch_changes_nothing(
+    database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    definition = pipeline(database, tmp_path, {"parquet": {"path": "out"}})
+    run_history(database, definition, spark)
+    replay_last_batch(tmp_path / "state")
+    run(definition, spark)
+    rows = spark.read.parquet(str(tmp_path / "out")).orderBy("position").collect()
+    assert {row.topic for row in rows} == {f"p-{database.name}.public.items"}
+    expected = sorted(f"{op} {key}" for op, key in HISTORY if op)
+    assert sorted(f"{row.op} {json.loads(row.key)['id'] if row.key else None}" for row in rows) == expected
+    (deleted,) = [row for row in rows if row.op == "d" and json.loads(row.key)["id"] == 1]
+    assert deleted.source.table == "items"
+    assert json.loads(deleted.before)["id"] == 1
+
+
+def test_pipeline_into_nothing(database: Database, spark: SparkSession, tmp_path: Path) -> None:
+    database.execute(*SETUP)
+    assert run(pipeline(database, tmp_path, {"null": {}}), spark) == 2
+
+
+def test_steps_filter_what_reaches_a_sink(database: Database, spark: SparkSession, tmp_path: Path) -> None:
+    keep = [{"filter": {"tables": [r"public\.items"], "operations": ["delete", "truncate"]}}]
+    definition = pipeline(database, tmp_path, {"json": {"path": "out"}}, steps=keep)
+    run_history(database, definition, spark)
+    lines = [json.loads(row.value) for row in spark.read.text(str(tmp_path / "out")).collect()]
+    assert sorted((line["value"] or {}).get("op", "-") for line in lines) == ["-", "-", "d", "d", "t"]
+
+
+def test_the_kafka_shape_goes_through_sparks_own_sink(
+    kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    for jar in spark_kafka_jars():
+        spark.sql(f"ADD JAR '{jar}'")
+    database.execute(*SETUP)
+    config = pipeline(database, tmp_path, {"null": {}}).properties()
+    name = topic(kafka)
+
+    def write() -> None:
+        frame = spark.readStream.format("postgres-cdc").option("tailrace.properties", json.dumps(config)).load()
+        query = (
+            frame.writeStream.format("kafka")
+            .option("kafka.bootstrap.servers", kafka.bootstrap)
+            .option("includeHeaders", "true")
+            .option("topic", name)
+            .option("checkpointLocation", str(tmp_path / "state"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(200)
+
+    write()
+    database.execute(*CHANGES)
+    write()
+    found = list(consumed(kafka, name))
+    assert [told(message.key(), message.value()) for message in found] == HISTORY
+    assert "__debezium.newkey" in dict(found[7].headers() or [])

@@ -31,7 +31,7 @@ CATCH_UP_SECONDS = 60.0
 
 
 def command(
-    keep: Annotated[bool, typer.Option("--keep", envvar="KEEP", help="Go on until Ctrl-C.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Go on until Ctrl-C.")] = False,
 ) -> None:
     """Show all of it on this machine in a minute: an embedded PostgreSQL, a shop's traffic, a replica, a comparison."""
     from tailrace.pipeline.session import check_java

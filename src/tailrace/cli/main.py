@@ -42,7 +42,8 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(levelname)s: %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # It prints the traceback of a failed batch, of which the user gets the sentence.
+    logging.getLogger("py4j").setLevel(logging.INFO if debug else logging.CRITICAL)
     try:
         app()
     except TailraceError as error:

@@ -46,5 +46,5 @@ def _read(kind: type[TailraceError], first: str, rest: list[str]) -> TailraceErr
 def summary(error: BaseException) -> str:
     """The first line of a foreign error worth showing: Spark's own message without stack and query plan."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"^(\w+\.)+\w*(Error|Exception): ", line)]
+    told = [line for line in lines if re.match(r"^(\w+\.)*\w*(Error|Exception|Warning): ", line)]
     return told[-1] if told else (lines[0] if lines else type(error).__name__)

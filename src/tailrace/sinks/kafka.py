@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import ModuleType
@@ -69,15 +69,18 @@ class KafkaSink:
         return frame.writeStream.foreachBatch(self._write)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
+        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
+
         send = _task({**DEFAULTS, **self.properties}, self.config, self.source, tuple(self.steps), self.run_id)
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
         try:
-            counts = frame.select("bytes").mapInArrow(send, "count long").collect()
+            # Not mapInArrow: that asks for pandas, which nothing here needs.
+            counts = frame.select(arrow_udf(send, "long")("bytes")).collect()
         finally:
             session.conf.set(_BATCH_SETTING, str(usual))
-        self.written[batch_id] = sum(row["count"] for row in counts)
+        self.written[batch_id] = sum(count for (count,) in counts)
 
 
 def _task(
@@ -86,17 +89,21 @@ def _task(
     source: SourceBlock,
     steps: tuple[Step, ...],
     run_id: str,
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task does with its `bytes` rows: encode, send, wait until all is delivered, give their number."""
+) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """What a task does with its blobs: encode and send each, tell how many records, and wait until all is delivered."""
 
-    def send(blobs: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def send(chunks: Iterator[pa.Array]) -> Iterator[pa.Array]:
         encoder = RecordEncoder(config, source, run_id)
         delivery = Delivery(properties)
-        for rows in blobs:
-            for blob in rows.column("bytes"):
+        for blobs in chunks:
+            counts = []
+            for blob in blobs:
+                before = delivery.count
                 for records in encoder.encode(from_ipc(blob.as_buffer())):
                     delivery.send(rename(records, steps))
-        yield pa.record_batch({"count": pa.array([delivery.finish()], pa.int64())})
+                counts.append(delivery.count - before)
+            yield pa.array(counts, pa.int64())
+        delivery.finish()
 
     return send
 
@@ -111,7 +118,7 @@ class Delivery:
         self._producer = _producer(self._key)
         self._refusal = _library().KafkaException
         self._failure: tuple[KafkaError, str] | None = None
-        self._count = 0
+        self.count = 0
 
     def send(self, records: pa.RecordBatch) -> None:
         """Hands rows of the `kafka` shape to the producer, in order; waits while its queue is full."""
@@ -120,7 +127,7 @@ class Delivery:
         rows = zip(topics, partitions, keys, values, _headers(records.column("headers")), strict=True)
         for topic, partition, key, value, headers in rows:
             self._produce(topic, -1 if partition is None else partition, key, value, headers)
-        self._count += records.num_rows
+        self.count += records.num_rows
         self._producer.poll(0)
         self._raise()
 
@@ -132,7 +139,7 @@ class Delivery:
             self._discard()
             what = f"{left} records were not delivered within {self._timeout:.0f} s"
             raise SinkError(what, where=self._servers, remedy=_REACH)
-        return self._count
+        return self.count
 
     def _produce(self, topic: str, partition: int, key: str, value: str, headers: Headers) -> None:
         while not self._accepted(topic, partition, key, value, headers):
