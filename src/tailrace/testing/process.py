@@ -84,8 +84,13 @@ class ServerProcess(ABC):
                 **options,
             )
         watch = ["sh", "-c", _WATCH, "watch", str(self._process.pid), *map(str, self._temporary)]
-        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._watch = subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True, **silent)
+        self._watch = subprocess.Popen(
+            watch,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         atexit.register(self.close)
 
     def _signal(self, number: signal.Signals) -> None:
