@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_spark_engine_passes_the_same_tests() -> None:
     tests = Path(__file__).with_name("test_replica.py")
     run = subprocess.run(

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -108,14 +110,22 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, number: int, h
     place = batch.target(table)
     try:
         version = _apply(rows.sparkSession, place, net, batch.mark(table, number, head["epoch"]))
-    except PySparkException as error:
-        raise SinkError(
-            f"the replica could not be written: {str(error).splitlines()[0]}",
-            where=table,
-            remedy=f"check {place.uri}, and that the session has Delta for Spark; then start again",
-        ) from error
+    except (PySparkException, Py4JError, DeltaError) as error:
+        raise _failed(place, error) from error
     put, deleted = (0, 0) if version is None else (head["upserted"], head["deleted"])
     return TableReport(table, put, deleted, version)
+
+
+def _failed(place: Target, error: Exception) -> SinkError:
+    # The first line of a Java error that Spark does not translate says only through which handle it came.
+    lines = [
+        line for line in str(error).splitlines() if line and not line.startswith("An error occurred while calling")
+    ]
+    text = lines[0] if lines else type(error).__name__
+    remedy = f"check {place.uri}, and that the session has Delta for Spark; then start again"
+    if "INVALID_CHARACTERS_IN_COLUMN_NAMES" in text:
+        remedy = "use the engine deltalake, which writes such names"
+    return SinkError(f"the replica could not be written: {text}", where=place.table, remedy=remedy)
 
 
 def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int | None:
