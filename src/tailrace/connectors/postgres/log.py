@@ -16,7 +16,7 @@ from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
 from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
 from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, Rows
-from tailrace.connectors.postgres.protocol.tuples import UNCHANGED, Cells
+from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.values import ValueType, converted
 from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.transactions import MARKS
@@ -33,6 +33,7 @@ class Transaction:
 
     xid: int = 0
     commit_us: int = 0
+    origin: tuple[int, str] | None = None
 
 
 @dataclass
@@ -94,6 +95,7 @@ class LogDecoder:
         self.order = context.order + count * ORDER_STEP
         if len(context.begins.index):
             self.transaction = Transaction(int(context.begins.xid[-1]), int(context.begins.commit_us[-1]))
+        self.transaction.origin = context.last_origin()
         if len(context.commits.index):
             self.last_commit = int(context.commits.end_lsn[-1])
 
@@ -139,20 +141,34 @@ class _Context:
         ends = np.concatenate([[self.last_commit or 0], self.commits.end_lsn])
         unknown = (which == 0) & (self.last_commit is None)
         nothing = pa.nulls(len(index), pa.int64())
-        origin, origin_lsn = self._origins(index) if len(self.origins) else (pa.nulls(len(index), pa.string()), nothing)
+        origin, origin_lsn = nothing.cast(pa.string()), nothing
+        if len(self.origins) or self.carried.origin:
+            origin, origin_lsn = self._origins(index)
         last_commit = indices(ends[which], unknown if unknown.any() else None)
         arrays = [indices(xids), indices(self.lsn[index]), nothing, origin, origin_lsn, last_commit]
         return pa.StructArray.from_arrays(arrays, fields=list(SOURCE_TYPE))
 
     def _origins(self, index: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
         """Origin of each message: the last Origin message, if it stands in the same transaction."""
-        parsed = [pgoutput.origin(self.frames.payload(int(at))) for at in self.origins]
-        which = np.searchsorted(self.origins, index, side="right") - 1
+        parsed = [self.carried.origin, *map(self._origin, self.origins)]
+        # The carried one stands before the chunk's first message.
+        places = np.concatenate([[-1], self.origins])
+        which = np.searchsorted(places, index, side="right") - 1
         begun = np.searchsorted(self.begins.index, index, side="right")
-        its_own = (which >= 0) & (np.searchsorted(self.begins.index, self.origins[which], side="right") == begun)
-        picks = indices(np.maximum(which, 0), ~its_own)
-        names = pa.array([name for _, name in parsed], pa.string())
-        return names.take(picks), pa.array([lsn for lsn, _ in parsed], pa.int64()).take(picks)
+        its_own = np.searchsorted(self.begins.index, places[which], side="right") == begun
+        picks = pa.array(which, mask=~its_own)
+        names = pa.array([each and each[1] for each in parsed], pa.string())
+        return names.take(picks), pa.array([each and each[0] for each in parsed], pa.int64()).take(picks)
+
+    def _origin(self, at: np.intp) -> tuple[int, str]:
+        return pgoutput.origin(self.frames.payload(int(at)))
+
+    def last_origin(self) -> tuple[int, str] | None:
+        """The origin of the transaction that is open, or was the last, at the chunk's end."""
+        begun = int(self.begins.index[-1]) if len(self.begins.index) else -1
+        if len(self.origins) and self.origins[-1] > begun:
+            return self._origin(self.origins[-1])
+        return self.carried.origin if begun < 0 else None
 
     def marks(self, frames: Frames) -> pa.RecordBatch:
         """Where transactions begin and end, see connectors/base.py."""
@@ -245,8 +261,8 @@ class _Images:
 
     def _in_old(self, name: str) -> npt.NDArray[np.bool_]:
         place = next(place for place, column in enumerate(self.rows.relation.columns) if column.name == name)
-        full = self.rows.relation.identity == "f"
-        present: npt.NDArray[np.bool_] = self.rows.has_old & full & (self.rows.old[place].tag != UNCHANGED)
+        # Of the key, too: an old key is sent whole, even where the new row does not repeat a large part of it.
+        present: npt.NDArray[np.bool_] = self.rows.old[place].tag == TEXT
         return present
 
 
