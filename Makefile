@@ -42,8 +42,8 @@ golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folde
 crash: env  ## The long suite that kills processes everywhere and counts the rows
 	$(BIN)/python -m pytest -m crash
 
-fuzz: env  ## Search for inputs that break a decoder
-	$(BIN)/python -m pytest -m fuzz
+fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMPLES=inputs a test)
+	TAILRACE_FUZZ_EXAMPLES=$${TAILRACE_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest tests/fuzz --timeout=0
 
 bench: env  ## Measure rows a second, rows per CPU-second and memory (ARGS=...)
 	$(BIN)/python -m benchmarks $(ARGS)
