@@ -1,11 +1,11 @@
 """The error every part of Tailrace raises for a person: what happened, where, why, and what mends it.
 
-    TailraceError
-    ├── ConfigError        a property is wrong, missing or in conflict; nothing was touched on a server
-    ├── SourceError        the database refuses, lacks or lost something (slot, publication, privilege, log)
-    ├── DecodeError        bytes of the log or a value of a row could not be understood; never skipped in silence
-    ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
-    └── SinkError          a target cannot be written
+TailraceError
+├── ConfigError        a property is wrong, missing or in conflict; nothing was touched on a server
+├── SourceError        the database refuses, lacks or lost something (slot, publication, privilege, log)
+├── DecodeError        bytes of the log or a value of a row could not be understood; never skipped in silence
+├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
+└── SinkError          a target cannot be written
 """
 
 from __future__ import annotations

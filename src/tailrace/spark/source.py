@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
@@ -70,12 +71,8 @@ class PostgresDataSource(DataSource):
         return ChangeReader(self._connector(), self.steps, self.run_id)
 
     def _connector(self) -> Connector:
-        try:
-            import psycopg  # noqa: F401
-        except ImportError as error:
-            raise ConfigError(
-                "the PostgreSQL driver is not installed", remedy="pip install 'tailrace[postgres]'"
-            ) from error
+        if find_spec("psycopg") is None:
+            raise ConfigError("the PostgreSQL driver is not installed", remedy="pip install 'tailrace[postgres]'")
         from tailrace.connectors.postgres.config import resolve
         from tailrace.connectors.postgres.connector import PostgresConnector
 
