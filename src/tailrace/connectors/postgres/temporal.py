@@ -96,7 +96,7 @@ def _by_form(
         return plain(text)
     except pa.ArrowInvalid:
         pass
-    regular = pc.match_substring_regex(text, r"^\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?$")
+    regular = pc.match_substring_regex(text, _PLAIN)
     kept = plain(pc.if_else(regular, text, pa.scalar(None, text.type)))
     values = kept.to_pylist()
     for row in np.flatnonzero(~pc.fill_null(regular, True).to_numpy(zero_copy_only=False)).tolist():
@@ -104,6 +104,7 @@ def _by_form(
     return pa.array(values, arrow)
 
 
+_PLAIN = r"^\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?$"
 _ODD = re.compile(r"^(\d{4,})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?(?:\+00)?( BC)?$")
 
 
@@ -183,25 +184,34 @@ def zoned_text(text: pa.Array, digits: int) -> pa.Array:
     if digits:
         fraction = pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 20, 27), "+0")
         pieces += [".", pc.utf8_slice_codeunits(pc.ascii_rpad(fraction, digits, "0"), 0, digits)]
-    plain = join(*pieces, "Z")
-    regular = pc.match_substring_regex(text, _PLAIN_ZONED)
+    return _patched(text, join(*pieces, "Z"), _PLAIN_ZONED, lambda value: _odd_zoned(value, digits))
+
+
+def _patched(text: pa.Array, plain: pa.Array, pattern: str, odd: Callable[[str], str]) -> pa.Array:
+    """`plain`, the texts converted together, with those that do not match the pattern converted one by one."""
+    regular = pc.match_substring_regex(text, pattern)
     if pc.all(regular, min_count=0).as_py():
         return plain
     values = plain.to_pylist()
     for row in np.flatnonzero(~pc.fill_null(regular, True).to_numpy(zero_copy_only=False)).tolist():
-        values[row] = _odd_zoned(text[row].as_py(), digits)
+        values[row] = odd(text[row].as_py())
     return pa.array(values, pa.string())
 
 
 def _odd_zoned(value: str, digits: int) -> str:
     if value in _INFINITY_US:
         return value
+    day, clock, micros = _shown(value)
+    return f"{day}T{clock}" + (f".{micros:06d}"[: digits + 1] if digits else "") + "Z"
+
+
+def _shown(value: str) -> tuple[str, str, int]:
+    """Date (as ISO-8601 has it, other years than four digits signed), time and microsecond of an odd value."""
     year, month, day, micros = _astronomical(value)
     seconds, fraction = divmod(micros, 1_000_000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     shown = f"+{year}" if year > 9999 else f"{year:05d}" if year < 0 else f"{year:04d}"
-    tail = f".{fraction:06d}"[: digits + 1] if digits else ""
-    return f"{shown}-{month:02d}-{day:02d}T{clock}{tail}Z"
+    return f"{shown}-{month:02d}-{day:02d}", clock, fraction
 
 
 _ZONE = r"^(?P<clock>[\d:.]+)(?P<sign>[+-])(?P<hours>\d\d)(?::(?P<minutes>\d\d))?(?::(?P<seconds>\d\d))?$"
@@ -210,6 +220,8 @@ _ZONE = r"^(?P<clock>[\d:.]+)(?P<sign>[+-])(?P<hours>\d\d)(?::(?P<minutes>\d\d))
 def zoned_time_text(text: pa.Array) -> pa.Array:
     """TIMETZ moved to UTC, `11:51:30.123789Z`, with no more digits of fraction than it needs."""
     parts = pc.extract_regex(text, _ZONE)
+    if parts.null_count != text.null_count:
+        raise DecodeError("a TIMETZ value is not in ISO output")
     clock = time_us(pc.struct_field(parts, "clock"))
     offset = _seconds(parts)
     shifted = pc.subtract(clock, pc.multiply(offset, 1_000_000)).to_numpy(zero_copy_only=False)
@@ -234,12 +246,24 @@ def _seconds(parts: pa.StructArray) -> pa.Array:
     return pc.if_else(pc.equal(pc.struct_field(parts, "sign"), literal("-")), pc.negate(total), total)
 
 
+# What the reference engine writes for infinity, its day numbers and instants as text.
+_INFINITY_DATES = {"infinity": "-5877611-06-21Z", "-infinity": "-5877611-06-22Z"}
+_INFINITY_STAMPS = {"infinity": "+294247-01-10T04:00:25.2Z", "-infinity": "-290308-12-21T19:59:27.6Z"}
+
+
 def _iso(name: str) -> Temporal:
     if name == "date":
-        return _semantic("string", "io.debezium.time.IsoDate", lambda text: join(text, "Z"), "1970-01-01Z")
+        return _semantic("string", "io.debezium.time.IsoDate", _iso_date, "1970-01-01Z")
     if name == "time":
         return _semantic("string", "io.debezium.time.IsoTime", _iso_time, "00:00:00Z")
     return _semantic("string", "io.debezium.time.IsoTimestamp", _iso_timestamp, "1970-01-01T00:00:00Z")
+
+
+def _iso_date(text: pa.Array) -> pa.Array:
+    def odd(value: str) -> str:
+        return _INFINITY_DATES[value] if value in _INFINITY_DATES else f"{_shown(value)[0]}Z"
+
+    return _patched(text, join(text, "Z"), _PLAIN, odd)
 
 
 def _iso_time(text: pa.Array) -> pa.Array:
@@ -247,7 +271,13 @@ def _iso_time(text: pa.Array) -> pa.Array:
 
 
 def _iso_timestamp(text: pa.Array) -> pa.Array:
-    return join(pc.replace_substring(text, " ", "T"), "Z")
+    def odd(value: str) -> str:
+        if value in _INFINITY_STAMPS:
+            return _INFINITY_STAMPS[value]
+        day, clock, micros = _shown(value)
+        return f"{day}T{clock}" + (f".{micros:06d}".rstrip("0") if micros else "") + "Z"
+
+    return _patched(text, join(pc.replace_substring(text, " ", "T"), "Z"), _PLAIN, odd)
 
 
 _INTERVAL = (
@@ -272,15 +302,19 @@ def _interval_parts(text: pa.Array) -> dict[str, pa.Array]:
 
 
 def interval_us(text: pa.Array) -> pa.Array:
-    """INTERVAL as microseconds, a month being 365.25 / 12 days."""
-    parts = {name: pc.cast(piece, pa.int64()) for name, piece in _interval_parts(text).items() if name != "seconds"}
-    seconds = pc.cast(pc.cast(_interval_parts(text)["seconds"], pa.decimal128(24, 6)), pa.decimal128(30, 6))
-    months = pc.add(pc.multiply(parts["years"], 12), parts["months"])
-    # 365.25 / 12 days are 2,629,800 seconds, exactly.
-    whole = pc.add(pc.multiply(months, 2_629_800), pc.multiply(parts["days"], 86_400))
-    whole = pc.add(whole, pc.add(pc.multiply(parts["hours"], 3600), pc.multiply(parts["minutes"], 60)))
-    micros = pc.cast(pc.multiply(seconds, pa.scalar(1_000_000, pa.decimal128(7, 0))), pa.int64(), safe=False)
-    return pc.add(pc.multiply(whole, 1_000_000), micros)
+    """INTERVAL as microseconds, a month being 365.25 / 12 days; in doubles and cut, as the reference engine does."""
+    years, months, days, hours, minutes, read = (
+        pc.fill_null(pc.cast(piece, pa.float64()), 0).to_numpy(zero_copy_only=False)
+        for piece in _interval_parts(text).values()
+    )
+    seconds = np.trunc(read)
+    seconds += np.rint((read - seconds) * 1e6) / 1e6
+    days = (years * 12 + months) * (365.25 / 12) + days
+    micros = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1e6
+    # The largest double below 2^63 is 2^63 - 1024.
+    values = np.clip(micros, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
+    values[micros >= 2.0**63] = 2**63 - 1
+    return pa.array(values, mask=_nulls(text))
 
 
 def interval_text(text: pa.Array) -> pa.Array:

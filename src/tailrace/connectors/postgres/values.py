@@ -45,7 +45,7 @@ def converted(text: pa.Array, kind: ValueType, where: str) -> pa.Array:
         if kind.arrow == pa.string():
             text.validate(full=True)
         return kind.convert(text)
-    except (pa.ArrowInvalid, DecodeError) as error:
+    except (ValueError, ArithmeticError, DecodeError) as error:  # pa.ArrowInvalid is a ValueError
         raise DecodeError(
             f"a value cannot be read: {error}",
             where=where,

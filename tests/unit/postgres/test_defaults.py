@@ -1,0 +1,69 @@
+"""Column defaults in schemas, as the catalog prints the expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tailrace.connectors.postgres.defaults import column_default
+from tests.unit.postgres.test_values import kind, numeric
+
+
+@pytest.mark.parametrize(
+    ("name", "modifier", "expression", "value"),
+    [
+        ("int4", -1, "42", 42),
+        ("int4", -1, "'-1'::integer", -1),
+        ("int4", -1, "(-1)", -1),
+        ("int8", -1, "'9000000000'::bigint", 9000000000),
+        ("bool", -1, "true", True),
+        ("bool", -1, "false", False),
+        ("float8", -1, "1.5", 1.5),
+        ("numeric", numeric(5, 2), "1.5", "AJY="),
+        ("text", -1, "'it''s'::text", "it's"),
+        ("varchar", 14, "'a b'::character varying", "a b"),
+        ("json", -1, "'{\"a\": 1}'::json", '{"a": 1}'),
+        ("date", -1, "'2018-06-20'::date", 17702),
+        ("time", -1, "'15:13:16'::time without time zone", 54796000000),
+        ("timestamp", 3, "'2018-06-20 15:13:16.945'::timestamp(3) without time zone", 1529507596945),
+        ("interval", -1, "'PT1S'::interval", 1000000),
+    ],
+)
+@pytest.mark.parametrize("required", [True, False])
+def test_literals(name: str, modifier: int, expression: str, value: Any, required: bool) -> None:
+    assert column_default(expression, required, kind(name, modifier)) == value
+
+
+@pytest.mark.parametrize("expression", ["nextval('s'::regclass)", "now()", "CURRENT_DATE", "(1 + 2)"])
+@pytest.mark.parametrize(
+    ("name", "zero"),
+    [
+        ("int4", 0),
+        ("float8", 0.0),
+        ("bool", False),
+        ("text", ""),
+        ("date", 0),
+        ("timestamp", 0),
+        ("timestamptz", "1970-01-01T00:00:00.000000Z"),
+        ("interval", 0),
+    ],
+)
+def test_an_expression_is_zero_where_a_value_is_required(expression: str, name: str, zero: Any) -> None:
+    assert column_default(expression, True, kind(name)) == zero
+    assert column_default(expression, False, kind(name)) is None
+
+
+@pytest.mark.parametrize("expression", [None, "NULL::integer", "NULL"])
+def test_null_is_no_default(expression: str | None) -> None:
+    assert column_default(expression, False, kind("int4")) is None
+    assert column_default(expression, True, kind("int4")) is None
+
+
+def test_numeric_without_a_scale_has_no_default() -> None:
+    assert column_default("1.5", True, kind("numeric")) is None
+
+
+def test_what_cannot_be_read_is_no_default_but_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    assert column_default("'next tuesday'::date", False, kind("date")) is None
+    assert "next tuesday" in caplog.text
