@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
 
 from tailrace.connectors.base import Connector
 from tailrace.spark import failpoint
@@ -21,28 +22,23 @@ from tailrace.spark.shapes import Shaper
 class _Rows:
     """What both readers share: a connector, and the rows of a split in the chosen shape."""
 
-    def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
+    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str) -> None:
         self.connector = connector
+        self.schema = schema
         self.steps = steps
         self.run_id = run_id
 
     def __getstate__(self) -> dict[str, Any]:
         # Connections stay where they are; a task's copy makes its own connector from the config.
-        return {
-            "kind": type(self.connector),
-            "config": self.connector.config,
-            "steps": self.steps,
-            "run_id": self.run_id,
-        }
+        return {**self.__dict__, "connector": (type(self.connector), self.connector.config)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.connector = state["kind"](state["config"])
-        self.steps = state["steps"]
-        self.run_id = state["run_id"]
+        kind, config = state["connector"]
+        self.__dict__.update(state, connector=kind(config))
 
     def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows."""
-        shaper = Shaper(self.connector, self.steps, self.run_id)
+        shaper = Shaper(self.connector, self.schema, self.steps, self.run_id)
         for chunk in self.connector.read(partition.value):
             yield from shaper.rows(chunk)
         failpoint.reach("after-read")
@@ -67,14 +63,10 @@ class SnapshotReader(_Rows, DataSourceReader):
 class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`spark.readStream`: offsets as the connector gives them."""
 
-    def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
-        super().__init__(connector, steps, run_id)
+    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str) -> None:
+        super().__init__(connector, schema, steps, run_id)
         self._until: int | None = None
         self._bounded = False
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._until, self._bounded = None, False
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query starts; touches nothing on the server."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from tailrace import transforms
@@ -73,7 +73,7 @@ class Shaper:
     selected, transactions numbered, then the pipeline's steps applied.
     """
 
-    def __init__(self, connector: Connector, steps: str, run_id: str) -> None:
+    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str) -> None:
         self.config = config = connector.config
         self.faults = config.flag("compat.faults")
         self.steps = transforms.parse(steps)
@@ -82,7 +82,7 @@ class Shaper:
             if config.flag("provide.transaction.metadata")
             else None
         )
-        self._emit = self._emitter(connector, run_id)
+        self._emit = self._emitter(connector, schema, run_id)
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of a chunk."""
@@ -95,7 +95,9 @@ class Shaper:
         for batch in transforms.apply([*batches, *controls], self.steps):
             yield from self._emit(batch)
 
-    def _emitter(self, connector: Connector, run_id: str) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
+    def _emitter(
+        self, connector: Connector, schema: StructType, run_id: str
+    ) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
         shape = connector.config.text("shape")
         if shape == "arrow":
             return _Blobs().rows
@@ -103,7 +105,7 @@ class Shaper:
             shaper = EventShaper(connector.config, connector.source)
             return lambda batch: shaper.encode(batch) if isinstance(batch, ChangeBatch) else iter(())
         if shape == "table":
-            return _TableRows(table_schema(connector)).rows
+            return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
         encoder = RecordEncoder(connector.config, connector.source, run_id)
         if not self.steps:
             return encoder.encode

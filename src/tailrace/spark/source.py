@@ -56,19 +56,23 @@ class PostgresDataSource(DataSource):
         """The columns of the chosen shape. `table` asks the server for the table's columns."""
         from tailrace.spark.shapes import spark_schema
 
-        return spark_schema(self._connector())
+        connector = self._connector()
+        try:
+            return spark_schema(connector)
+        finally:
+            connector.close()
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The bounded read: the captured tables as of now."""
         from tailrace.spark.reader import SnapshotReader
 
-        return SnapshotReader(self._connector(), self.steps, self.run_id)
+        return SnapshotReader(self._connector(), schema, self.steps, self.run_id)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
-        return ChangeReader(self._connector(), self.steps, self.run_id)
+        return ChangeReader(self._connector(), schema, self.steps, self.run_id)
 
     def _connector(self) -> Connector:
         if find_spec("psycopg") is None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import psycopg
 
@@ -88,11 +86,6 @@ class Catalog:
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
         self._types: dict[int, tuple[PgType, int | None]] = {}
-
-    @cached_property
-    def system_identifier(self) -> str:
-        """The number that tells one server's data from every other's."""
-        return str(self._one("SELECT system_identifier FROM pg_control_system()")[0])
 
     def tables(self) -> list[TableId]:
         """The captured tables, in snapshot order."""
@@ -192,11 +185,12 @@ class Catalog:
             # A type dropped since the log was written: its values still are text.
             self._types.setdefault(oid, (PgType("unknown", f"with oid {oid}"), None))
 
-    def _one(self, query: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...]:
-        row = self.connection.execute(query, parameters).fetchone()
-        if row is None:
-            raise LookupError(query)
-        return tuple(row)
+
+def system_identifier(connection: psycopg.Connection) -> str:
+    """The number that tells one server's data from every other's."""
+    row = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone()
+    assert row is not None  # a function's result has one row
+    return str(row[0])
 
 
 def _identity(relation: Relation, marked: tuple[str, ...]) -> tuple[str, ...]:

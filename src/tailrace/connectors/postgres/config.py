@@ -87,6 +87,8 @@ REPLICATION = (
         FLAG,
         "false",
         "Drop the slot at a graceful stop: what changes until the next start is lost.",
+        LATER,
+        "use `tailrace drop` once the pipeline is stopped",
         aliases=(Alias("slot.drop_on_stop"),),
     ),
     Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),

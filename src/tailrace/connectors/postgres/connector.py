@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import psycopg
@@ -14,7 +15,7 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
-from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, is_transient, server_errors
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
@@ -61,7 +62,7 @@ class PostgresConnector:
 
     def begin(self) -> Offset:
         """See Connector.begin."""
-        return Position(self._source(), uuid.uuid4().hex).to_json()
+        return Position(self._source, uuid.uuid4().hex).to_json()
 
     def discover(self) -> list[TableSchema]:
         """See Connector.discover."""
@@ -164,11 +165,8 @@ class PostgresConnector:
         """Nothing: the reader of the next stretch acknowledges its start, which Spark has committed by then."""
 
     def close(self) -> None:
-        """See Connector.close. Drops the slot if `slot.drop.on.stop` says so."""
+        """See Connector.close."""
         self._end_export()
-        if self.config.flag("slot.drop.on.stop"):
-            log.warning("dropping slot %s (slot.drop.on.stop)", self.config.text("slot.name"))
-            self._ask(lambda connection: slot.drop(connection, self.config.text("slot.name")))
         if self._control is not None:
             self._control.close()
             self._control = None
@@ -179,13 +177,13 @@ class PostgresConnector:
             self._export = None
 
     def _position(self, offset: Offset) -> Position:
-        return Position.from_json(offset, self._source())
+        return Position.from_json(offset, self._source)
 
+    @cached_property
     def _source(self) -> str:
-        name = self.config.text("slot.name")
-        return self._ask(
-            lambda connection: f"{Catalog(connection, self.config).system_identifier}/{connection.info.dbname}/{name}"
-        )
+        """What a checkpoint belongs to: system identifier, database and slot."""
+        identifier = self._ask(system_identifier)
+        return f"{identifier}/{self.config.text('database.dbname')}/{self.config.text('slot.name')}"
 
     def _confirmed(self) -> int:
         """Where the slot begins. Nothing moves it before the first stretch of the log is committed."""
@@ -199,12 +197,19 @@ class PostgresConnector:
         return present.confirmed
 
     def _ask(self, query: Callable[[psycopg.Connection], T]) -> T:
-        """Run a query on the control connection, made anew when the server went away. Raises SourceError."""
+        """Run a query on the control connection. Raises SourceError.
+
+        A server that went away is waited for; one that was never reached is more likely a wrong address.
+        """
+        if self._control is None:
+            self._control = connect(self.config, application="tailrace planner")
+        control = self._control
 
         def attempt() -> T:
-            if self._control is None or self._control.closed:
-                self._control = connect(self.config, application="tailrace planner")
-            return query(self._control)
+            nonlocal control
+            if control.closed:
+                control = self._control = connect(self.config, application="tailrace planner")
+            return query(control)
 
         with server_errors("the server's catalog cannot be read"):
             return retrying(self.config, attempt, is_transient)

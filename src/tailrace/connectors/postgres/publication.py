@@ -96,11 +96,3 @@ def _options(config: Config, *, creating: bool) -> sql.Composable | None:
     if creating and config.flag("publish.via.partition.root"):
         options.append(sql.SQL("publish_via_partition_root = true"))
     return sql.SQL(", ").join(options) if options else None
-
-
-def drop(connection: psycopg.Connection, name: str) -> bool:
-    """Drop the publication; False when there is none."""
-    if connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", [name]).fetchone() is None:
-        return False
-    connection.execute(sql.SQL("DROP PUBLICATION {}").format(sql.Identifier(name)))
-    return True

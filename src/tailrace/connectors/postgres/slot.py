@@ -120,19 +120,6 @@ def advance(connection: psycopg.Connection, config: Config, lsn: int) -> None:
     )
 
 
-def drop(connection: psycopg.Connection, name: str) -> bool:
-    """Drop a slot that nobody reads; False when there is none. Raises SourceError when it is in use."""
-    try:
-        dropped = connection.execute(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", [name]
-        )
-        return dropped.rowcount > 0
-    except psycopg.errors.ObjectInUse as error:
-        raise SourceError(
-            first_line(error), where=f"slot {name}", remedy="stop the pipeline that reads it first"
-        ) from error
-
-
 def free(connection: psycopg.Connection, config: Config, application: str) -> Slot | None:
     """The configured slot once nobody reads it, None when there is none.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
