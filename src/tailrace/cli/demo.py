@@ -94,6 +94,7 @@ class Demo:
         with asked_to_stop() as asked:
             self._follow(running, asked, seconds)
             self._catch_up(running)
+        self.screen.say("It has; stopping the pipeline")
         running.stop()
         if asked and seconds is not None:
             raise typer.Exit(asked.code)
@@ -174,6 +175,7 @@ class Demo:
         """Compares every table row by row and says so; returns the tables that differ."""
         from tailrace.sinks.replica.target import read_table
 
+        self.screen.say("Comparing replica and source, row by row")
         assert self.definition.sink.replica is not None
         root = self.definition.sink.replica.path
         unequal = []

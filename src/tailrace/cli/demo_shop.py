@@ -29,7 +29,7 @@ CREATE TABLE order_lines (
   order_id bigint REFERENCES orders ON DELETE CASCADE, line_no smallint, quantity integer NOT NULL,
   sku text NOT NULL REFERENCES products ON UPDATE CASCADE, price numeric(10,2) NOT NULL,
   PRIMARY KEY (order_id, line_no));
-CREATE TABLE offers (sku text PRIMARY KEY REFERENCES products ON UPDATE CASCADE, percent_off real NOT NULL);
+CREATE TABLE offers (sku text PRIMARY KEY REFERENCES products ON UPDATE CASCADE, percent_off double precision NOT NULL);
 """
 
 HISTORY = """

@@ -125,9 +125,13 @@ class Definition(_Part):
     spark: dict[str, str | int | float | bool] = Field(default_factory=dict, repr=False)
 
     def properties(self) -> dict[str, str]:
-        """The connector's properties as given. Raises ConfigError if their file cannot be read."""
+        """The connector's properties as given. Raises ConfigError if their file cannot be read.
+
+        A replica follows truncates, which Debezium leaves out by default, unless `skipped.operations` is given.
+        """
         config = self.source.config
-        return read(Path(config)) if isinstance(config, str) else from_mapping(config)
+        given = read(Path(config)) if isinstance(config, str) else from_mapping(config)
+        return {"skipped.operations": "none", **given} if self.sink.replica else given
 
     def config(self) -> Config:
         """The connector's properties, resolved. Raises ConfigError naming every problem."""

@@ -33,8 +33,9 @@ class Progress:
 class Run:
     """A pipeline that runs."""
 
-    def __init__(self, query: StreamingQuery, target: Target) -> None:
+    def __init__(self, query: StreamingQuery, target: Target, own_session: SparkSession | None) -> None:
         self._query = query
+        self._own_session = own_session
         self._written: dict[int, int] = getattr(target, "written", {})
         self._counts_itself = hasattr(target, "written")
 
@@ -52,8 +53,13 @@ class Run:
             raise _ours(error) from error
 
     def stop(self) -> None:
-        """Stops after the work at hand was cut off; the checkpoint stays whole, and the next start goes on from it."""
+        """Stops, cutting off the work at hand; the checkpoint stays whole, and the next start goes on from it.
+
+        A session of the pipeline's own ends as well, and with it the worker that holds the replication connection.
+        """
         self._query.stop()
+        if self._own_session is not None:
+            self._own_session.stop()
 
     def progress(self) -> Progress:
         """What the newest finished batches tell."""
@@ -105,7 +111,7 @@ class Pipeline:
             .load()
         )
         writer = target.attach(frame).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
-        return Run(writer.trigger(**definition.trigger_options()).start(), target)
+        return Run(writer.trigger(**definition.trigger_options()).start(), target, None if self.session else session)
 
 
 def refuse_unsafe(session: SparkSession) -> None:

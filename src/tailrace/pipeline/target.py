@@ -15,6 +15,7 @@ from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.sinks.kafka import KafkaSink
 from tailrace.sinks.null import NullSink
 from tailrace.sinks.replica.sink import ReplicaSink
+from tailrace.spark import failpoint
 from tailrace.transforms import parse
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Replica:
         assert query_id is not None  # Spark sets it for every streaming query
         sink = ReplicaSink(self.target.path, query_id, self.target.engine, self.target.storage_options)
         reports = sink.write(frame, batch_id)
+        failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
 
     def _write_watched(self, frame: DataFrame, batch_id: int) -> None:

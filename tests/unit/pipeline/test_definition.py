@@ -90,6 +90,14 @@ def test_inline_properties_may_be_numbers_and_flags(tmp_path: Path) -> None:
     assert written(tmp_path, text).properties() == {"database.port": "5433", "tombstones.on.delete": "false"}
 
 
+def test_a_replica_follows_truncates_unless_told_otherwise(tmp_path: Path) -> None:
+    replica = MINIMAL.replace("console", "{replica: {path: x}}")
+    assert written(tmp_path, replica).properties()["skipped.operations"] == "none"
+    told = replica.replace("database.hostname: db", "skipped.operations: d")
+    assert written(tmp_path, told).properties()["skipped.operations"] == "d"
+    assert "skipped.operations" not in written(tmp_path, MINIMAL).properties()
+
+
 def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
     said = refusal(tmp_path, "{sourc: {config: 5}, sink: {kafka: {bootstrap.server: a}}, trigger: 5x}")
     for words in (
