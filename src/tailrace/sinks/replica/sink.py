@@ -14,6 +14,7 @@ from tailrace.sinks.replica import delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, summed, table_parts
 from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.target import read_table, row_count
+from tailrace.spark import failpoint
 
 __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
@@ -71,6 +72,7 @@ def _merging(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator
             table = str(part.batches[0].table.id)
             net = fold(part.batches)
             version = delta_rs.apply(batch.target(table), net, batch.mark(table, part.number, part.epoch))
+            failpoint.reach("after-table")
             put, deleted = (0, 0) if version is None else (net.upserted, net.deleted)
             yield pa.RecordBatch.from_pylist([asdict(TableReport(table, put, deleted, version))], _REPORT_SCHEMA)
 
