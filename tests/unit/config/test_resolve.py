@@ -123,7 +123,6 @@ def test_all_problems_come_in_one_error() -> None:
         ("column.blacklist", "a.b.c", "column.exclude.list", "a.b.c"),
         ("truncate.handling.mode", "include", "skipped.operations", "none"),
         ("truncate.handling.mode", "skip", "skipped.operations", "t"),
-        ("slot.drop_on_stop", "true", "slot.drop.on.stop", "true"),
         ("toasted.value.placeholder", "x", "unavailable.value.placeholder", "x"),
         ("sanitize.field.names", "true", "field.name.adjustment.mode", "avro"),
         ("snapshot.mode", "never", "snapshot.mode", "no_data"),

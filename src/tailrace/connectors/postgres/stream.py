@@ -36,6 +36,7 @@ Message = bytes | memoryview
 CHUNK_BYTES = 8 << 20
 _XLOG, _KEEPALIVE, _KEEPALIVE_BYTES = ord("w"), ord("k"), 18
 _DESCRIPTIONS = (RELATION, TYPE)
+_NOTABLE = frozenset((BEGIN, *_DESCRIPTIONS))
 _ASK_SECONDS = 0.02
 _REPORT_SECONDS = 60.0
 
@@ -123,22 +124,29 @@ class LogStream:
         assert self.connection is not None
         take = self.connection.pgconn.get_copy_data
         messages: list[Message] = []
+        size = 0
         if self.pending is not None:
             if _final_lsn(self.pending) >= end:
                 return
             messages.append(self.pending)
+            size = len(self.pending)
             self.pending = None
-        size = 0
         asker = _Asker()
         # The only loop over messages there is, so it does as little as can be.
         while True:
             length, data = take(1)
             if length > 0:
                 if data[0] == _XLOG:
-                    if data[XLOG_HEADER] == BEGIN and _final_lsn(data) >= end:
-                        self.pending = data
-                        break
-                    if skip and data[XLOG_HEADER] not in _DESCRIPTIONS:
+                    kind = data[XLOG_HEADER]
+                    if kind in _NOTABLE:
+                        if kind != BEGIN:
+                            # Sent once a connection: it must not move a chunk's end, or a repeated read is cut otherwise.
+                            messages.append(data)
+                            continue
+                        if _final_lsn(data) >= end:
+                            self.pending = data
+                            break
+                    if skip:
                         skip -= 1
                         continue
                     messages.append(data)
