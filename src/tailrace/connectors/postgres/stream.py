@@ -140,7 +140,7 @@ class LogStream:
                     kind = data[XLOG_HEADER]
                     if kind in _NOTABLE:
                         if kind != BEGIN:
-                            # Sent once a connection: it must not move a chunk's end, or a repeated read is cut otherwise.
+                            # Sent once a connection: it must not move the end of a chunk, or a repeat is cut otherwise.
                             messages.append(data)
                             continue
                         if _final_lsn(data) >= end:
