@@ -1,0 +1,73 @@
+"""Drives the PostgreSQL connector without Spark: plan, read, go on; what a query does, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tailrace.connectors.base import Chunk, Offset
+from tailrace.connectors.postgres import connector as connectors
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.connector import PostgresConnector
+from tests.conftest import Database
+
+
+class Capture:
+    """One pipeline over a database and how far it has come."""
+
+    def __init__(self, database: Database, properties: Mapping[str, str]) -> None:
+        name = database.name
+        given = {"topic.prefix": "t", "slot.name": f"slot_{name}", "publication.name": f"publication_{name}"}
+        self.config = resolve({**database.properties, **given, "slot.max.retries": "0", **properties})
+        self.connector = PostgresConnector(self.config)
+        self.offset: Offset = self.connector.begin()
+
+    def plan(self, limit: int | None = None) -> list[Any]:
+        """The splits of the next step, which counts as committed from here on."""
+        end = self.connector.head(self.offset, limit, None)
+        splits = self.connector.plan(self.offset, end)
+        self.offset = end
+        return list(splits)
+
+    def step(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """The rows of the next step."""
+        return rows(chunk for split in self.plan(limit) for chunk in self.connector.read(split))
+
+    def forget_streams(self) -> None:
+        """As if the worker process had ended: the next read makes a new connection."""
+        application = f"tailrace {self.offset['pipeline']}"
+        if application in connectors._streams:
+            connectors._streams.pop(application).close()
+
+    def close(self) -> None:
+        self.forget_streams()
+        self.connector.close()
+
+
+@contextmanager
+def capturing(database: Database, **properties: str) -> Iterator[Capture]:
+    """A pipeline; a property's dots are written as two underscores."""
+    capture = Capture(database, {name.replace("__", "."): value for name, value in properties.items()})
+    try:
+        yield capture
+    finally:
+        capture.close()
+
+
+def rows(chunks: Iterable[Chunk]) -> list[dict[str, Any]]:
+    """All rows in log order, each with its table and schema; `order` must ascend."""
+    found: list[dict[str, Any]] = []
+    for chunk in chunks:
+        part = [
+            {**row, "table": str(batch.table.id), "schema": batch.table}
+            for batch in chunk.batches
+            for row in batch.rows.to_pylist()
+        ]
+        found += sorted(part, key=lambda row: row["order"])
+    return found
+
+
+def lasting(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without their place in one read, which a second read may number otherwise."""
+    return [{name: value for name, value in row.items() if name != "order"} for row in found]

@@ -1,0 +1,395 @@
+"""The log read from a real server: every transaction once and whole, whatever is cut, repeated, killed or taken."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+
+import psycopg
+import pytest
+
+from tailrace.connectors import retry
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.postgres import stream
+from tailrace.connectors.postgres.connector import LogSplit
+from tailrace.errors import OffsetError, SourceError
+from tailrace.testing.postgres import EmbeddedPostgres
+from tests.behaviour.capture import Capture, capturing, lasting, rows
+from tests.conftest import Database
+
+TABLE = "CREATE TABLE entries (id int PRIMARY KEY, writer int, note text)"
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
+
+
+def confirmed(database: Database, slot: str | None = None) -> int:
+    """The slot's confirmed position."""
+    with database.connect() as connection:
+        row = connection.execute(
+            "SELECT (confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots WHERE slot_name = %s",
+            [slot or f"slot_{database.name}"],
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def fill(database: Database, count: int, first: int = 1, size: int = 100) -> None:
+    """Entries in transactions of `size`."""
+    with database.connect() as connection:
+        for start in range(first, first + count, size):
+            connection.execute(
+                "INSERT INTO entries SELECT n, 0, repeat('x', 50) FROM generate_series(%s::int, %s::int) n",
+                [start, min(start + size, first + count) - 1],
+            )
+
+
+def write_concurrently(database: Database, writers: int = 4, transactions: int = 40) -> None:
+    """Transactions of several sessions that overlap, some rolled back, some with savepoints, some without a row."""
+
+    def work(writer: int) -> None:
+        choice = random.Random(writer)
+        number = writer * 1_000_000
+        with psycopg.connect(database.dsn) as connection:
+            for _ in range(transactions):
+                connection.execute("SAVEPOINT s")
+                for _ in range(choice.randint(0, 6)):
+                    number += 1
+                    connection.execute("INSERT INTO entries VALUES (%s, %s, 'note')", [number, writer])
+                    if choice.random() < 0.2:
+                        connection.execute("ROLLBACK TO SAVEPOINT s")
+                connection.execute("SELECT pg_sleep(%s)", [choice.random() / 500])
+                (connection.rollback if choice.random() < 0.2 else connection.commit)()
+
+    threads = [threading.Thread(target=work, args=[writer]) for writer in range(1, writers + 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def ids(found: list[dict[str, object]]) -> list[int]:
+    return [row["after"]["id"] for row in found]  # type: ignore[index]
+
+
+@pytest.fixture
+def capture(database: Database) -> Iterator[Capture]:
+    """A pipeline over the table `entries` whose (empty) snapshot has been read."""
+    database.execute(TABLE)
+    with capturing(database) as capture:
+        assert capture.step() == []
+        yield capture
+
+
+def test_a_split_read_again_gives_the_same(database: Database, capture: Capture) -> None:
+    fill(database, 500)
+    (first,) = capture.plan()
+    once = rows(capture.connector.read(first))
+    assert ids(once) == list(range(1, 501))
+    # The relation is described already on this connection: the second split goes on without.
+    fill(database, 500, 501)
+    (second,) = capture.plan()
+    sticky = rows(capture.connector.read(second))
+    assert ids(sticky) == list(range(501, 1001))
+    again = rows(capture.connector.read(second))
+    capture.forget_streams()
+    fresh = rows(capture.connector.read(second))
+    assert lasting(sticky) == lasting(again) == lasting(fresh)
+    assert all(earlier["order"] < later["order"] for earlier, later in pairwise(fresh))
+
+
+def test_a_read_given_up_in_the_middle_begins_anew(
+    database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "CHUNK_BYTES", 5_000)
+    fill(database, 1000)
+    (split,) = capture.plan()
+    reading = capture.connector.read(split)
+    for _ in range(3):
+        next(reading)
+    reading.close()
+    assert ids(rows(capture.connector.read(split))) == list(range(1, 1001))
+
+
+def read_ranges(database: Database, capture: Capture, slot: str, edges: list[int]) -> list[list[dict[str, object]]]:
+    """Each range between two edges, read with a connection of its own from a slot."""
+    found = []
+    with capturing(database, slot__name=slot, publication__name=f"publication_{database.name}") as reader:
+        for start, end in pairwise(edges):
+            split = LogSplit(f"tailrace {reader.offset['pipeline']}", start, end, None)
+            found.append(rows(reader.connector.read(split)))
+            reader.forget_streams()
+    return found
+
+
+def test_ranges_share_out_the_transactions(database: Database, capture: Capture) -> None:
+    """Wherever the log is cut, also inside a commit record, each transaction lies in exactly one range, whole."""
+    slot = f"slot_{database.name}"
+    with database.connect() as admin:
+        for place in range(3):
+            admin.execute("SELECT pg_copy_logical_replication_slot(%s, %s)", [slot, f"{slot}_{place}"])
+        write_concurrently(database)
+        expected = {row[0] for row in admin.execute("SELECT id FROM entries")}
+    (whole,) = capture.plan()
+    chunks = list(capture.connector.read(whole))
+    once = rows(chunks)
+    assert len(once) == len(expected)
+    assert set(ids(once)) == expected
+    ends = [int(mark["id"].split(":")[1]) for mark in _marks(chunks) if mark["status"] == "END"]
+    choice = random.Random(7)
+    for place in range(3):
+        inside = [end - choice.randint(0, 40) for end in choice.sample(ends, 8)]
+        anywhere = [choice.randint(whole.start, whole.end) for _ in range(8)]
+        edges = [whole.start, *sorted({*inside, *anywhere} - {whole.start, whole.end}), whole.end]
+        parts = read_ranges(database, capture, f"{slot}_{place}", edges)
+        assert [_known(row) for part in parts for row in part] == [_known(row) for row in once]
+        transactions = [xid for part in parts for xid in {row["source"]["txId"] for row in part}]  # type: ignore[index]
+        assert len(transactions) == len(set(transactions)), "a transaction lies in two ranges"
+
+
+def _marks(chunks: list[Chunk]) -> list[dict[str, object]]:
+    return [mark for chunk in chunks for mark in chunk.marks.to_pylist()]  # type: ignore[misc]
+
+
+def _known(row: dict[str, object]) -> tuple[object, ...]:
+    source = row["source"]
+    assert isinstance(source, dict)
+    return row["after"], row["op"], row["ts_us"], source["txId"], source["lsn"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("size", [7, 1000])
+def test_a_killed_walsender_costs_no_row(
+    database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(stream, "CHUNK_BYTES", 60_000)
+    fill(database, 20_000, size=size)
+    (split,) = capture.plan()
+    choice = random.Random(size)
+    kills = 0
+    found: list[dict[str, object]] = []
+    with database.connect() as admin:
+        for chunk in capture.connector.read(split):
+            found += rows([chunk])
+            if choice.random() < 0.2:
+                assert end_reader(admin, database)
+    assert ids(found) == list(range(1, 20_001))
+    orders = [row["order"] for row in found]
+    assert orders == sorted(set(orders))  # type: ignore[type-var]
+
+
+def end_reader(admin: psycopg.Connection, database: Database) -> bool:
+    """End the walsender; False when it is gone already and its reader has not noticed yet."""
+    ended = admin.execute(
+        "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots WHERE slot_name = %s"
+        " AND active_pid IS NOT NULL",
+        [f"slot_{database.name}"],
+    )
+    return ended.fetchall() == [(True,)]
+
+
+def test_a_walsender_killed_at_any_moment_costs_no_row(
+    database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The killer knows nothing of the reader's state: it also hits connections that are only being made."""
+    monkeypatch.setattr(stream, "CHUNK_BYTES", 60_000)
+    fill(database, 30_000, size=500)
+    (split,) = capture.plan()
+    done = threading.Event()
+
+    def kill() -> None:
+        with database.connect() as admin:
+            for pause in (0.03, 0.05, 0.08, 0.02, 0.1, 0.04, 0.06, 0.03):
+                if done.wait(pause):
+                    return
+                admin.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+                    " AND application_name LIKE 'tailrace%%' AND backend_type = 'walsender'",
+                    [database.name],
+                )
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        found = rows(capture.connector.read(split))
+    finally:
+        done.set()
+        killer.join()
+    assert ids(found) == list(range(1, 30_001))
+
+
+def test_a_server_that_crashes_in_the_middle_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "CHUNK_BYTES", 60_000)
+    with EmbeddedPostgres() as server:
+        server.create_database("shop")
+        database = Database(server, "shop")
+        database.execute(TABLE)
+        with capturing(database) as capture:
+            capture.step()
+            fill(database, 10_000)
+            (split,) = capture.plan()
+            found: list[dict[str, object]] = []
+            for number, chunk in enumerate(capture.connector.read(split)):
+                found += rows([chunk])
+                if number in (2, 6):
+                    server.restart("immediate")
+            assert ids(found) == list(range(1, 10_001))
+            fill(database, 10, 10_001)
+            assert ids(capture.step()) == list(range(10_001, 10_011))
+
+
+def test_the_slot_never_passes_what_is_being_read(
+    database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "CHUNK_BYTES", 20_000)
+    for round_ in range(4):
+        fill(database, 1000, 1 + 1000 * round_)
+        (split,) = capture.plan()
+        for _ in capture.connector.read(split):
+            assert confirmed(database) <= split.start
+        assert confirmed(database) <= split.start
+    assert confirmed(database) > 0
+
+
+def test_a_slot_moves_although_nothing_of_ours_is_written(database: Database, capture: Capture) -> None:
+    database.execute("CREATE TABLE other (a int)")
+    before = confirmed(database)
+    for _ in range(3):
+        database.execute("INSERT INTO other SELECT generate_series(1, 100)")
+        capture.step()
+    assert confirmed(database) > before
+
+
+# Who holds the slot
+
+
+def hold(database: Database, application: str) -> psycopg.Connection:
+    """Another reader of the slot."""
+    reader = psycopg.connect(database.dsn, replication="database", application_name=application, autocommit=True)
+    options = f"(proto_version '1', publication_names 'publication_{database.name}')"
+    reader.pgconn.exec_(f"START_REPLICATION SLOT slot_{database.name} LOGICAL 0/0 {options}".encode())
+    return reader
+
+
+def test_a_stranger_on_the_slot_is_named(database: Database, capture: Capture) -> None:
+    fill(database, 10)
+    (split,) = capture.plan()
+    stranger = hold(database, "backup of the shop")
+    try:
+        with pytest.raises(SourceError, match="backup of the shop") as caught:
+            list(capture.connector.read(split))
+        assert str(stranger.info.backend_pid) in str(caught.value)
+        assert "slot.name" in (caught.value.remedy or "")
+    finally:
+        stranger.close()
+
+
+def test_a_dead_reader_of_the_same_pipeline_is_ended(database: Database, capture: Capture) -> None:
+    fill(database, 10)
+    (split,) = capture.plan()
+    dead = hold(database, split.application)
+    try:
+        assert ids(rows(capture.connector.read(split))) == list(range(1, 11))
+    finally:
+        dead.close()
+
+
+def test_a_dropped_slot_is_a_sentence(database: Database, capture: Capture) -> None:
+    fill(database, 10)
+    (split,) = capture.plan()
+    database.execute(f"SELECT pg_drop_replication_slot('slot_{database.name}')")
+    with pytest.raises(SourceError, match="slot does not exist") as caught:
+        list(capture.connector.read(split))
+    assert caught.value.remedy
+
+
+def test_a_slot_moved_beyond_the_checkpoint_names_the_gap(database: Database, capture: Capture) -> None:
+    fill(database, 10)
+    capture.step()
+    fill(database, 10, 11)
+    (split,) = capture.plan()
+    capture.forget_streams()
+    database.execute(f"SELECT pg_replication_slot_advance('slot_{database.name}', pg_current_wal_lsn())")
+    with pytest.raises(OffsetError, match=f"{confirmed(database) - split.start} bytes of log beyond"):
+        list(capture.connector.read(split))
+
+
+def test_a_checkpoint_of_another_source_or_time_is_refused(database: Database, capture: Capture) -> None:
+    stranger = {**capture.offset, "source": "7/shop/other"}
+    with pytest.raises(OffsetError, match="7/shop/other"):
+        capture.connector.head(stranger, None, None)
+    newer = {**capture.offset, "version": 99}
+    with pytest.raises(OffsetError, match="version 99"):
+        capture.connector.head(newer, None, None)
+
+
+def test_a_dropped_publication_is_a_sentence(database: Database, capture: Capture) -> None:
+    fill(database, 10)
+    assert len(capture.step()) == 10
+    database.execute(f"DROP PUBLICATION publication_{database.name}")
+    fill(database, 10, 11)
+    with pytest.raises(SourceError, match="publication"):
+        capture.step()
+
+
+# The publication
+
+
+def published(database: Database) -> tuple[bool, set[str]] | None:
+    """Whether it is for all tables, and the tables it names; None when there is none."""
+    with database.connect() as connection:
+        row = connection.execute("SELECT puballtables FROM pg_publication").fetchone()
+        named = connection.execute("SELECT tablename FROM pg_publication_tables").fetchall()
+    return None if row is None else (bool(row[0]), {name for (name,) in named})
+
+
+@pytest.mark.parametrize(
+    ("mode", "existing", "expected"),
+    [
+        ("all_tables", "", (True, {"entries", "other"})),
+        ("filtered", "", (False, {"entries"})),
+        ("no_tables", "", (False, set())),
+        ("disabled", "", "autocreation is disabled"),
+        ("all_tables", "FOR TABLE other", (False, {"other"})),
+        ("filtered", "FOR TABLE other", (False, {"entries"})),
+        ("filtered", "FOR TABLE entries", (False, {"entries"})),
+        ("no_tables", "FOR TABLE other", (False, {"other"})),
+        ("disabled", "FOR TABLE other", (False, {"other"})),
+        ("filtered", "FOR ALL TABLES", "FOR ALL TABLES"),
+        ("disabled", "FOR ALL TABLES", (True, {"entries", "other"})),
+    ],
+)
+def test_publications(
+    database: Database, mode: str, existing: str, expected: str | tuple[bool, set[str]] | None
+) -> None:
+    database.execute(TABLE, "CREATE TABLE other (id int PRIMARY KEY)")
+    if existing:
+        database.execute(f"CREATE PUBLICATION publication_{database.name} {existing}")
+    properties = {"publication__autocreate__mode": mode, "table__include__list": "public.entries"}
+    with capturing(database, **properties) as capture:
+        if isinstance(expected, str):
+            with pytest.raises(SourceError, match=expected) as caught:
+                capture.step()
+            assert caught.value.remedy
+        else:
+            capture.step()
+            assert published(database) == expected
+
+
+def test_a_filtered_publication_without_a_table_is_refused(database: Database) -> None:
+    properties = {"publication__autocreate__mode": "filtered", "table__include__list": "public.none"}
+    with capturing(database, **properties) as capture, pytest.raises(SourceError, match="No table filters found"):
+        capture.step()
+    assert published(database) is None
+
+
+def test_operations_skipped_by_hand_are_not_published(database: Database) -> None:
+    database.execute(TABLE)
+    with capturing(database, skipped__operations="d", publication__autocreate__mode="filtered") as capture:
+        capture.step()
+    with database.connect() as connection:
+        flags = connection.execute("SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication").fetchone()
+    assert flags == (True, True, False, True)
