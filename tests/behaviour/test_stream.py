@@ -175,7 +175,8 @@ def test_a_killed_walsender_costs_no_row(
         for chunk in capture.connector.read(split):
             found += rows([chunk])
             if choice.random() < 0.2:
-                assert end_reader(admin, database)
+                kills += end_reader(admin, database)
+    assert kills > 1
     assert ids(found) == list(range(1, 20_001))
     orders = [row["order"] for row in found]
     assert orders == sorted(set(orders))  # type: ignore[type-var]

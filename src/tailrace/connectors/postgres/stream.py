@@ -39,6 +39,7 @@ _DESCRIPTIONS = (RELATION, TYPE)
 _NOTABLE = frozenset((BEGIN, *_DESCRIPTIONS))
 _ASK_SECONDS = 0.02
 _REPORT_SECONDS = 60.0
+_NOT_READY = psycopg.errors.ObjectNotInPrerequisiteState.sqlstate
 
 
 @dataclass
@@ -55,6 +56,7 @@ class LogStream:
     # The server describes a relation once a connection, so what is known of it lives as long.
     relations: Relations = field(default_factory=Relations)
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
+    warning: str | None = None
 
     def stretch(self, start: int, end: int) -> Iterator[list[Message]]:
         """The messages of all transactions whose commit record lies in [start, end), in chunks of about CHUNK_BYTES.
@@ -81,6 +83,8 @@ class LogStream:
                     delivered += _countable(chunk)
                     backoff.reset()
                     yield chunk
+                if self.warning is not None:
+                    raise _ReplicationRefused(self.warning)
                 break
             except (psycopg.OperationalError, SourceError) as error:
                 self.close()
@@ -113,11 +117,20 @@ class LogStream:
         command = sql.SQL("START_REPLICATION SLOT {} LOGICAL {} ({})").format(
             sql.Identifier(name), sql.SQL(format_lsn(start)), listed
         )
-        result = self.connection.pgconn.exec_(command.as_bytes(self.connection))
+        self.warning = None
+        self.connection.add_notice_handler(self._warned)
+        pgconn = self.connection.pgconn
+        result = pgconn.exec_(command.as_bytes(self.connection))
         if result.status != pq.ExecStatus.COPY_BOTH:
             message = (result.error_message or b"").decode(errors="replace")
-            raise _ReplicationRefused(message)
-        self.connection.pgconn.nonblocking = 1
+            # A connection that broke at this moment is no refusal.
+            raise _ReplicationRefused(message) if pgconn.status == pq.ConnStatus.OK else _broken(message)
+        pgconn.nonblocking = 1
+
+    def _warned(self, diagnostic: psycopg.errors.Diagnostic) -> None:
+        """Since PostgreSQL 18 a missing publication is only a warning, and the rows are left out."""
+        if diagnostic.sqlstate == _NOT_READY:
+            self.warning = diagnostic.message_primary
 
     def _receive(self, end: int, skip: int) -> Iterator[list[Message]]:
         """Chunks of messages up to `end`; the first `skip` countable ones were handed out before a reconnection."""
@@ -239,7 +252,11 @@ def _lost(connection: psycopg.Connection) -> Exception:
     ) or b"the server closed the connection"
     text = message.decode(errors="replace").strip()
     fatal = ("replication slot", "WAL segment", "publication")
-    return _ReplicationRefused(text) if any(sign in text for sign in fatal) else psycopg.OperationalError(text)
+    return _ReplicationRefused(text) if any(sign in text for sign in fatal) else _broken(text)
+
+
+def _broken(message: str) -> psycopg.OperationalError:
+    return psycopg.OperationalError(message.strip() or "the server closed the connection")
 
 
 def _worth_retrying(error: Exception) -> bool:
@@ -252,7 +269,11 @@ def _worth_retrying(error: Exception) -> bool:
 
 
 _REFUSALS = (
-    ("publication", "create the publication again with the captured tables, or set publication.autocreate.mode"),
+    (
+        "publication",
+        "create the publication again with the captured tables, then start with a new checkpoint for a new snapshot: "
+        "the server does not send what was written while there was none",
+    ),
     ("does not exist", "the position is lost: drop the checkpoint for a new snapshot, or restore the slot"),
     (
         "WAL segment",
