@@ -39,9 +39,8 @@ class MicroBatch:
 
     def mark(self, table: str, number: int, epoch: int | None) -> Mark:
         """What the commit of a part says."""
-        app = f"{self.query_id}/{table}"
-        begun = None if epoch is None else f"{app}/snapshot-{epoch}"
-        return Mark(app, self.batch_id << _PART_BITS | number, begun)
+        app = f"{self.query_id}/{table}" + ("" if epoch is None else f"/snapshot-{epoch}")
+        return Mark(app, self.batch_id << _PART_BITS | number, epoch is not None)
 
 
 def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:

@@ -43,7 +43,7 @@ def _apply(place: Target, net: Net, mark: Mark) -> int | None:
     target = place.open()
     if mark.is_written(target):
         return None
-    if target is None or mark.begins_epoch(target):
+    if target is None or mark.begins_snapshot(target):
         _overwrite(place, target, _puts(net), mark, "overwrite")
     else:
         change = evolution(arrow_schema(target), pa.schema(_fields(net)), place.table)
@@ -63,9 +63,8 @@ def _fields(net: Net) -> list[pa.Field]:
 
 
 def _properties(mark: Mark) -> CommitProperties:
-    epoch = [] if mark.epoch is None else [Transaction(mark.epoch, 1)]
     # No silent retries on top of a newer version: it may be this very part, written by a task thought dead.
-    return CommitProperties(max_commit_retries=0, app_transactions=[Transaction(mark.app, mark.version), *epoch])
+    return CommitProperties(max_commit_retries=0, app_transactions=[Transaction(mark.app, mark.version)])
 
 
 def _puts(net: Net) -> pa.Table:

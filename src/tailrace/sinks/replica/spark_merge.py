@@ -131,9 +131,8 @@ def _failed(place: Target, error: Exception) -> SinkError:
 def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int | None:
     target = place.open()
     if mark.is_written(target):
-        _begin_epoch(session, place, mark)
         return None
-    if target is None or mark.begins_epoch(target):
+    if target is None or mark.begins_snapshot(target):
         _overwrite(place, spark_sql.puts(net.rows, net.names), mark)
     else:
         change = evolution(arrow_schema(target), pa.schema([net.schema.field(name) for name in net.names]), place.table)
@@ -150,7 +149,6 @@ def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int
         else:
             source = spark_sql.bag_source(net.rows, here, net.names)
             _merge(session, place, source, mark, spark_sql.same_row(here.schema, net.names), None)
-    _begin_epoch(session, place, mark)
     written = place.open()
     return None if written is None else written.version()
 
@@ -158,15 +156,6 @@ def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int
 def _overwrite(place: Target, rows: DataFrame, mark: Mark) -> None:
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.option("txnAppId", mark.app).option("txnVersion", str(mark.version)).save(place.uri)
-
-
-def _begin_epoch(session: SparkSession, place: Target, mark: Mark) -> None:
-    """Records that a snapshot replaced the content. Spark's commits carry one mark only, hence a commit of its own."""
-    if mark.epoch is None or not mark.begins_epoch(place.open()):
-        return
-    nothing = session.read.format("delta").load(place.uri).limit(0)
-    writer = nothing.write.format("delta").mode("append")
-    writer.option("txnAppId", mark.epoch).option("txnVersion", "1").save(place.uri)
 
 
 def _widen(session: SparkSession, place: Target, schema: pa.Schema) -> None:

@@ -35,25 +35,24 @@ class Target:
 
 @dataclass(frozen=True)
 class Mark:
-    """What a commit says of its origin: that `app` (query and table) has written up to `version`.
+    """What a commit says of its origin: that `app` has written up to `version`.
 
-    `epoch` is the application id that says a snapshot has replaced the table's content; None while streaming.
+    The app is the query and the table, and in a snapshot that snapshot as well: one that begins anew after a crash is
+    written anew, though Spark gives it the same batch number.
     """
 
     app: str
     version: int
-    epoch: str | None = None
+    is_snapshot: bool = False
 
     def is_written(self, target: DeltaTable | None) -> bool:
         """Whether the target holds this already."""
         written = None if target is None else target.transaction_version(self.app)
         return written is not None and written >= self.version
 
-    def begins_epoch(self, target: DeltaTable | None) -> bool:
-        """Whether this is the first write of a snapshot."""
-        if self.epoch is None:
-            return False
-        return target is None or target.transaction_version(self.epoch) is None
+    def begins_snapshot(self, target: DeltaTable) -> bool:
+        """Whether this is the first write of a snapshot, which replaces the table's content."""
+        return self.is_snapshot and target.transaction_version(self.app) is None
 
 
 def arrow_schema(target: DeltaTable) -> pa.Schema:
