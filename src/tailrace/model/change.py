@@ -34,10 +34,15 @@ _HEADER = b"tailrace"
 
 @dataclass(frozen=True)
 class ChangeBatch:
-    """Changes of one table under one schema; `rows` is laid out as the module's table says."""
+    """Changes of one table under one schema; `rows` is laid out as the module's table says.
+
+    `empty_at` is the position of a snapshot that found the table empty: such a batch has no rows, and is for sinks that
+    keep a table's content.
+    """
 
     table: TableSchema
     rows: pa.RecordBatch
+    empty_at: int | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -53,7 +58,7 @@ class ChangeBatch:
 
     def to_ipc(self) -> bytes:
         """The batch as an Arrow IPC stream whose schema metadata holds the table."""
-        header = json.dumps({"table": self.table.to_json()}).encode()
+        header = json.dumps({"table": self.table.to_json(), "empty_at": self.empty_at}).encode()
         return _write(self.rows.replace_schema_metadata({_HEADER: header}))
 
 
@@ -85,7 +90,7 @@ def from_ipc(data: bytes | pa.Buffer) -> ChangeBatch | ControlBatch:
         header = json.loads((reader.schema.metadata or {})[_HEADER])
     rows = rows.replace_schema_metadata(None)
     if "table" in header:
-        return ChangeBatch(TableSchema.from_json(header["table"]), rows)
+        return ChangeBatch(TableSchema.from_json(header["table"]), rows, header["empty_at"])
     control = header["control"]
     return ControlBatch(
         control["topic"], ConnectSchema.from_json(control["key"]), ConnectSchema.from_json(control["value"]), rows

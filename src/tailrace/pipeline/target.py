@@ -83,7 +83,7 @@ class Replica:
             self._write(kept, batch_id)
             for row in kept.orderBy("sequence").limit(WATCHED).collect():
                 batch = from_ipc(row["bytes"])
-                if self.watch is not None and isinstance(batch, ChangeBatch):
+                if self.watch is not None and isinstance(batch, ChangeBatch) and len(batch):
                     self.watch(batch)
         finally:
             kept.unpersist()

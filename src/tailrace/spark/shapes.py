@@ -82,6 +82,7 @@ class Shaper:
             if config.flag("provide.transaction.metadata")
             else None
         )
+        self._tells_empty = config.text("shape") == "arrow"
         self._emit = self._emitter(connector, schema, run_id)
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
@@ -94,6 +95,10 @@ class Shaper:
             controls += [marked] if marked is not None else []
         for batch in transforms.apply([*batches, *controls], self.steps):
             yield from self._emit(batch)
+        if self._tells_empty:
+            for batch in chunk.batches:
+                if batch.empty_at is not None:
+                    yield from self._emit(batch)
 
     def _emitter(
         self, connector: Connector, schema: StructType, run_id: str

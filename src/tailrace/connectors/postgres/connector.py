@@ -21,7 +21,7 @@ from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
-from tailrace.connectors.postgres.snapshot import Export, SnapshotSplit
+from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
@@ -42,7 +42,7 @@ class LogSplit:
     last_commit: int | None
 
 
-Split = LogSplit | SnapshotSplit
+Split = LogSplit | SnapshotSplit | EmptySplit
 
 # One stream a pipeline in a worker process, kept from one micro-batch to the next.
 _streams: dict[str, LogStream] = {}
@@ -138,7 +138,7 @@ class PostgresConnector:
 
     def read(self, split: Split) -> Iterator[Chunk]:
         """See Connector.read."""
-        if isinstance(split, SnapshotSplit):
+        if not isinstance(split, LogSplit):
             with server_errors("the snapshot cannot be read"):
                 yield from snapshot.read(self.config, split)
         else:

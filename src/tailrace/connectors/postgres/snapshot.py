@@ -24,6 +24,7 @@ from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.model.change import READ, ChangeBatch
+from tailrace.model.table import TableSchema
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,14 @@ class SnapshotSplit:
     last: str | None = None
 
 
+@dataclass(frozen=True)
+class EmptySplit:
+    """The tables without a row: nothing to read, but a replica may hold rows of an earlier, unfinished snapshot."""
+
+    moment: Moment
+    tables: tuple[TableSchema, ...]
+
+
 class Export:
     """An exported snapshot, held open by a connection until everything is read."""
 
@@ -109,7 +118,7 @@ def export_now(config: Config) -> Export:
     return Export(holder, row[0], row[1])
 
 
-def plan(config: Config, export: Export) -> list[SnapshotSplit]:
+def plan(config: Config, export: Export) -> list[SnapshotSplit | EmptySplit]:
     """Splits of all captured tables under an exported snapshot, in snapshot order, markers included."""
     with connect(config, application="tailrace planner") as connection:
         row = connection.execute(
@@ -121,13 +130,18 @@ def plan(config: Config, export: Export) -> list[SnapshotSplit]:
         _adopt(connection, export.name)
         catalog = Catalog(connection, config)
         splits: list[SnapshotSplit] = []
+        empty: list[TableSchema] = []
         for place, table in enumerate(
             table for table in catalog.tables() if catalog.filter.snapshots(table.schema, table.table)
         ):
             captured = catalog.table(table)
-            if captured is not None:
-                splits.extend(_table_splits(connection, moment, captured, place == 0))
-        return _mark_last(splits)
+            if captured is None:
+                continue
+            found = _table_splits(connection, moment, captured, place == 0)
+            splits.extend(found)
+            if not found:
+                empty.append(captured.schema)
+        return [*_mark_last(splits), *([EmptySplit(moment, tuple(empty))] if empty else [])]
 
 
 def _table_splits(
@@ -189,8 +203,12 @@ def _adopt(connection: psycopg.Connection, name: str) -> None:
         ) from error
 
 
-def read(config: Config, split: SnapshotSplit) -> Iterator[Chunk]:
+def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
     """The rows of a split as `r` changes. Raises SourceError, DecodeError."""
+    if isinstance(split, EmptySplit):
+        none = [(table, pa.nulls(0, table.row_type)) for table in split.tables]
+        yield Chunk([ChangeBatch(table, _reads(split.moment, rows, 0), split.moment.lsn) for table, rows in none])
+        return
     with closing(connect(config, application="tailrace snapshot reader")) as connection:
         connection.execute("SET statement_timeout = 0")
         _adopt(connection, split.moment.name)
@@ -247,12 +265,19 @@ def _copy_error(split: SnapshotSplit, message: bytes) -> SourceError:
 
 
 def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch:
-    schema, moment, count = split.table.schema, split.moment, len(lines)
+    schema = split.table.schema
     buffer, cells = copy_text.cells(lines, len(schema.columns), str(schema.id))
     arrays = []
     for cell, column, kind in zip(cells, schema.columns, split.table.types, strict=True):
         text = copy_text.unescaped(cell.text(buffer))
         arrays.append(converted(text, kind, f"{schema.id}.{column.name}, snapshot"))
+    images = pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
+    return ChangeBatch(schema, _reads(split.moment, images, order))
+
+
+def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch:
+    """Row images as rows of a ChangeBatch, the first of them the `order`th."""
+    count = len(images)
     same = [
         pa.scalar(value, field.type)
         for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)
@@ -263,10 +288,10 @@ def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) ->
         "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), count),
         "snapshot": repeat("true", count),
         "source": pa.StructArray.from_arrays([pa.repeat(value, count) for value in same], fields=list(SOURCE_TYPE)),
-        "before": pa.nulls(count, schema.row_type),
-        "after": pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)),
+        "before": pa.nulls(count, images.type),
+        "after": images,
     }
-    return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns))
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def _marked(batch: ChangeBatch, row: int, marker: str | None) -> ChangeBatch:

@@ -30,7 +30,7 @@ def parts(blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = 
     part = Part(0)
     for blob in blobs:
         batch = from_ipc(blob)
-        if isinstance(batch, ControlBatch) or not len(batch):
+        if isinstance(batch, ControlBatch) or not (len(batch) or batch.empty_at):
             continue
         epoch = _epoch(batch)
         if part.batches and _must_cut(part, batch, epoch, most_rows, most_bytes):
@@ -51,6 +51,8 @@ def _must_cut(part: Part, batch: ChangeBatch, epoch: int | None, most_rows: int,
 
 def _epoch(batch: ChangeBatch) -> int | None:
     """The position of the snapshot a batch was read in. Incremental snapshots add to a table, they replace nothing."""
+    if batch.empty_at is not None:
+        return batch.empty_at
     first = batch.rows.slice(0, 1).to_pylist()[0]
     if first["op"] != READ or first["snapshot"] in (None, _INCREMENTAL):
         return None
