@@ -27,6 +27,8 @@ from tailrace.testing.postgres import PostgresServer
 COMMAND = [sys.executable, "-c", "from tailrace.cli.main import main; main()", "run", "--json"]
 # With and without Spark trying a failed task again.
 MASTERS = ("local[2]", "local[2,4]")
+# A JVM that lives for seconds spends most of them on optimising its code.
+QUICK_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 PATIENCE_S = 200
 
 
@@ -142,7 +144,7 @@ class Rig:
             "sink": {"replica": {"path": "replica"}},
             "checkpoint": "state",
             "trigger": "200ms",
-            "spark": {"spark.master": next(self._masters), "spark.sql.shuffle.partitions": 2},
+            "spark": {"spark.master": next(self._masters), "spark.sql.shuffle.partitions": 2, **QUICK_JAVA},
         }
         file = self.folder / "pipeline.yaml"
         file.write_text(yaml.safe_dump(content), encoding="utf-8")

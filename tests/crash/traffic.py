@@ -92,7 +92,7 @@ class Traffic:
                 if draw.random() < 0.15:
                     raise psycopg.Rollback
             self.transactions += 1
-        except psycopg.errors.DeadlockDetected:
+        except (psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation):
             return
 
 

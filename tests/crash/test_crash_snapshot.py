@@ -1,0 +1,60 @@
+"""Kill -9 during the initial snapshot: it begins anew, and nothing of the first attempt stays in the replica."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tailrace.testing.postgres import EmbeddedPostgres
+from tests.crash.rig import Rig
+from tests.crash.traffic import TABLES, Traffic
+
+SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(20)]
+# Each table of the snapshot is a split and a merge of its own; a worker passes some of them.
+PLACES = [("after-plan", True, 1), ("after-read", False, 3), ("after-table", False, 3), ("after-write", True, 1)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("place", "driver", "passages"), PLACES)
+def test_snapshot_killed_at(new_rig: Rig, place: str, driver: bool, passages: int, seed: int) -> None:
+    rig = new_rig
+    with Traffic(rig.connect, seed):
+        rig.start()
+        rig.arm(place, random.Random(seed).randint(1, passages), driver=driver)
+        rig.await_kill()
+        rig.await_batches(3)
+    rig.await_all_read()
+    rig.check(*TABLES)
+
+
+def test_table_emptied_between_two_attempts(new_rig: Rig) -> None:
+    """The second snapshot finds no row in it; the replica holds those of the first."""
+    rig = new_rig
+    rig.start()
+    rig.arm("after-write", 1, driver=True)
+    rig.await_kill()
+    with rig.connect() as connection:
+        connection.execute("DELETE FROM keyed")
+        connection.execute("DELETE FROM bag")
+    rig.await_batches(1)
+    rig.await_all_read()
+    rig.check(*TABLES)
+
+
+def test_server_killed_between_snapshot_and_log(new_rig: Rig, server: EmbeddedPostgres) -> None:
+    """The log must go on where the second snapshot was taken, not where the slot was made for the first."""
+    rig = new_rig
+    rig.start()
+    rig.arm("after-plan", 1, driver=True)
+    rig.await_kill()
+    with rig.connect() as connection:
+        connection.execute("INSERT INTO bag SELECT 'between', n FROM generate_series(1, 100) n")
+    rig.start()
+    rig.arm("after-commit", 1, driver=True)
+    rig.await_kill()
+    server.kill()
+    server.start()
+    rig.await_batches(1)
+    rig.await_all_read()
+    rig.check(*TABLES)
