@@ -147,7 +147,7 @@ class Catalog:
         identity = {"d": primary, "f": tuple(names.values()), "i": index, "n": ()}[replica_identity]
         return TableInfo(tuple(ColumnInfo(*row[1:]) for row in rows), primary or unique, identity)
 
-    def _captured(self, table: TableId, info: TableInfo) -> CapturedTable:
+    def _captured(self, table: TableId, info: TableInfo) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
         names = [column.name for column in info.columns]
         key = key_columns(self.config, table.schema, table.table, names) or info.key
@@ -161,6 +161,9 @@ class Catalog:
                 schema = kind.schema.with_(optional=not column.required, default=default)
                 columns.append(Column(column.name, schema, kind.arrow, column.name in shown))
                 types.append(kind)
+        if not columns:
+            log.warning("%s has no columns to capture, so it is left out", table)
+            return None
         kept = {column.name for column in columns}
         identity = tuple(name for name in info.identity if name in kept)
         return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
