@@ -145,11 +145,21 @@ class PostgresConnector:
             yield from self._read_log(split)
 
     def _read_log(self, split: LogSplit) -> Iterator[Chunk]:
-        stream = _streams.setdefault(split.application, LogStream(self.config, split.application))
+        stream = self._stream(split.application)
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
         for messages in stream.stretch(split.start, split.end):
             yield decoder.decode(messages)
         stream.finished(decoder.last_commit)
+
+    def _stream(self, application: str) -> LogStream:
+        """The pipeline's stream of this process; not one of an earlier query under another configuration."""
+        stream = _streams.get(application)
+        if stream is not None and stream.config != self.config:
+            stream.close()
+            stream = None
+        if stream is None:
+            stream = _streams[application] = LogStream(self.config, application)
+        return stream
 
     def _describe(self, relation: Relation) -> CapturedTable | None:
         """A relation's table, by a connection of the moment: descriptions are rare."""
