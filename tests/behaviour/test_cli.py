@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ COMMAND = [sys.executable, "-c", "from tailrace.cli.main import main; main()"]
 
 def tailrace(*arguments: object, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120, **options
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=200, **options
     )
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -117,53 +118,24 @@ def test_run_once_status_and_drop(database: Database, pipeline: Path) -> None:
     ]
     assert tailrace("drop", pipeline, "--yes").stdout.count("there is none") == 2
 
+    said = tailrace("run", pipeline, "--once", code=1).stderr
+    assert f"slot_{database.name}" in said, "a checkpoint without its slot is an error that names it"
+    assert "Error" in said
+    assert "Remedy" in said
+    assert len(said.splitlines()) < 12
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-def test_a_signal_stops_cleanly_and_the_next_run_goes_on(
-    database: Database, pipeline: Path, number: signal.Signals, code: int
-) -> None:
-    # In a session of its own, and all of it gets the signal, as from a terminal's Ctrl-C.
+
+def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(database: Database, pipeline: Path) -> None:
+    # In a session of its own, all of which gets the signal, as from a terminal.
     with subprocess.Popen(
         [*COMMAND, "run", str(pipeline), "--json"], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["events"] == 5
-        busy = json.loads(tailrace("drop", pipeline, "--yes", "--json", code=1).stdout or "[]")
-        assert busy == []
-        process.send_signal(number)
-        assert process.wait(timeout=60) == code
+        assert "is being read by" in tailrace("drop", pipeline, "--yes", code=1).stderr
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) == 130
     database.execute("INSERT INTO orders VALUES (6, 'late')")
     tailrace("run", pipeline, "--once")
     keys = [record["key"]["payload"]["id"] for record in records(pipeline.parent / "out")]
     assert sorted(keys) == [1, 2, 3, 4, 5, 6]
-
-
-def test_a_failing_pipeline_ends_with_a_sentence(database: Database, pipeline: Path) -> None:
-    tailrace("run", pipeline, "--once")
-    tailrace("drop", pipeline, "--yes")
-    said = tailrace("run", pipeline, "--once", code=1).stderr
-    assert "Error" in said
-    assert "slot" in said
-    assert "Remedy" in said
-    assert len(said.splitlines()) < 12
-
-
-def test_console(pipeline: Path, database: Database) -> None:
-    file = written(pipeline.parent, database, {"console": {}})
-    lines = tailrace("run", file, "--once").stdout.splitlines()
-    assert len(lines) == 5
-    assert "read     shop.public.orders  id=1  item=item 1" in lines[0]
-
-
-def test_steps_run_before_the_sink(pipeline: Path, database: Database) -> None:
-    route = {"route": {"regex": r"shop\.public\.(.*)", "replacement": "cdc.$1"}}
-    file = written(
-        pipeline.parent, database, {"json": {"path": "out"}}, steps=[{"filter": {"operations": ["delete"]}}, route]
-    )
-    tailrace("run", file, "--once")
-    database.execute("DELETE FROM orders WHERE id = 1")
-    tailrace("run", file, "--once")
-    assert [(record["topic"], record["value"] is None) for record in records(file.parent / "out")] == [
-        ("cdc.orders", False),
-        ("cdc.orders", True),
-    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,11 +15,13 @@ import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 from tailrace.errors import SinkError
 from tailrace.events.headers import HEADERS
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
+from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.kafka import DEFAULTS, Delivery
 from tailrace.testing.kafka import EmbeddedKafka, spark_kafka_jars
 from tests.conftest import Database
@@ -273,6 +276,19 @@ def test_pipeline_into_parquet_and_a_replayed_batch_changes_nothing(
 def test_pipeline_into_nothing(database: Database, spark: SparkSession, tmp_path: Path) -> None:
     database.execute(*SETUP)
     assert run(pipeline(database, tmp_path, {"null": {}}), spark) == 2
+
+
+def test_pipeline_into_the_console(database: Database, spark: SparkSession, tmp_path: Path) -> None:
+    definition = pipeline(database, tmp_path, {"console": {}})
+    database.execute(*SETUP)
+    output = StringIO()
+    running = Pipeline(definition, spark, ConsoleSink(Console(file=output, width=200))).start()
+    assert running.await_(200)
+    lines = [line.split(maxsplit=1)[1] for line in output.getvalue().splitlines()]
+    assert lines == [
+        f"read     p-{database.name}.public.items  id=1  name=one",
+        f"read     p-{database.name}.public.items  id=2  name=two",
+    ]
 
 
 def test_steps_filter_what_reaches_a_sink(database: Database, spark: SparkSession, tmp_path: Path) -> None:

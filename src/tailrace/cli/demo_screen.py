@@ -31,7 +31,7 @@ class Screen:
         self._events: deque[Text] = deque(maxlen=EVENTS_SHOWN)
         self._status: Status | None = None
         self._live: Live | None = None
-        self._told = 0.0
+        self._told, self._said = 0.0, ""
 
     def say(self, what: str) -> None:
         """A step of the demo."""
@@ -56,12 +56,13 @@ class Screen:
     def show(self, status: Status) -> None:
         """How far the pipeline is; as a line every few seconds where there is no live view."""
         self._status = status
-        if self._live is not None or time.monotonic() - self._told < PLAIN_SECONDS:
+        said = summary(status)
+        if self._live is not None or said == self._said or time.monotonic() - self._told < PLAIN_SECONDS:
             return
-        self._told = time.monotonic()
+        self._told, self._said = time.monotonic(), said
         for event in [self._events.popleft() for _ in range(min(3, len(self._events)))]:
             results.print(event, no_wrap=True, overflow="ellipsis", crop=True)
-        self.say(summary(status))
+        self.say(said)
 
     def compared(self, name: str, source: Rows, replica: Rows) -> bool:
         """Tells whether a table is equal on both sides, and if not the first keys that differ."""

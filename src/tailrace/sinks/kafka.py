@@ -76,7 +76,7 @@ class KafkaSink:
         usual = session.conf.get(_BATCH_SETTING)
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
         try:
-            # Not mapInArrow: that asks for pandas, which nothing here needs.
+            # Not mapInArrow: that loads pandas, which nothing here needs.
             counts = frame.select(arrow_udf(send, "long")("bytes")).collect()
         finally:
             session.conf.set(_BATCH_SETTING, str(usual))
