@@ -13,6 +13,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _FIRST_SECONDS = 0.5
+_MOST_DOUBLINGS = 30  # an outage of hours passes what a float holds
 
 
 class Backoff:
@@ -31,7 +32,7 @@ class Backoff:
         """Sleep before another try. Raises the error when the tries are used up."""
         if 0 <= self.retries <= self.tried:
             raise error
-        pause = min(_FIRST_SECONDS * 2**self.tried, self.longest)
+        pause = min(_FIRST_SECONDS * 2 ** min(self.tried, _MOST_DOUBLINGS), self.longest)
         self.tried += 1
         log.warning("%s; trying again in %.1f s (try %d)", str(error).splitlines()[0], pause, self.tried)
         time.sleep(pause)
