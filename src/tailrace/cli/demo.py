@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tailrace.model.change import ChangeBatch
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.runner import Run
-    from tailrace.testing.postgres import EmbeddedPostgres
+    from tailrace.testing.postgres import PostgresServer
 
 TRAFFIC_SECONDS = 20.0
 PAUSE_SECONDS = 0.03
@@ -49,7 +49,7 @@ def command(
         raise TailraceError(f"replica and source differ in {', '.join(unequal)}")
 
 
-def load(server: EmbeddedPostgres) -> None:
+def load(server: PostgresServer) -> None:
     """Makes the shop's database."""
     server.create_database(demo_shop.DATABASE)
     with server.connect(demo_shop.DATABASE) as connection:
@@ -60,11 +60,12 @@ def load(server: EmbeddedPostgres) -> None:
 
 @dataclass
 class Demo:
-    """One run of the demo on a server that has the shop."""
+    """One run of the demo on a server that has the shop, in a Spark session of its own unless one is given."""
 
-    server: EmbeddedPostgres
+    server: PostgresServer
     folder: Path
     screen: Screen
+    session: Any = None
     definition: Definition = field(init=False)
     config: Config = field(init=False)
 
@@ -90,7 +91,7 @@ class Demo:
         assert self.definition.sink.replica is not None
         target = Replica(self.definition.sink.replica, watch=self._watch)
         self.screen.say(f"Starting the pipeline into {target.target.path}")
-        running = Pipeline(self.definition, target=target).start()
+        running = Pipeline(self.definition, self.session, target).start()
         with asked_to_stop() as asked:
             self._follow(running, asked, seconds)
             self._catch_up(running)

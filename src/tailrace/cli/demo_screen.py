@@ -43,7 +43,7 @@ class Screen:
         if not results.is_terminal:
             yield
             return
-        with Live(console=results, refresh_per_second=4, get_renderable=self._view) as self._live:
+        with Live(console=results, refresh_per_second=4, get_renderable=self.view) as self._live:
             yield
         self._live = None
 
@@ -75,7 +75,8 @@ class Screen:
             results.print(escape(f"    {key}: {source.get(key)} / {replica.get(key)}"), soft_wrap=False)
         return False
 
-    def _view(self) -> RenderableType:
+    def view(self) -> RenderableType:
+        """What a terminal shows while the pipeline runs."""
         status: RenderableType = table(self._status) if self._status else Text("starting")
         events = Group(*self._events, *[Text("")] * (EVENTS_SHOWN - len(self._events)))
         for event in self._events:
