@@ -46,7 +46,7 @@ fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMP
 	TAILRACE_FUZZ_EXAMPLES=$${TAILRACE_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest tests/fuzz --timeout=0
 
 bench: env  ## Measure rows a second, rows per CPU-second and memory (ARGS=...)
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 docs: env  ## Write the generated pages of docs/ anew
 	$(BIN)/python tools/options_reference.py

@@ -1,0 +1,220 @@
+"""Who is measured: pg_recvlogical, Tailrace, a Debezium engine; each reads one backlog from a slot of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import measure
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import workload
+from psycopg.conninfo import make_conninfo
+
+from tailrace.testing.postgres import EmbeddedPostgres
+
+VERSION = 18
+MOST_SECONDS = 3600
+
+
+@dataclass(frozen=True)
+class Result:
+    """One measurement. CPU seconds are those of the reader's processes, and the server's meanwhile; memory in bytes."""
+
+    rows: int
+    seconds: float
+    cpu_seconds: float
+    server_cpu_seconds: float
+    peak_bytes: int
+    peaks: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """With the rates."""
+        return {**asdict(self), "rows_a_second": self.rows / self.seconds, "rows_a_cpu_second": self.rows_a_cpu_second}
+
+    @property
+    def rows_a_cpu_second(self) -> float:
+        """Of the reader's processes."""
+        return self.rows / self.cpu_seconds
+
+
+@dataclass(frozen=True)
+class Course:
+    """The server and the backlog that all of them read."""
+
+    server: EmbeddedPostgres
+    backlog: workload.Backlog
+
+    def properties(self, slot: str) -> dict[str, str]:
+        """A Debezium config that reads a slot's backlog: events without schemas, no snapshot."""
+        return {
+            **self.server.properties(workload.DATABASE),
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "plugin.name": "pgoutput",
+            "name": "bench",
+            "topic.prefix": "bench",
+            "slot.name": slot,
+            "publication.name": workload.PUBLICATION,
+            "publication.autocreate.mode": "disabled",
+            "table.include.list": workload.TABLE.replace(".", r"\."),
+            "snapshot.mode": "no_data",
+            "key.converter.schemas.enable": "false",
+            "value.converter.schemas.enable": "false",
+        }
+
+    def content(self, slot: str, sink: str) -> dict[str, Any]:
+        """A pipeline that reads a slot's backlog."""
+        return {
+            "name": "bench",
+            "source": {"config": self.properties(slot)},
+            "sink": {sink: {"path": "out"} if sink == "parquet" else {}},
+            "checkpoint": "checkpoint",
+            "trigger": "availableNow",
+        }
+
+    def check(self, rows: int, ids: int, who: str) -> None:
+        """Ends the benchmark if somebody has read something else than what is there."""
+        if (rows, ids) != (self.backlog.rows, self.backlog.ids):
+            raise SystemExit(f"{who} read {rows} rows with ids summing up to {ids}; there are {self.backlog}")
+
+
+def recvlogical(course: Course, slot: str) -> Result:
+    """The server's own client, from its start to its end, bytes to /dev/null. Rows are counted by the server."""
+    at = course.server
+    where = make_conninfo(host=at.host, port=at.port, user=at.user, dbname=workload.DATABASE)
+    command = [
+        str(workload.program("pg_recvlogical", VERSION)),
+        "--start",
+        "--no-loop",
+        "--no-password",
+        "--slot",
+        slot,
+    ]
+    command += ["--endpos", course.backlog.end, "--file", os.devnull, "--dbname", where]
+    command += ["-o", "proto_version=1", "-o", f"publication_names={workload.PUBLICATION}"]
+    server, before = measure.Tree(workload.pid(course.server)), measure.ended_children()
+    server_before, begin = server.cpu(), time.monotonic()
+    environment = {**os.environ, "PGPASSWORD": course.server.password}
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+    try:
+        with measure.Tree(process.pid) as tree:
+            code = process.wait(MOST_SECONDS)
+    finally:
+        process.kill()
+    seconds = time.monotonic() - begin
+    if code:
+        raise SystemExit(f"pg_recvlogical ended with {code}")
+    cpu = measure.ended_children() - before
+    return Result(course.backlog.rows, seconds, cpu, server.cpu() - server_before, tree.peak, dict(tree.peaks))
+
+
+def tailrace_null(course: Course, slot: str) -> Result:
+    """Tailrace into Spark's null sink: every event encoded, none kept."""
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
+        return _tailrace(course, course.content(slot, "null"), Path(folder))
+
+
+def tailrace_parquet(course: Course, slot: str) -> Result:
+    """Tailrace into Parquet files, whose contents are read again and compared."""
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
+        result = _tailrace(course, course.content(slot, "parquet"), Path(folder))
+        keys = ds.dataset(Path(folder) / "out", partitioning="hive", exclude_invalid_files=False).to_table(["key"])[
+            "key"
+        ]
+        ids = pc.sum(pc.cast(pc.utf8_slice_codeunits(keys, 6, -1), "int64")).as_py()
+        course.check(len(keys), ids, "who reads the Parquet files")
+        return result
+
+
+def _tailrace(course: Course, content: dict[str, Any], folder: Path) -> Result:
+    server = measure.Tree(workload.pid(course.server))
+    with reader({"content": content, "folder": str(folder), "latency": False}) as process:
+        with measure.Tree(process.pid) as tree:
+            before, server_before = tree.cpu(), server.cpu()
+            said = answer(process, "go")
+            cpu, server_cpu = tree.cpu() - before, server.cpu() - server_before
+        course.check(said["rows"], said["ids"], "Tailrace")
+    return Result(said["rows"], said["seconds"], cpu, server_cpu, tree.peak, dict(tree.peaks))
+
+
+@contextmanager
+def reader(task: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+    """A reader's process that is ready; told to end when the `with` does."""
+    command = [sys.executable, str(Path(__file__).with_name("reader.py"))]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        tell(process, json.dumps(task))
+        expect(process, "READY")
+        yield process
+    finally:
+        process.communicate()
+
+
+def tell(process: subprocess.Popen[str], line: str) -> None:
+    """Writes a line to a reader."""
+    assert process.stdin is not None
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+
+
+def expect(process: subprocess.Popen[str], line: str) -> None:
+    """Waits for a line of a reader."""
+    assert process.stdout is not None
+    said = process.stdout.readline().strip()
+    if said != line:
+        raise SystemExit(f"the reader said {said!r} instead of {line}; its error stands above")
+
+
+def answer(process: subprocess.Popen[str], line: str) -> dict[str, Any]:
+    """Tells a reader something and gives its result."""
+    tell(process, line)
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    if not said:
+        raise SystemExit("the reader ended without a result; its error stands above")
+    result: dict[str, Any] = json.loads(said)
+    return result
+
+
+def debezium(course: Course, slot: str) -> Result:
+    """The engine that TAILRACE_REFERENCE names; it counts its events, from the first to the last."""
+    server, before = measure.Tree(workload.pid(course.server)), measure.ended_children()
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
+        json.dump({"name": "bench", "config": course.properties(slot)}, config)
+        config.flush()
+        command = [reference() or "", "--config", config.name, "--count-only", "--max-events", str(course.backlog.rows)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        with measure.Tree(process.pid) as tree:
+            expect(process, "STREAMING")
+            start_cpu, server_before = tree.cpu(), server.cpu()
+            said, _ = process.communicate(timeout=MOST_SECONDS)
+    found = re.search(r"events=(\d+) seconds=([\d.]+)", said)
+    if process.returncode or found is None:
+        raise SystemExit(f"the engine ended with {process.returncode}: {said}")
+    if int(found[1]) != course.backlog.rows:
+        raise SystemExit(f"the engine read {found[1]} rows; there are {course.backlog.rows}")
+    cpu = measure.ended_children() - before - start_cpu
+    return Result(int(found[1]), float(found[2]), cpu, server.cpu() - server_before, tree.peak, dict(tree.peaks))
+
+
+def reference() -> str | None:
+    """The program that runs the engine, None where there is none."""
+    folder = os.environ.get("TAILRACE_REFERENCE")
+    return str(Path(folder) / "run.sh") if folder else None
+
+
+def contestants() -> dict[str, Callable[[Course, str], Result]]:
+    """Who runs, by the name that the table shows."""
+    found: dict[str, Callable[[Course, str], Result]]
+    found = {"pg_recvlogical": recvlogical, "tailrace, null": tailrace_null, "tailrace, parquet": tailrace_parquet}
+    return {**found, "debezium engine": debezium} if reference() else found

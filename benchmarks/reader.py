@@ -1,0 +1,110 @@
+"""The process that is measured: one Tailrace pipeline, started when told to, which then says what it has seen.
+
+It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `latency`: whether to note when rows come),
+says READY when Spark runs, waits for a line, works, and prints its result as JSON. A latency run goes on until another
+line comes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from tailrace.pipeline.definition import Definition, from_content
+from tailrace.pipeline.runner import Pipeline
+from tailrace.pipeline.session import local_session
+from tailrace.pipeline.target import Target, build
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A sink whose rows are counted, and their ids summed, on their way into it. Keys are `{"id":123}`."""
+
+    target: Target
+
+    @property
+    def shape(self) -> str:
+        """The sink's."""
+        return self.target.shape
+
+    def attach(self, frame: DataFrame) -> DataStreamWriter:
+        """The sink's writer."""
+        ids = F.expr("cast(substring(key, 7, length(key) - 7) AS bigint)")
+        return self.target.attach(frame.observe("seen", F.count("*").alias("rows"), F.sum(ids).alias("ids")))
+
+
+@dataclass
+class Noted:
+    """Notes of each row when it was committed and when `foreachBatch` had it; microseconds since 1970."""
+
+    seen: list[tuple[int, int]] = field(default_factory=list)
+    shape: str = "event"
+
+    def attach(self, frame: DataFrame) -> DataStreamWriter:
+        """A writer that keeps the times alone."""
+        return frame.writeStream.foreachBatch(self._note)
+
+    def _note(self, frame: DataFrame, batch_id: int) -> None:
+        rows = frame.select("source.ts_us").collect()
+        now = time.time_ns() // 1000
+        self.seen += [(row["ts_us"], now) for row in rows]
+
+
+def main() -> None:
+    """Serve one run."""
+    task = json.loads(sys.stdin.readline())
+    folder = Path(task["folder"])
+    definition = from_content(task["content"], base=folder, where="benchmark")
+    session = local_session("benchmark", folder / "spark.log", definition.spark)
+    print("READY", flush=True)
+    sys.stdin.readline()
+    result = latency(definition, session) if task["latency"] else backlog(definition, session)
+    print(json.dumps(result), flush=True)
+    sys.stdin.readline()
+    session.stop()
+
+
+def backlog(definition: Definition, session: Any) -> dict[str, Any]:
+    """Reads all there is. Time runs from the start of the first micro-batch with rows to the end of the last one."""
+    run = Pipeline(definition, session, Counted(build(definition, definition.config()))).start()
+    (query,) = session.streams.active
+    run.await_()
+    batches = [json.loads(progress.json) for progress in query.recentProgress]
+    batches = [batch for batch in batches if batch["numInputRows"]]
+    begin, last = _time(batches[0]), _time(batches[-1])
+    seen = [batch["observedMetrics"]["seen"] for batch in batches]
+    return {
+        "rows": sum(one["rows"] for one in seen),
+        "ids": sum(one["ids"] for one in seen),
+        "seconds": last + batches[-1]["durationMs"]["triggerExecution"] / 1000 - begin,
+        "batches": len(batches),
+    }
+
+
+def latency(definition: Definition, session: Any) -> dict[str, Any]:
+    """Follows the log until told to stop; gives the times of all rows."""
+    noted = Noted()
+    run = Pipeline(definition, session, noted).start()
+    while run.progress().batch is None:
+        run.await_(0.1)
+    print("STREAMING", flush=True)
+    sys.stdin.readline()
+    run.stop()
+    return {"seen": noted.seen}
+
+
+def _time(batch: dict[str, Any]) -> float:
+    return datetime.fromisoformat(batch["timestamp"].replace("Z", "+00:00")).timestamp()
+
+
+if __name__ == "__main__":
+    main()
