@@ -29,7 +29,7 @@ COMMAND = [sys.executable, "-c", "from tailrace.cli.main import main; main()", "
 MASTERS = ("local[2]", "local[2,4]")
 # A JVM that lives for seconds spends most of them on optimising its code.
 QUICK_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-PATIENCE_S = 200
+PATIENCE_S = 300
 
 
 class Rig:
@@ -49,7 +49,8 @@ class Rig:
         return self.server.connect(self.database)
 
     def start(self) -> None:
-        """Run the pipeline, in a process group of its own."""
+        """Run the pipeline, in a process group of its own, after what is left of the run before."""
+        self.kill()
         self.starts += 1
         with (self.folder / "run.log").open("ab") as log:
             self._process = subprocess.Popen(

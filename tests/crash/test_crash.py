@@ -16,6 +16,9 @@ from tailrace.testing.postgres import EmbeddedPostgres
 from tests.crash.rig import Rig
 from tests.crash.traffic import TABLES, Traffic
 
+# Several starts of Spark, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(900)
+
 SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(20)]
 # The place, and whether the driver dies there or only the Python worker that comes to it.
 PLACES = [
@@ -81,7 +84,7 @@ def test_walsender_killed(rig: Rig, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("how", ["fast", "immediate", "kill"])
+@pytest.mark.parametrize("how", ["fast", pytest.param("immediate", marks=pytest.mark.crash), "kill"])
 def test_server_restarted(rig: Rig, server: EmbeddedPostgres, how: str, seed: int) -> None:
     starts = rig.starts
     with Traffic(rig.connect, seed):

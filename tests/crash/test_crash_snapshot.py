@@ -10,9 +10,17 @@ from tailrace.testing.postgres import EmbeddedPostgres
 from tests.crash.rig import Rig
 from tests.crash.traffic import TABLES, Traffic
 
+# Several starts of Spark, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(900)
+
 SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(20)]
 # Each table of the snapshot is a split and a merge of its own; a worker passes some of them.
-PLACES = [("after-plan", True, 1), ("after-read", False, 3), ("after-table", False, 3), ("after-write", True, 1)]
+PLACES = [
+    pytest.param("after-plan", True, 1, marks=pytest.mark.crash),
+    pytest.param("after-read", False, 3, marks=pytest.mark.crash),
+    ("after-table", False, 3),
+    pytest.param("after-write", True, 1, marks=pytest.mark.crash),
+]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -42,6 +50,7 @@ def test_table_emptied_between_two_attempts(new_rig: Rig) -> None:
     rig.check(*TABLES)
 
 
+@pytest.mark.crash
 def test_server_killed_between_snapshot_and_log(new_rig: Rig, server: EmbeddedPostgres) -> None:
     """The log must go on where the second snapshot was taken, not where the slot was made for the first."""
     rig = new_rig

@@ -46,7 +46,9 @@ STATEMENTS = (
     "INSERT INTO wiped SELECT nextval('fresh'), 'v{n}' FROM generate_series(1, 1 + {n} % 3)",
     "UPDATE wiped SET v = v || '+' WHERE id % 3 = {n} % 3",
 )
-_PAUSE_S = 0.02
+_PAUSE_S, _REST_S = 0.02, 0.5
+# More than these, and a pipeline that takes its time to come back never catches up: from then on it is a trickle.
+_RUSH = 150
 
 
 class Traffic:
@@ -59,7 +61,6 @@ class Traffic:
         self._connect = connect
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._write, args=(seed * 10 + n,)) for n in range(writers)]
-        self.transactions = 0
 
     def __enter__(self) -> Traffic:
         for thread in self._threads:
@@ -74,12 +75,13 @@ class Traffic:
             thread.join()
 
     def _write(self, seed: int) -> None:
-        draw = random.Random(seed)
+        draw, done = random.Random(seed), 0
         while not self._ended.is_set():
             try:
                 with self._connect() as connection:
-                    while not self._ended.wait(_PAUSE_S):
+                    while not self._ended.wait(_PAUSE_S if done < _RUSH else _REST_S):
                         self._transaction(connection, draw)
+                        done += 1
             except psycopg.OperationalError:  # noqa: PERF203  # the server is away for a moment
                 self._ended.wait(0.2)
 
@@ -91,7 +93,6 @@ class Traffic:
                         connection.execute(_statement(draw).encode())
                 if draw.random() < 0.15:
                     raise psycopg.Rollback
-            self.transactions += 1
         except (psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation):
             return
 
