@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -240,6 +241,28 @@ def test_a_server_that_crashes_in_the_middle_is_waited_for(monkeypatch: pytest.M
             assert ids(found) == list(range(1, 10_001))
             fill(database, 10, 10_001)
             assert ids(capture.step()) == list(range(10_001, 10_011))
+
+
+def test_a_stream_at_rest_lets_the_server_stop(
+    monkeypatch: pytest.MonkeyPatch, database: Database, capture: Capture
+) -> None:
+    """A server told to stop waits for its readers to confirm what it sent; one at rest lets go, and comes back."""
+    monkeypatch.setattr(stream, "IDLE_SECONDS", 0.2)
+    capture.step()
+    fill(database, 10)
+    assert len(capture.step()) == 10
+    slot = f"slot_{database.name}"
+    for _ in range(100):
+        with database.connect() as connection:
+            found = connection.execute(
+                "SELECT active FROM pg_replication_slots WHERE slot_name = %s", [slot]
+            ).fetchone()
+        if found == (False,):
+            break
+        time.sleep(0.1)
+    assert found == (False,)
+    fill(database, 10, first=11)
+    assert [row["after"]["id"] for row in capture.step()] == list(range(11, 21))
 
 
 def test_the_slot_never_passes_what_is_being_read(

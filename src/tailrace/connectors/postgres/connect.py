@@ -19,8 +19,8 @@ SESSION_SETTINGS = {
     "bytea_output": "hex",
     "lc_monetary": "C",
 }
-# A walsender whose reader is busy elsewhere (a slow sink between two micro-batches) should not give up after a minute.
-REPLICATION_SETTINGS = {"wal_sender_timeout": "600000"}
+# A walsender whose reader is held up by a slow sink in the middle of a stretch should not give up after a minute.
+REPLICATION_SETTINGS = {"wal_sender_timeout": "120000"}
 
 _REMEDIES = (
     ("password authentication failed", "set database.user and database.password to a role that may log in"),

@@ -59,6 +59,7 @@ class PostgresConnector:
         self._control: psycopg.Connection | None = None
         self._export: Export | None = None
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
+        self._has_adapted = False
 
     def begin(self) -> Offset:
         """See Connector.begin."""
@@ -86,6 +87,7 @@ class PostgresConnector:
         if self.config.text("snapshot.mode") == "initial_only":
             return start
         self._end_export()
+        self._adapt_publication()
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
@@ -122,6 +124,16 @@ class PostgresConnector:
         with server_errors("the snapshot cannot be planned"):
             self._export = snapshot.export_at_slot(self.config, start.application)
             return snapshot.plan(self.config, self._export)
+
+    def _adapt_publication(self) -> None:
+        """At each start a filtered publication gets the tables that the filters name by now, as Debezium does."""
+        if not self._has_adapted and self.config.text("publication.autocreate.mode") == "filtered":
+            self._ask(
+                lambda connection: publication.ensure(
+                    connection, self.config, Catalog(connection, self.config).tables(), create=False
+                )
+            )
+        self._has_adapted = True
 
     def _prepare_slot(self, connection: psycopg.Connection) -> None:
         publication.ensure(connection, self.config, Catalog(connection, self.config).tables())

@@ -18,13 +18,17 @@ log = logging.getLogger(__name__)
 _OPERATIONS = (("c", "insert"), ("u", "update"), ("d", "delete"), ("t", "truncate"))
 
 
-def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
-    """Make or adapt the publication (Debezium's documentation of publication.autocreate.mode). Raises SourceError."""
+def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[TableId], *, create: bool = True) -> None:
+    """Make or adapt the publication (Debezium's documentation of publication.autocreate.mode). Raises SourceError.
+
+    With `create` off a missing one stays missing: made now, it would not cover the log that is still to be read.
+    """
     name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
     row = connection.execute("SELECT puballtables FROM pg_publication WHERE pubname = %s", [name]).fetchone()
     try:
         if row is None:
-            _create(connection, config, name, mode, tables)
+            if create:
+                _create(connection, config, name, mode, tables)
         elif mode == "filtered":
             _adapt(connection, config, name, bool(row[0]), tables)
     except psycopg.Error as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import select
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ CHUNK_BYTES = 8 << 20
 _XLOG, _KEEPALIVE, _KEEPALIVE_BYTES = ord("w"), ord("k"), 18
 _DESCRIPTIONS = (RELATION, TYPE)
 _NOTABLE = frozenset((BEGIN, *_DESCRIPTIONS))
+# How long a stream without a next stretch is kept.
+IDLE_SECONDS = 10.0
 _ASK_SECONDS = 0.02
 _REPORT_SECONDS = 60.0
 _NOT_READY = psycopg.errors.ObjectNotInPrerequisiteState.sqlstate
@@ -57,6 +60,9 @@ class LogStream:
     relations: Relations = field(default_factory=Relations)
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
     warning: str | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    idle: threading.Timer | None = None
+    rests: int = 0
 
     def stretch(self, start: int, end: int) -> Iterator[list[Message]]:
         """The messages of all transactions whose commit record lies in [start, end), in chunks of about CHUNK_BYTES.
@@ -65,6 +71,7 @@ class LogStream:
         one before it is committed. A lost connection is made anew, and what was already handed out is not repeated.
         Raises SourceError when the slot is gone, taken or has moved on.
         """
+        self._wake()
         self.confirmed = start
         if self.connection is None or self.position != start:
             self.close()
@@ -94,9 +101,35 @@ class LogStream:
         self.position = end
 
     def finished(self, last_commit: int | None) -> None:
-        """Tell the planner, by way of pg_stat_replication.write_lsn, what the last transaction read was."""
+        """Tell the planner, by way of pg_stat_replication.write_lsn, what the last transaction read was.
+
+        The stream then waits for the next stretch, but not for long: a server that is to shut down waits for its
+        readers to confirm what it sent, which only a next stretch does.
+        """
         self.last_commit = last_commit
-        self._report()
+        try:
+            self._report()
+        except psycopg.OperationalError:
+            # All of the stretch is read; the next one makes the connection anew.
+            self.close()
+            return
+        self.idle = threading.Timer(IDLE_SECONDS, self._sleep, [self.rests])
+        self.idle.daemon = True
+        self.idle.start()
+
+    def _wake(self) -> None:
+        """From here on the timer of the last rest closes nothing, even if it has just run out."""
+        with self.lock:
+            self.rests += 1
+            if self.idle is not None:
+                self.idle.cancel()
+                self.idle = None
+
+    def _sleep(self, rest: int) -> None:
+        """Close the connection when the rest it was timed for has lasted too long."""
+        with self.lock:
+            if rest == self.rests:
+                self.close()
 
     def close(self) -> None:
         """Drop the connection and whatever was read ahead."""
