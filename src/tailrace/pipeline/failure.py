@@ -1,4 +1,4 @@
-"""Finds our own sentence, with its remedy, in the text of an error that Spark has wrapped."""
+"""The sentence for an error that Spark hands over: our own, found in what wraps it, or one for a trouble of Spark."""
 
 from __future__ import annotations
 
@@ -41,6 +41,47 @@ def _read(kind: type[TailraceError], first: str, rest: list[str]) -> TailraceErr
             break
         what.append(line)
     return kind("\n".join(what), remedy=remedy)
+
+
+# Troubles of Spark and its machine: a sign in the text, what it means, what mends it.
+_FOREIGN = (
+    (
+        "No space left on device",
+        "a disk is full",
+        "free space where the checkpoint, the sink or Spark's temporary files (spark.local.dir) lie, and start again; "
+        "the pipeline goes on from its checkpoint",
+    ),
+    (
+        "OutOfMemoryError",
+        "Spark's Java process ran out of memory",
+        "raise spark.driver.memory (or spark.executor.memory on a cluster), or lower maxBytesPerTrigger",
+    ),
+    (
+        "Python worker failed to connect back",
+        "the machine was too busy to start a Python process within the 10 seconds that Spark waits",
+        "start again when there is less to do, or give the machine more cores",
+    ),
+)
+
+
+def sentence(error: BaseException, where: str) -> TailraceError:
+    """Our own error, or what is known of Spark's; `where` is the checkpoint, which tells one pipeline from another."""
+    ours = from_spark(error)
+    if ours is not None:
+        return ours
+    for sign, what, remedy in _FOREIGN:
+        if sign in str(error):
+            return TailraceError(f"{what} ({summary(error)})", where=where, remedy=remedy)
+    return TailraceError(f"Spark stopped the pipeline: {summary(error)}", where=where)
+
+
+def java_ended(where: str, log: str) -> TailraceError:
+    """The error for a Java process that is no more."""
+    return TailraceError(
+        f"Spark's Java process has ended, its log is {log}",
+        where=where,
+        remedy="see the end of that log; if it tells of memory, raise spark.driver.memory",
+    )
 
 
 def summary(error: BaseException) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailrace.errors import ConfigError, TailraceError
+from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.failure import from_spark, summary
+from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
 
@@ -33,24 +35,23 @@ class Progress:
 class Run:
     """A pipeline that runs."""
 
-    def __init__(self, query: StreamingQuery, target: Target, own_session: SparkSession | None) -> None:
+    def __init__(
+        self, query: StreamingQuery, target: Target, own_session: SparkSession | None, pipeline: Pipeline
+    ) -> None:
         self._query = query
+        self._pipeline = pipeline
         self._own_session = own_session
         self._written: dict[int, int] = getattr(target, "written", {})
         self._counts_itself = hasattr(target, "written")
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
-        from pyspark.errors import StreamingQueryException
-
-        try:
+        with _sentences(self._pipeline):
             if seconds is None:
                 self._query.awaitTermination()
                 return True
             # Fractions are taken, whatever its annotation says.
             return bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
-        except StreamingQueryException as error:
-            raise _ours(error) from error
 
     def stop(self) -> None:
         """Stops, cutting off the work at hand; the checkpoint stays whole, and the next start goes on from it.
@@ -63,7 +64,8 @@ class Run:
 
     def progress(self) -> Progress:
         """What the newest finished batches tell."""
-        recent = [json.loads(progress.json) for progress in self._query.recentProgress]
+        with _sentences(self._pipeline):
+            recent = [json.loads(progress.json) for progress in self._query.recentProgress]
         if not self._counts_itself:
             self._written.update({batch["batchId"]: batch["numInputRows"] for batch in recent})
         last = recent[-1] if recent else {}
@@ -103,6 +105,11 @@ class Pipeline:
         session = self.session or local_session(definition.name, self.log, definition.spark)
         refuse_unsafe(session)
         target = self.target or build(definition, config)
+        with _sentences(self):
+            return Run(self._query(session, target), target, None if self.session else session, self)
+
+    def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
+        definition = self.definition
         frame = (
             session.readStream.format("postgres-cdc")
             .option("tailrace.properties", json.dumps(definition.properties()))
@@ -111,7 +118,7 @@ class Pipeline:
             .load()
         )
         writer = target.attach(frame).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
-        return Run(writer.trigger(**definition.trigger_options()).start(), target, None if self.session else session)
+        return writer.trigger(**definition.trigger_options()).start()
 
 
 def refuse_unsafe(session: SparkSession) -> None:
@@ -124,8 +131,19 @@ def refuse_unsafe(session: SparkSession) -> None:
         )
 
 
-def _ours(error: Exception) -> TailraceError:
-    return from_spark(error) or TailraceError(f"Spark stopped the pipeline: {summary(error)}")
+@contextmanager
+def _sentences(pipeline: Pipeline) -> Iterator[None]:
+    """Turns what Spark, or the connection to its Java process, fails with in the block into a TailraceError."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    checkpoint = pipeline.definition.checkpoint
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise sentence(error, checkpoint) from error
+    except (Py4JError, ConnectionError) as error:
+        raise java_ended(checkpoint, str(pipeline.log)) from error
 
 
 def _offset(progress: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailrace.errors import SinkError, SourceError, TailraceError
-from tailrace.pipeline.failure import from_spark, summary
+from tailrace.pipeline.failure import from_spark, sentence, summary
 
 WRAPPED = """[STREAM_FAILED] Query [id = 5, runId = 6] terminated with exception: \
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -57,3 +57,12 @@ def test_the_summary_of_a_foreign_error_is_one_line() -> None:
     assert summary(RuntimeError(text)) == "java.io.IOException: No space left on device"
     assert summary(RuntimeError("[SOMETHING] went wrong\nplan")) == "[SOMETHING] went wrong"
     assert summary(RuntimeError()) == "RuntimeError"
+
+
+def test_a_known_trouble_of_spark_has_a_remedy() -> None:
+    text = "Job aborted\njava.io.IOException: No space left on device\n\tat java.base/x\n"
+    found = sentence(RuntimeError(text), "/state")
+    assert str(found).startswith("/state: a disk is full (java.io.IOException: No space left on device)\n  Remedy: free ")
+    assert "spark.driver.memory" in (sentence(RuntimeError("java.lang.OutOfMemoryError: Java heap"), "/s").remedy or "")
+    assert str(sentence(RuntimeError(WRAPPED), "/state")).startswith("slot s: 2 things are wrong")
+    assert str(sentence(RuntimeError("boom"), "/state")) == "/state: Spark stopped the pipeline: boom"
