@@ -87,12 +87,10 @@ class Traffic:
 
     def _transaction(self, connection: psycopg.Connection[Any], draw: random.Random) -> None:
         try:
-            with connection.transaction():
+            with connection.transaction(force_rollback=draw.random() < 0.15):
                 for _ in range(draw.randint(1, 6)):
                     with connection.transaction(force_rollback=draw.random() < 0.1):
                         connection.execute(_statement(draw).encode())
-                if draw.random() < 0.15:
-                    raise psycopg.Rollback
         except (psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation):
             return
 
