@@ -119,6 +119,7 @@ class Rig:
 
     def check(self, *tables: str) -> None:
         """Every table's replica has exactly the source's rows, and the slot was never ahead of Spark."""
+        assert self._watch.looks, "nobody has watched the slot"
         assert not self._watch.wrong, "\n".join(self._watch.wrong)
         for table in tables:
             source, replica = self._source_rows(table), self._replica_rows(table)
