@@ -25,6 +25,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Spark's own 1g is too little for a row of 200 MB, of which a sink of text holds a few copies.
+    "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
     # Renaming without a checksum file takes a micro-batch's fixed cost from 170 to 110 ms.
     "spark.sql.streaming.checkpointFileManagerClass": (
