@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden crash fuzz bench docs lock clean
+.PHONY: help env demo check format test golden crash big fuzz bench docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -41,6 +41,9 @@ golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folde
 
 crash: env  ## The long suite that kills processes everywhere and compares every row
 	$(BIN)/python -m pytest tests/crash -m "crash or not crash"
+
+big: env  ## Read a transaction of millions of rows and measure memory
+	$(BIN)/python -m pytest -m big -s --timeout=0
 
 fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMPLES=inputs a test)
 	TAILRACE_FUZZ_EXAMPLES=$${TAILRACE_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest tests/fuzz --timeout=0
