@@ -13,14 +13,18 @@ from typing import Any
 import pytest
 import yaml
 
+from tailrace.cli.demo import QUICK_START
 from tests.conftest import Database
+
+# Each test starts Spark several times, which a busy machine takes its time for.
+pytestmark = pytest.mark.timeout(600)
 
 COMMAND = [sys.executable, "-c", "from tailrace.cli.main import main; main()"]
 
 
 def tailrace(*arguments: object, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=200, **options
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=600, **options
     )
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -45,7 +49,7 @@ def written(folder: Path, database: Database, sink: dict[str, Any], **more: Any)
         "source": {"config": {**config, "publication.name": "shop", "table.include.list": r"public\.orders"}},
         "sink": sink,
         "checkpoint": "state",
-        "spark": {"spark.master": "local[2]"},
+        "spark": {"spark.master": "local[2]", **QUICK_START},
         **more,
     }
     file = folder / "pipeline.yaml"
@@ -134,7 +138,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(database: Database, pipel
         assert json.loads(process.stdout.readline())["events"] == 5
         assert "is being read by" in tailrace("drop", pipeline, "--yes", code=1).stderr
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=120) == 130
     database.execute("INSERT INTO orders VALUES (6, 'late')")
     tailrace("run", pipeline, "--once")
     keys = [record["key"]["payload"]["id"] for record in records(pipeline.parent / "out")]
