@@ -70,8 +70,9 @@ def sentence(error: BaseException, where: str) -> TailraceError:
     if ours is not None:
         return ours
     for sign, what, remedy in _FOREIGN:
-        if sign in str(error):
-            return TailraceError(f"{what} ({summary(error)})", where=where, remedy=remedy)
+        said = next((line for line in str(error).splitlines() if sign in line), None)
+        if said is not None:
+            return TailraceError(f"{what} ({said.strip(': ')})", where=where, remedy=remedy)
     return TailraceError(f"Spark stopped the pipeline: {summary(error)}", where=where)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from tailrace.errors import TailraceError
 
@@ -42,7 +42,8 @@ SETTINGS = {
 def local_session(name: str, log: Path, settings: Mapping[str, object]) -> SparkSession:
     """A SparkSession in this process's own JVM; what Java and Spark print goes to the file `log`.
 
-    `settings` are Spark properties that win over `SETTINGS`. Raises TailraceError if there is no usable Java.
+    `settings` are Spark properties that win over `SETTINGS`. Raises TailraceError if there is no usable Java, or if the
+    log cannot be written.
     """
     check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers started from PATH would miss our packages
@@ -54,10 +55,18 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
     conf = SparkConf(loadDefaults=False)
     for key, value in {**SETTINGS, "spark.app.name": name, **settings}.items():
         conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
+    with _opened(log) as output:
         gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
     return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def _opened(log: Path) -> BinaryIO:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("ab")
+    except OSError as error:
+        remedy = "free space there and see that this user may write, or choose another place"
+        raise TailraceError(f"the log cannot be written: {error.strerror}", where=str(log), remedy=remedy) from error
 
 
 def check_java() -> None:

@@ -62,7 +62,9 @@ def test_the_summary_of_a_foreign_error_is_one_line() -> None:
 def test_a_known_trouble_of_spark_has_a_remedy() -> None:
     text = "Job aborted\njava.io.IOException: No space left on device\n\tat java.base/x\n"
     found = sentence(RuntimeError(text), "/state")
-    assert str(found).startswith("/state: a disk is full (java.io.IOException: No space left on device)\n  Remedy: free ")
+    assert str(found).startswith(
+        "/state: a disk is full (java.io.IOException: No space left on device)\n  Remedy: free "
+    )
     assert "spark.driver.memory" in (sentence(RuntimeError("java.lang.OutOfMemoryError: Java heap"), "/s").remedy or "")
     assert str(sentence(RuntimeError(WRAPPED), "/state")).startswith("slot s: 2 things are wrong")
     assert str(sentence(RuntimeError("boom"), "/state")) == "/state: Spark stopped the pipeline: boom"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.errors import TailraceError
-from tailrace.pipeline.session import check_java
+from tailrace.pipeline.session import check_java, local_session
 
 
 def java(home: Path, script: str) -> None:
@@ -46,3 +46,10 @@ def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TailraceError, match="Spark needs Java"):
         check_java()
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file, no folder")
+    with pytest.raises(TailraceError, match=r"state/p\.log: the log cannot be written") as caught:
+        local_session("p", tmp_path / "state" / "p.log", {})
+    assert "another place" in (caught.value.remedy or "")
