@@ -57,6 +57,11 @@ _FOREIGN = (
         "raise spark.driver.memory (or spark.executor.memory on a cluster), or lower maxBytesPerTrigger",
     ),
     (
+        "SparkContext was shut down",
+        "Spark shut itself down in the midst of a batch, as it does when its Java process runs out of memory",
+        "see the end of Spark's log; if it tells of an OutOfMemoryError, raise spark.driver.memory",
+    ),
+    (
         "Python worker failed to connect back",
         "the machine was too busy to start a Python process within the 10 seconds that Spark waits",
         "start again when there is less to do, or give the machine more cores",
