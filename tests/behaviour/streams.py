@@ -81,7 +81,8 @@ class Stream:
 
 def started(writer: DataStreamWriter) -> StreamingQuery:
     """The query once its source is there; begun again where a busy machine took longer than Spark waits (10 s)."""
-    for _ in range(5):
+    for attempt in range(8):
+        time.sleep(attempt)  # for what the last attempt left behind
         query = writer.start()
         while query.isActive and query.status["message"].startswith("Initializing"):
             time.sleep(0.05)
