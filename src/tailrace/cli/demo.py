@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tailrace.model.change import ChangeBatch
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.runner import Run
+    from tailrace.sinks.console import Event
     from tailrace.testing.postgres import PostgresServer
 
 TRAFFIC_SECONDS = 20.0
@@ -167,12 +169,7 @@ class Demo:
 
     def _watch(self, batch: ChangeBatch) -> None:
         """Puts the batch's last change on the screen; no more, as nobody reads hundreds a second."""
-        from tailrace.connectors.postgres.position import SOURCE
-        from tailrace.events.shapes import EventShaper
-
-        for rows in EventShaper(self.config, SOURCE).encode(batch.slice(len(batch) - 1, 1)):
-            for event in rows.to_pylist():
-                self.screen.event(event)
+        self.screen.event(newest(batch))
 
     def _compare(self) -> list[str]:
         """Compares every table row by row and says so; returns the tables that differ."""
@@ -190,3 +187,22 @@ class Demo:
                 if not self.screen.compared(table, source, replica):
                     unequal.append(table)
         return unequal
+
+
+def newest(batch: ChangeBatch) -> Event:
+    """The last change of a batch, for reading: values as a table shows them, not as Debezium encodes them."""
+    from tailrace.model.native import native_rows
+    from tailrace.sinks.console import Event
+
+    rows = batch.rows.slice(len(batch) - 1)
+    (last,) = rows.to_pylist()
+    before, after = (native_rows(batch.table, rows.column(name))[0].as_py() or {} for name in ("before", "after"))
+    unchanged = last.get("unchanged") or {}
+    return Event(
+        ts=datetime.fromtimestamp(last["ts_us"] / 1e6, timezone.utc),
+        op=last["op"],
+        topic=f"shop.{batch.table.id}",
+        key={name: (after or before)[name] for name in batch.table.key if after or before},
+        before=before,
+        after={name: value for name, value in after.items() if not unchanged.get(name)},
+    )

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -19,6 +19,9 @@ from tailrace.cli.terminal import results, size
 
 EVENTS_SHOWN = 12
 PLAIN_SECONDS = 2.0
+
+if TYPE_CHECKING:
+    from tailrace.sinks.console import Event
 
 Rows = Mapping[tuple[Any, ...], Mapping[str, Any]]
 
@@ -47,11 +50,11 @@ class Screen:
             yield
         self._live = None
 
-    def event(self, event: Mapping[str, Any]) -> None:
-        """A change, a row of the `event` shape."""
+    def event(self, event: Event) -> None:
+        """A change."""
         from tailrace.sinks.console import line
 
-        self._events.append(line(dict(event), width=24))
+        self._events.append(line(event, width=24))
 
     def show(self, status: Status) -> None:
         """How far the pipeline is; as a line every few seconds where there is no live view."""

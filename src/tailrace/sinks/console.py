@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
 
 STYLES = {"c": "green", "r": "cyan", "u": "yellow", "d": "red", "t": "magenta"}
 WORDS = {"c": "create", "r": "read", "u": "update", "d": "delete", "t": "truncate"}
+
+
+Columns = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change for reading; empty where there is no key or image."""
+
+    ts: datetime | None
+    op: str
+    topic: str
+    key: Columns
+    before: Columns
+    after: Columns
 
 
 @dataclass
@@ -36,24 +52,24 @@ class ConsoleSink:
         count = 0
         for row in columns.toLocalIterator():
             self._width = min(max(self._width, len(row["topic"])), 48)
-            self.console.print(line(row.asDict(), self._width), no_wrap=True, overflow="ellipsis", crop=True)
+            event = Event(row["ts"], row["op"], row["topic"], *map(_object, (row["key"], row["before"], row["after"])))
+            self.console.print(line(event, self._width), no_wrap=True, overflow="ellipsis", crop=True)
             count += 1
         self.written[batch_id] = count
 
 
-def line(event: dict[str, Any], width: int = 0) -> Text:
-    """An event, a row of the `event` shape as a dict, as one line of text. `width` is that of the topic's column."""
-    op = event["op"]
-    ts: datetime | None = event["ts"]
+def line(event: Event, width: int = 0) -> Text:
+    """An event as one line of text. `width` is that of the topic's column."""
+    ts = event.ts
     text = Text().append(f"{ts:%H:%M:%S}.{ts.microsecond // 1000:03d} " if ts else " " * 13, style="dim")
-    text.append(f"{WORDS.get(op, op):<8} ", style=STYLES.get(op, ""))
-    text.append(f"{event['topic']:<{width}}  ", style="bold")
-    text.append(_pairs(_object(event["key"])), style="cyan")
-    details = _details(_object(event["before"]), _object(event["after"]), set(_object(event["key"])))
+    text.append(f"{WORDS.get(event.op, event.op):<8} ", style=STYLES.get(event.op, ""))
+    text.append(f"{event.topic:<{width}}  ", style="bold")
+    text.append(_pairs(event.key), style="cyan")
+    details = _details(event.before, event.after, event.key)
     return text.append(f"  {details}" if details else "")
 
 
-def _details(before: dict[str, Any], after: dict[str, Any], key: set[str]) -> str:
+def _details(before: Columns, after: Columns, key: Columns) -> str:
     """Of an update with an old image the changed columns, else the new row's; the key stands in its own place."""
     if before and after:
         changed = [name for name in after if before.get(name) != after[name]]
@@ -61,14 +77,15 @@ def _details(before: dict[str, Any], after: dict[str, Any], key: set[str]) -> st
     return _pairs({name: value for name, value in after.items() if name not in key})
 
 
-def _pairs(columns: dict[str, Any]) -> str:
+def _pairs(columns: Columns) -> str:
     return ", ".join(f"{name}={_value(value)}" for name, value in columns.items())
 
 
 def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _object(text: str | None) -> dict[str, Any]:
-    return json.loads(text) if text else {}
+def _object(text: str | None) -> Columns:
+    columns: Columns = json.loads(text) if text else {}
+    return columns

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
-from typing import Any
 
-from tailrace.sinks.console import line
+from tailrace.sinks.console import Event, line
 
 
-def event(op: str, before: str | None, after: str | None, key: str | None = '{"id":1}') -> dict[str, Any]:
+def event(op: str, before: str | None, after: str | None, key: str | None = '{"id":1}') -> Event:
     ts = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
-    return {"ts": ts, "op": op, "topic": "s.t", "key": key, "before": before, "after": after}
+    return Event(ts, op, "s.t", *(json.loads(text or "{}") for text in (key, before, after)))
 
 
 def test_a_create_shows_the_row_without_repeating_its_key() -> None:

@@ -11,6 +11,7 @@ from tailrace.cli import demo_screen
 from tailrace.cli.demo_screen import EVENTS_SHOWN, Screen
 from tailrace.cli.demo_shop import by_key
 from tailrace.cli.status import Status
+from tailrace.sinks.console import Event
 
 
 @pytest.fixture
@@ -44,8 +45,7 @@ def test_two_rows_of_one_key_do_not_hide_each_other() -> None:
 def test_the_view_has_the_newest_events_and_the_status(output: io.StringIO) -> None:
     screen = Screen()
     for number in range(EVENTS_SHOWN + 3):
-        key = f'{{"id":{number}}}'
-        screen.event({"ts": None, "op": "c", "topic": "shop.t", "key": key, "before": None, "after": key})
+        screen.event(Event(None, "c", "shop.t", {"id": number}, {}, {"id": number}))
     screen.show(Status("demo", "stream", 4, "0/10", "0/20", 16, 0.5, 16, None, {"public.t": 1234}))
     demo_screen.results.print(screen.view())
     shown = output.getvalue()
