@@ -29,7 +29,7 @@ def test_the_replica_is_equal_in_the_end(
     monkeypatch.setattr(demo_screen, "results", Console(file=output, width=160))
     assert Demo(shop, tmp_path, Screen(), spark).run(8) == []
     said = output.getvalue()
-    assert said.count("equal") == len(demo_shop.TABLES)
+    assert said.count("  equal   ") == len(demo_shop.TABLES)
     assert "create   shop.public.order" in said
 
 
