@@ -1,8 +1,8 @@
 """The process that is measured: one Tailrace pipeline, started when told to, which then says what it has seen.
 
 It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `latency`: whether to note when rows come),
-says READY when Spark runs, waits for a line, works, and prints its result as JSON. A latency run goes on until another
-line comes.
+says READY when Spark runs, waits for a line, works, and prints its result as JSON. A latency run goes on until a line
+says how many rows there are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
+
+PATIENCE_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,15 @@ def backlog(definition: Definition, session: Any) -> dict[str, Any]:
 
 
 def latency(definition: Definition, session: Any) -> dict[str, Any]:
-    """Follows the log until told to stop; gives the times of all rows."""
+    """Follows the log until told how many rows there are, and has them or waited for them; gives the times of all."""
     noted = Noted()
     run = Pipeline(definition, session, noted).start()
     while run.progress().batch is None:
         run.await_(0.1)
     print("STREAMING", flush=True)
-    sys.stdin.readline()
+    expected, deadline = int(sys.stdin.readline()), time.monotonic() + PATIENCE_SECONDS
+    while len(noted.seen) < expected and time.monotonic() < deadline:
+        run.await_(0.1)
     run.stop()
     return {"seen": noted.seen}
 

@@ -146,16 +146,14 @@ def latency(server: EmbeddedPostgres, trigger: str, seconds: float, first: int) 
             contestants.tell(process, "go")
             contestants.expect(process, "STREAMING")
             tree = measure.Tree(process.pid)
-            workload.trickle(server, first, CHANGES_A_SECOND, WARM_UP_SECONDS)
+            warm = workload.trickle(server, first, CHANGES_A_SECOND, WARM_UP_SECONDS)
             before = tree.cpu()
             sent = workload.trickle(server, first + 500_000, CHANGES_A_SECOND, seconds)
             cpu = (tree.cpu() - before) / seconds
-            workload.trickle(server, first + 900_000, CHANGES_A_SECOND, 2)
-            seen = sorted(contestants.answer(process, "stop")["seen"])
-    warm = CHANGES_A_SECOND * WARM_UP_SECONDS
-    waits = sorted((arrival - commit) / 1000 for commit, arrival in seen[warm : warm + sent])
-    if len(waits) < sent:
-        raise SystemExit(f"{len(waits)} of {sent} changes arrived")
+            seen = sorted(contestants.answer(process, str(warm + sent))["seen"])
+    if len(seen) != warm + sent:
+        raise SystemExit(f"{len(seen)} of {warm + sent} changes arrived")
+    waits = sorted((arrival - commit) / 1000 for commit, arrival in seen[warm:])
     figures = {"median_ms": statistics.median(waits), "p99_ms": waits[int(len(waits) * 0.99)], "most_ms": waits[-1]}
     told = ", ".join(f"{name.removesuffix('_ms')} {value:,.0f} ms" for name, value in figures.items())
     console.print(f"Latency, {CHANGES_A_SECOND} changes/s, trigger {trigger}: {told}; {cpu:.2f} cores busy")
