@@ -89,6 +89,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
         "spark.master": "local[2]",
         "spark.sql.shuffle.partitions": 2,
+        # Many short queries: the JVM's second compiler costs more than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
     session = local_session("tests", folder / "spark.log", settings)

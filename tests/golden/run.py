@@ -69,7 +69,12 @@ def main(arguments: list[str]) -> int:
         print(f"{folder} holds no scenario (a folder with a connector.json)", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="tailrace-golden-") as work, golden_server() as server:
-        settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": 2}
+        # Many short queries: the JVM's second compiler costs more than it saves.
+        settings = {
+            "spark.master": "local[2]",
+            "spark.sql.shuffle.partitions": 2,
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        }
         spark = local_session("golden", Path(work) / "spark.log", settings)
         outcomes = Counter(report(scenario, server, spark) for scenario in found)
         spark.stop()
