@@ -195,8 +195,11 @@ for page in ("SQL/", "environment/", "StreamingQuery/", "jobs/", "stages/"):
 spark.stop()
 print("found")
 """
+# Spark lowers a shell's log to WARN unless the level is set for the shell's own class.
 LOG4J = """
 rootLogger.level = info
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = info
 rootLogger.appenderRef.stdout.ref = console
 appender.console.type = Console
 appender.console.name = console

@@ -57,6 +57,11 @@ _FOREIGN = (
         "raise spark.driver.memory (or spark.executor.memory on a cluster), or lower maxBytesPerTrigger",
     ),
     (
+        "Checksum error: ",
+        "a file of the checkpoint is damaged",
+        "restore the checkpoint from a copy, or start with a new one, which takes a new snapshot",
+    ),
+    (
         "SparkContext was shut down",
         "Spark shut itself down in the midst of a batch, as it does when its Java process runs out of memory",
         "see the end of Spark's log; if it tells of an OutOfMemoryError, raise spark.driver.memory",
