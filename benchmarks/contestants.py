@@ -140,8 +140,10 @@ def _tailrace(course: Course, content: dict[str, Any], folder: Path) -> Result:
     server = measure.Tree(workload.pid(course.server))
     with reader({"content": content, "folder": str(folder), "latency": False}) as process:
         with measure.Tree(process.pid) as tree:
+            tell(process, "go")
+            expect(process, "STREAMING")
             before, server_before = tree.cpu(), server.cpu()
-            said = answer(process, "go")
+            said = answer(process)
             cpu, server_cpu = tree.cpu() - before, server.cpu() - server_before
         course.check(said["rows"], said["ids"], "Tailrace")
     return Result(said["rows"], said["seconds"], cpu, server_cpu, tree.peak, dict(tree.peaks))
@@ -175,9 +177,8 @@ def expect(process: subprocess.Popen[str], line: str) -> None:
         raise SystemExit(f"the reader said {said!r} instead of {line}; its error stands above")
 
 
-def answer(process: subprocess.Popen[str], line: str) -> dict[str, Any]:
-    """Tells a reader something and gives its result."""
-    tell(process, line)
+def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """A reader's result."""
     assert process.stdout is not None
     said = process.stdout.readline()
     if not said:
@@ -193,7 +194,9 @@ def debezium(course: Course, slot: str) -> Result:
         json.dump({"name": "bench", "config": course.properties(slot)}, config)
         config.flush()
         command = [reference() or "", "--config", config.name, "--count-only", "--max-events", str(course.backlog.rows)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        # Its warnings are of metrics that it cannot keep up with, thousands a second.
+        quiet = {**os.environ, "LOG_LEVEL": "error"}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=quiet)
         with measure.Tree(process.pid) as tree:
             expect(process, "STREAMING")
             start_cpu, server_before = tree.cpu(), server.cpu()

@@ -1,8 +1,8 @@
 """The process that is measured: one Tailrace pipeline, started when told to, which then says what it has seen.
 
 It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `latency`: whether to note when rows come),
-says READY when Spark runs, waits for a line, works, and prints its result as JSON. A latency run goes on until a line
-says how many rows there are.
+says READY when Spark runs, waits for a line, says STREAMING when the log comes next, and prints its result as JSON. A
+latency run goes on until a line says how many rows there are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tailrace.pipeline.definition import Definition, from_content
-from tailrace.pipeline.runner import Pipeline
+from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
 
@@ -79,6 +79,7 @@ def backlog(definition: Definition, session: Any) -> dict[str, Any]:
     """Reads all there is. Time runs from the start of the first micro-batch with rows to the end of the last one."""
     run = Pipeline(definition, session, Counted(build(definition, definition.config()))).start()
     (query,) = session.streams.active
+    streaming(run)
     run.await_()
     batches = [json.loads(progress.json) for progress in query.recentProgress]
     batches = [batch for batch in batches if batch["numInputRows"]]
@@ -96,14 +97,19 @@ def latency(definition: Definition, session: Any) -> dict[str, Any]:
     """Follows the log until told how many rows there are, and has them or waited for them; gives the times of all."""
     noted = Noted()
     run = Pipeline(definition, session, noted).start()
-    while run.progress().batch is None:
-        run.await_(0.1)
-    print("STREAMING", flush=True)
+    streaming(run)
     expected, deadline = int(sys.stdin.readline()), time.monotonic() + PATIENCE_SECONDS
     while len(noted.seen) < expected and time.monotonic() < deadline:
         run.await_(0.1)
     run.stop()
     return {"seen": noted.seen}
+
+
+def streaming(run: Run) -> None:
+    """Says so once the first micro-batch, which has no rows and prepares the slot, is over."""
+    while run.progress().batch is None:
+        run.await_(0.05)
+    print("STREAMING", flush=True)
 
 
 def _time(batch: dict[str, Any]) -> float:

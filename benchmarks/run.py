@@ -8,6 +8,7 @@ import os
 import platform
 import statistics
 import subprocess
+import sys
 import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,7 +30,7 @@ CHANGES_A_SECOND = 100
 WARM_UP_SECONDS = 10
 TRIGGERS = ("0ms", "500ms")
 
-console = Console(soft_wrap=True)
+console = Console(width=None if sys.stdout.isatty() else 150)
 
 
 def main() -> None:
@@ -50,7 +51,7 @@ def main() -> None:
             if options.latency_seconds
         }
     if options.json:
-        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -150,7 +151,8 @@ def latency(server: EmbeddedPostgres, trigger: str, seconds: float, first: int) 
             before = tree.cpu()
             sent = workload.trickle(server, first + 500_000, CHANGES_A_SECOND, seconds)
             cpu = (tree.cpu() - before) / seconds
-            seen = sorted(contestants.answer(process, str(warm + sent))["seen"])
+            contestants.tell(process, str(warm + sent))
+            seen = sorted(contestants.answer(process)["seen"])
     if len(seen) != warm + sent:
         raise SystemExit(f"{len(seen)} of {warm + sent} changes arrived")
     waits = sorted((arrival - commit) / 1000 for commit, arrival in seen[warm:])
