@@ -83,6 +83,7 @@ class Shaper:
             else None
         )
         self._tells_empty = config.text("shape") == "arrow"
+        self._has_topics = config.text("shape") in ("kafka", "event")
         self._emit = self._emitter(connector, schema, run_id)
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
@@ -94,7 +95,8 @@ class Shaper:
             batches, marked = self.transactions.track(batches, chunk.marks)
             controls += [marked] if marked is not None else []
         for batch in transforms.apply([*batches, *controls], self.steps):
-            yield from self._emit(batch)
+            for rows in self._emit(batch):
+                yield transforms.rename(rows, self.steps) if self._has_topics else rows
         if self._tells_empty:
             for batch in chunk.batches:
                 if batch.empty_at is not None:
@@ -111,10 +113,7 @@ class Shaper:
             return lambda batch: shaper.encode(batch) if isinstance(batch, ChangeBatch) else iter(())
         if shape == "table":
             return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
-        encoder = RecordEncoder(connector.config, connector.source, run_id)
-        if not self.steps:
-            return encoder.encode
-        return lambda batch: (transforms.rename(records, self.steps) for records in encoder.encode(batch))
+        return RecordEncoder(connector.config, connector.source, run_id).encode
 
 
 class _Blobs:

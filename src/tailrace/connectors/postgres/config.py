@@ -127,7 +127,7 @@ REPLICATION = (
     ),
     Option("lsn.flush.timeout.ms", LONG_COUNT, "30000", "Limit of a confirmation.", LATER),
     Option("lsn.flush.timeout.action", choice("fail", "warn", "ignore"), "fail", "What to do beyond it.", LATER),
-    Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server."),
+    Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server.", LATER),
     Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Pause between looks at the slot's xmin; 0 is never.", LATER),
     Option("internal.create.slot.command.timeout", INT, "90", "Limit of slot creation, seconds.", LATER),
     Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture.", LATER),
@@ -144,9 +144,9 @@ REPLICATION = (
 
 TYPES = (
     Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
-    Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
+    Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears.", LATER),
     Option("money.fraction.digits", COUNT, "2", "Digits of MONEY after the point."),
-    Option("include.unknown.datatypes", FLAG, "false", "Values of unknown types as bytes."),
+    Option("include.unknown.datatypes", FLAG, "false", "Values of unknown types as bytes.", LATER),
     Option(
         "schema.refresh.mode",
         choice("columns_diff", "columns_diff_exclude_unchanged_toast"),
