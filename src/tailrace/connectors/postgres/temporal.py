@@ -95,7 +95,12 @@ def _by_form(
     try:
         return plain(text)
     except pa.ArrowInvalid:
-        pass
+        return _mixed(text, plain, odd, arrow)
+
+
+def _mixed(
+    text: pa.Array, plain: Callable[[pa.Array], pa.Array], odd: Callable[[str], object], arrow: pa.DataType
+) -> pa.Array:
     regular = pc.match_substring_regex(text, _PLAIN)
     kept = plain(pc.if_else(regular, text, pa.scalar(None, text.type)))
     values = kept.to_pylist()
