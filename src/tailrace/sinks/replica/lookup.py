@@ -75,7 +75,3 @@ def joined(tables: list[pa.Table], names: Sequence[str]) -> list[pa.Array]:
         )
         for name, kind in ((name, tables[0].schema.field(name).type) for name in names)
     ]
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
