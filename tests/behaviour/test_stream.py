@@ -341,6 +341,17 @@ def test_a_slot_moved_beyond_the_checkpoint_names_the_gap(database: Database, ca
         list(capture.connector.read(split))
 
 
+def test_a_slot_moved_right_after_the_snapshot_is_noticed(database: Database) -> None:
+    fill(database, 3)
+    with capturing(database) as capture:
+        assert len(capture.step()) == 3
+        fill(database, 2, 4)
+        database.execute(f"SELECT pg_replication_slot_advance('slot_{database.name}', pg_current_wal_lsn())")
+        fill(database, 1, 6)
+        with pytest.raises(OffsetError, match="the slot was moved"):
+            capture.step()
+
+
 def test_a_checkpoint_of_another_source_or_time_is_refused(database: Database, capture: Capture) -> None:
     stranger = {**capture.offset, "source": "7/shop/other"}
     with pytest.raises(OffsetError, match="7/shop/other"):

@@ -58,6 +58,7 @@ class PostgresConnector:
         self.config = config
         self._control: psycopg.Connection | None = None
         self._export: Export | None = None
+        self._log_begins: int | None = None
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._has_adapted = False
 
@@ -123,6 +124,7 @@ class PostgresConnector:
             return []
         with server_errors("the snapshot cannot be planned"):
             self._export = snapshot.export_at_slot(self.config, start.application)
+            self._log_begins = self._export.lsn
             return snapshot.plan(self.config, self._export)
 
     def _adapt_publication(self) -> None:
@@ -208,7 +210,13 @@ class PostgresConnector:
         return f"{identifier}/{self.config.text('database.dbname')}/{self.config.text('slot.name')}"
 
     def _confirmed(self) -> int:
-        """Where the slot begins. Nothing moves it before the first stretch of the log is committed."""
+        """Where the log begins after the snapshot: where that was taken or, by another planner, where the slot is.
+
+        Nothing of ours moves the slot before the first stretch of the log is committed. If it was moved all the same,
+        the reader that starts at the snapshot's position finds out.
+        """
+        if self._log_begins is not None:
+            return self._log_begins
         present = self._ask(lambda connection: slot.existing(connection, self.config))
         if present is None or present.confirmed is None:
             raise SourceError(

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 Message = bytes | memoryview
 
 # Wire bytes decoded together: large enough that numpy's fixed costs vanish, small enough for a worker's memory.
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 4 << 20
 _XLOG, _KEEPALIVE, _KEEPALIVE_BYTES = ord("w"), ord("k"), 18
 _DESCRIPTIONS = (RELATION, TYPE)
 _NOTABLE = frozenset((BEGIN, *_DESCRIPTIONS))
