@@ -342,6 +342,7 @@ def test_a_slot_moved_beyond_the_checkpoint_names_the_gap(database: Database, ca
 
 
 def test_a_slot_moved_right_after_the_snapshot_is_noticed(database: Database) -> None:
+    database.execute(TABLE)
     fill(database, 3)
     with capturing(database) as capture:
         assert len(capture.step()) == 3
