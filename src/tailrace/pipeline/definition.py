@@ -127,11 +127,13 @@ class Definition(_Part):
     def properties(self) -> dict[str, str]:
         """The connector's properties as given. Raises ConfigError if their file cannot be read.
 
-        A replica follows truncates, which Debezium leaves out by default, unless `skipped.operations` is given.
+        A replica follows truncates and holds every column, which Debezium's defaults leave out.
         """
         config = self.source.config
         given = read(Path(config)) if isinstance(config, str) else from_mapping(config)
-        return {"skipped.operations": "none", **given} if self.sink.replica else given
+        return (
+            {"skipped.operations": "none", "include.unknown.datatypes": "true", **given} if self.sink.replica else given
+        )
 
     def config(self) -> Config:
         """The connector's properties, resolved. Raises ConfigError naming every problem."""

@@ -35,7 +35,7 @@ def test_literals(name: str, modifier: int, expression: str, value: Any, require
     assert column_default(expression, required, kind(name, modifier)) == value
 
 
-@pytest.mark.parametrize("expression", ["nextval('s'::regclass)", "now()", "CURRENT_DATE", "(1 + 2)"])
+@pytest.mark.parametrize("expression", ["nextval('s'::regclass)", "now()", "CURRENT_DATE"])
 @pytest.mark.parametrize(
     ("name", "zero"),
     [
@@ -49,9 +49,25 @@ def test_literals(name: str, modifier: int, expression: str, value: Any, require
         ("interval", 0),
     ],
 )
-def test_an_expression_is_zero_where_a_value_is_required(expression: str, name: str, zero: Any) -> None:
+def test_a_function_is_zero_where_a_value_is_required(expression: str, name: str, zero: Any) -> None:
     assert column_default(expression, True, kind(name)) == zero
     assert column_default(expression, False, kind(name)) is None
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize(("name", "expression"), [("int4", "(1 + 2)"), ("text", "('x'::text || 'y'::text)")])
+def test_any_other_expression_is_no_default(name: str, expression: str, required: bool) -> None:
+    assert column_default(expression, required, kind(name)) is None
+
+
+def test_the_reference_takes_the_first_quoted_text_for_a_literal() -> None:
+    assert column_default("('x'::text || 'y'::text)", False, kind("text"), faults=True) == "x"
+
+
+@pytest.mark.parametrize("name", ["timetz", "bytea", "money", "inet", "oid"])
+def test_types_whose_defaults_are_not_shown(name: str) -> None:
+    assert column_default("'1'", True, kind(name)) is None
+    assert column_default("now()", True, kind(name)) is None
 
 
 @pytest.mark.parametrize("expression", [None, "NULL::integer", "NULL"])

@@ -13,7 +13,7 @@ from tailrace.config.filters import TableFilter, key_columns
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.defaults import column_default
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
-from tailrace.connectors.postgres.values import ValueType, text_type, value_type
+from tailrace.connectors.postgres.values import ValueType, value_type
 from tailrace.model.table import Column, TableId, TableSchema
 
 log = logging.getLogger(__name__)
@@ -23,8 +23,10 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname <> 'pg_toast'
 """
 _COLUMNS = """
-SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> ''
-FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
+  pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> ''
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 # Unique indexes over plain columns, the primary key first; an index over nullable columns is no key.
@@ -35,14 +37,17 @@ JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
 WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
 GROUP BY 1, 2, 3, c.relname ORDER BY i.indisprimary DESC, c.relname
 """
+# A type with its base, labels and element. A type is an array if its element's type names it as such.
 _TYPES = """
 WITH RECURSIVE base AS (
-  SELECT oid AS asked, oid, typname, typtype, typbasetype, NULL::int AS modifier FROM pg_type WHERE oid = ANY (%s)
+  SELECT oid AS asked, oid, typname, typtype, typbasetype, typelem, NULL::int AS modifier
+  FROM pg_type WHERE oid = ANY (%s)
   UNION ALL
-  SELECT b.asked, t.oid, t.typname, t.typtype, t.typbasetype, d.typtypmod
+  SELECT b.asked, t.oid, t.typname, t.typtype, t.typbasetype, t.typelem, d.typtypmod
   FROM base b JOIN pg_type d ON d.oid = b.oid JOIN pg_type t ON t.oid = d.typbasetype WHERE b.typtype = 'd'
 )
-SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier,
+SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier, b.asked <> b.oid,
+  (SELECT e.oid::int8 FROM pg_type e WHERE e.oid = b.typelem AND e.typarray = b.oid),
   ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[]
 FROM base b WHERE b.typtype <> 'd'
 """
@@ -155,38 +160,47 @@ class Catalog:
         columns, types = [], []
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(info.columns, key=lambda column: column.name not in shown):
-            if column.name in shown or column.name in key:
-                kind = self._value_type(table, column)
-                default = column_default(column.default, column.required, kind)
-                schema = kind.schema.with_(optional=not column.required, default=default)
+            kind = self._value_type(table, column) if column.name in shown or column.name in key else None
+            if kind is not None:
+                default = column_default(column.default, column.required, kind, self.config.flag("compat.faults"))
+                schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
                 columns.append(Column(column.name, schema, kind.arrow, column.name in shown))
                 types.append(kind)
         if not columns:
             log.warning("%s has no columns to capture, so it is left out", table)
             return None
         kept = {column.name for column in columns}
-        identity = tuple(name for name in info.identity if name in kept)
+        key, identity = (tuple(name for name in names if name in kept) for names in (key, info.identity))
         return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
 
-    def _value_type(self, table: TableId, column: ColumnInfo) -> ValueType:
+    def _value_type(self, table: TableId, column: ColumnInfo) -> ValueType | None:
         pg, domain_modifier = self._types[column.type_oid]
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
         kind = value_type(pg, modifier, self.config)
         if kind is None:
             log.warning(
-                "%s.%s: type %s has no mapping yet; its values are carried as text", table, column.name, pg.printed
+                "%s.%s is left out: type %s has no mapping; include.unknown.datatypes=true would carry its text",
+                *(table, column.name, pg.printed),
             )
-            return text_type()
         return kind
 
     def _load_types(self, oids: Iterable[int]) -> None:
-        missing = [oid for oid in oids if oid not in self._types or self._types[oid][0].labels]
-        if missing:
-            for asked, name, printed, modifier, labels in self.connection.execute(_TYPES, [missing]):
-                self._types[asked] = (PgType(name, printed, tuple(labels)), modifier)
+        """Look up types, and the elements of arrays among them. An enum may have got labels since the last time."""
+        missing = [oid for oid in oids if oid not in self._types or _is_enum(self._types[oid][0])]
+        if not missing:
+            return
+        rows = self.connection.execute(_TYPES, [missing]).fetchall()
+        self._load_types({row[5] for row in rows if row[5] is not None})
+        for asked, name, printed, modifier, domain, element, labels in rows:
+            pg = PgType(name, printed, tuple(labels), self._types[element][0] if element else None, domain)
+            self._types[asked] = (pg, modifier)
         for oid in missing:
-            # A type dropped since the log was written: its values still are text.
+            # A type dropped since the log was written.
             self._types.setdefault(oid, (PgType("unknown", f"with oid {oid}"), None))
+
+
+def _is_enum(pg: PgType) -> bool:
+    return bool(pg.labels or (pg.element is not None and pg.element.labels))
 
 
 def system_identifier(connection: psycopg.Connection) -> str:

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PgType:
-    """`name` is pg_type.typname of the base type; `labels` are an enum's, in order; `printed` names it for people."""
+    """`name` is pg_type.typname of the base type; `printed` names the type for people.
+
+    `labels` are an enum's, in order; `element` is an array's; `domain` tells whether the type is one.
+    """
 
     name: str
     printed: str
     labels: tuple[str, ...] = ()
+    element: PgType | None = None
+    domain: bool = False

@@ -144,9 +144,9 @@ REPLICATION = (
 
 TYPES = (
     Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
-    Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears.", LATER),
+    Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
     Option("money.fraction.digits", COUNT, "2", "Digits of MONEY after the point."),
-    Option("include.unknown.datatypes", FLAG, "false", "Values of unknown types as bytes.", LATER),
+    Option("include.unknown.datatypes", FLAG, "false", "Carry types without a mapping as the bytes of their text."),
     Option(
         "schema.refresh.mode",
         choice("columns_diff", "columns_diff_exclude_unchanged_toast"),

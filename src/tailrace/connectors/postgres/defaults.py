@@ -1,7 +1,7 @@
 """Column defaults: what the schema of a column with a DEFAULT says.
 
-As in Debezium: a literal is the schema's default, in the form the converter prints; a function or expression reads as
-the type's zero in a required column and as none in an optional one; NULL is no default.
+As in Debezium: a literal is the schema's default, in the form the converter prints; a function reads as the type's zero
+in a required column and as none in an optional one; NULL, and any other expression, is no default.
 """
 
 from __future__ import annotations
@@ -18,20 +18,28 @@ from tailrace.events.encode.json import encode
 
 log = logging.getLogger(__name__)
 
-_LITERAL = re.compile(r"^\(?'((?:[^']|'')*)'(?:::[\w\s\".,()\[\]]+)?\)?$")
+_LITERAL = re.compile(r"^\(?B?'((?:[^']|'')*)'(?:::[\w\s\".,()\[\]]+)?\)?$")
 _NUMBER = re.compile(r"^\(?(-?\d+(?:\.\d+)?)\)?(?:::[\w\s(),]+)?$")
+_FUNCTION = re.compile(r"^\(?[A-Za-z0-9_.]+\(")
+_NOW = ("current_timestamp", "current_time", "current_date", "localtime", "localtimestamp")
+# An enum shows literals, and nothing for a function.
+_ENUM = "io.debezium.data.Enum"
 _BOOLEAN = {"true": "t", "false": "f"}
-# The reference engine gives these no default.
-_NONE = ("struct", "array", "map")
 
 
-def column_default(expression: str | None, required: bool, kind: ValueType) -> object:
-    """The JSON form of a default, None for none."""
-    if expression is None or kind.schema.type in _NONE or expression.startswith("NULL"):
+def column_default(expression: str | None, required: bool, kind: ValueType, faults: bool = False) -> object:
+    """The JSON form of a default, None for none. With `faults` the first quoted text of any expression is a literal."""
+    is_shown = kind.zero is not None or kind.schema.name == _ENUM
+    if expression is None or not is_shown or expression.startswith("NULL"):
         return None
-    text = _literal(expression)
-    if text is None:
+    if _FUNCTION.match(expression) or expression.lower() in _NOW:
         return kind.zero if required else None
+    text = _literal(expression)
+    if text is None and faults:
+        quoted = re.search("'(.*?)'", expression)
+        text = quoted and quoted[1]
+    if text is None:
+        return None
     try:
         value = kind.convert(pa.array([text], pa.string()))
         return json.loads(encode(value, kind.schema)[0].as_py())
@@ -45,6 +53,6 @@ def _literal(expression: str) -> str | None:
         return _BOOLEAN[expression]
     quoted = _LITERAL.match(expression)
     if quoted:
-        return quoted.group(1).replace("''", "'")
+        return quoted[1].replace("''", "'")
     number = _NUMBER.match(expression)
-    return number.group(1) if number else None
+    return number[1] if number else None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from decimal import Context, Decimal
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,27 +38,42 @@ _JAVA_NAMES = (("NaN", "NAN"), ("-Infinity", "NEGATIVE_INFINITY"), ("Infinity", 
 def numeric(name: str, modifier: int, config: Config) -> Numeric:
     """How a NUMERIC or MONEY column is read under `decimal.handling.mode`: schema, Arrow type, conversion, zero."""
     mode = config.text("decimal.handling.mode")
-    money = name == "money"
-    plain = _money_text if money else _as_string
+    if name == "money":
+        return _money(mode, config)
+    variable = modifier < 0
+    precision, scale = (0, 1) if variable else _declared(modifier, config.flag("compat.faults"))
     if mode == "string":
-        return ConnectSchema("string"), pa.string(), lambda text: _java_names(plain(text)), "0"
+        zero = format(Decimal(0).scaleb(-max(scale, 0)), "f")
+        return ConnectSchema("string"), pa.string(), lambda text: _java_names(_as_string(text)), zero
     if mode == "double":
-        return ConnectSchema("double"), pa.float64(), lambda text: pc.cast(plain(text), pa.float64()), 0.0
-    strict = config.text("event.converting.failure.handling.mode") == "fail"
-    finite = _finite_only(strict)
-    if not money and modifier < 0:
+        return _double(_as_string, 0.0)
+    finite = _finite_only(config)
+    if variable:
         return VARIABLE, VARIABLE_TYPE, lambda text: variable_scale(finite(_as_string(text))), None
-    if money:
-        precision, scale = 38, config.number("money.fraction.digits")
-        parameters: tuple[tuple[str, str], ...] = (("scale", str(scale)),)
-    else:
-        precision, scale = _declared(modifier, config.flag("compat.faults"))
-        parameters = (("scale", str(scale)), ("connect.decimal.precision", str(precision)))
-    schema = ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal", version=1, parameters=parameters)
+    schema = _decimal(("scale", str(scale)), ("connect.decimal.precision", str(precision)))
     if precision > _WIDEST or not -_WIDEST < scale <= _WIDEST:
         return schema, pa.binary(), lambda text: unscaled_bytes(finite(_as_string(text)), scale), "AA=="
     kind = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
-    return schema, kind, lambda text: pc.cast(finite(plain(text)), kind), "AA=="
+    return schema, kind, lambda text: pc.cast(finite(_as_string(text)), kind), "AA=="
+
+
+def _money(mode: str, config: Config) -> Numeric:
+    """MONEY: a decimal without precision. Its defaults are not shown."""
+    if mode == "string":
+        return ConnectSchema("string"), pa.string(), _money_text, None
+    if mode == "double":
+        return _double(_money_text, None)
+    scale = config.number("money.fraction.digits")
+    kind = pa.decimal128(38, scale)
+    return _decimal(("scale", str(scale))), kind, lambda text: pc.cast(_money_text(text), kind), None
+
+
+def _double(plain: Callable[[pa.Array], pa.Array], zero: object) -> Numeric:
+    return ConnectSchema("double"), pa.float64(), lambda text: pc.cast(plain(text), pa.float64()), zero
+
+
+def _decimal(*parameters: tuple[str, str]) -> ConnectSchema:
+    return ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal", version=1, parameters=parameters)
 
 
 def _declared(modifier: int, faults: bool) -> tuple[int, int]:
@@ -84,8 +102,9 @@ def _java_names(text: pa.Array) -> pa.Array:
     return text
 
 
-def _finite_only(strict: bool) -> Callable[[pa.Array], pa.Array]:
+def _finite_only(config: Config) -> Callable[[pa.Array], pa.Array]:
     """NaN and infinities have no place in a decimal: null with a warning, or an error if so configured."""
+    strict = config.text("event.converting.failure.handling.mode") == "fail"
 
     def finite(text: pa.Array) -> pa.Array:
         special = pc.is_in(text, _SPECIAL)
@@ -119,8 +138,6 @@ def variable_scale(text: pa.Array) -> pa.StructArray:
 
 def unscaled_bytes(text: pa.Array, scale: int) -> pa.Array:
     """Decimals too wide for Arrow as unscaled big-endian bytes. Runs once per value; columns this wide are rare."""
-    from decimal import Context, Decimal
-
     exact = Context(prec=2000)
     shifted = [None if item is None else str(int(exact.scaleb(Decimal(item), scale))) for item in text.to_pylist()]
     return integer_bytes(pa.array(shifted, pa.string()))
@@ -148,14 +165,17 @@ def int64_bytes(values: pa.Array) -> pa.Array:
     for extra in range(1, 8):
         size += magnitude >= (1 << (8 * extra - 1))
     octets = numbers.astype(">i8").view(np.uint8).reshape(-1, 8)
-    kept = np.arange(8) >= 8 - size[:, None]
-    offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(octets[kept])]
-    result = pa.Array.from_buffers(pa.binary(), len(numbers), buffers)
-    return result if values.null_count == 0 else pc.if_else(pc.is_valid(values), result, pa.scalar(None, pa.binary()))
+    return bytes_of(size, octets[np.arange(8) >= 8 - size[:, None]], values)
 
 
-_HEX = np.full(256, 255, np.uint8)
+def bytes_of(sizes: npt.NDArray[np.integer[Any]], octets: npt.NDArray[np.uint8], like: pa.Array) -> pa.Array:
+    """A binary array of values of those sizes, standing one after another in `octets`; null where `like` is."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    result = pa.Array.from_buffers(pa.binary(), len(sizes), [None, pa.py_buffer(offsets), pa.py_buffer(octets)])
+    return result if like.null_count == 0 else pc.if_else(pc.is_valid(like), result, pa.scalar(None, pa.binary()))
+
+
+_HEX: npt.NDArray[np.uint8] = np.full(256, 255, np.uint8)
 for _digits in (b"0123456789abcdef", b"0123456789ABCDEF"):
     _HEX[list(_digits)] = range(16)
 
@@ -167,13 +187,14 @@ def hex_to_bytes(text: pa.Array) -> pa.Array:
             "a BYTEA value is not in hex output",
             remedy="the server ignored bytea_output=hex; check the role's settings",
         )
-    digits = pc.utf8_slice_codeunits(_as_string(text), 2)
+    return hex_bytes(pc.utf8_slice_codeunits(_as_string(text), 2))
+
+
+def hex_bytes(digits: pa.Array) -> pa.Array:
+    """Pairs of hex digits as bytes. Raises DecodeError for anything else."""
     _, offsets_buffer, data = digits.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[digits.offset : digits.offset + len(digits) + 1]
-    nibbles = _HEX[np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]]
+    nibbles: npt.NDArray[np.uint8] = _HEX[np.frombuffer(data or b"", np.uint8)[offsets[0] : offsets[-1]]]
     if (nibbles > 15).any() or ((offsets - offsets[0]) % 2).any():
-        raise DecodeError("a BYTEA value holds something other than pairs of hex digits")
-    octets = nibbles[0::2] << 4 | nibbles[1::2]
-    buffers = [None, pa.py_buffer((offsets - offsets[0]) // 2), pa.py_buffer(octets)]
-    result = pa.Array.from_buffers(pa.binary(), len(digits), buffers)
-    return result if text.null_count == 0 else pc.if_else(pc.is_valid(text), result, pa.scalar(None, pa.binary()))
+        raise DecodeError("a value holds something other than pairs of hex digits")
+    return bytes_of(np.diff(offsets) // 2, nibbles[0::2] * np.uint8(16) + nibbles[1::2], digits)

@@ -39,7 +39,7 @@ def temporal(name: str, modifier: int, config: Config) -> Temporal:
             "string", "io.debezium.time.ZonedTimestamp", lambda text: zoned_text(text, digits), _zoned_zero(digits)
         )
     if name == "timetz":
-        return _semantic("string", "io.debezium.time.ZonedTime", zoned_time_text, "00:00:00Z")
+        return _semantic("string", "io.debezium.time.ZonedTime", zoned_time_text, None)
     if mode == "isostring":
         return _iso(name)
     if name == "date":

@@ -8,6 +8,7 @@ or DecodeError when a value does not fit; who calls them names the column.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,24 +16,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import numbers, temporal
+from tailrace.connectors.postgres import bits, extensions, geometry, numbers, temporal, unmapped
 from tailrace.connectors.postgres.catalog_types import PgType
+from tailrace.connectors.postgres.protocol import arrays
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import literal
 from tailrace.events.encode.binary import base64
 from tailrace.model.schema import ConnectSchema
+
+log = logging.getLogger(__name__)
 
 Convert = Callable[[pa.Array], pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """What a PostgreSQL type becomes. `zero` is the JSON value a function default of a required column reads as."""
+    """What a PostgreSQL type becomes.
+
+    `zero` is the JSON value that a function default of a required column reads as, None for a type whose defaults the
+    schema does not show.
+    """
 
     schema: ConnectSchema
     arrow: pa.DataType
     convert: Convert
-    zero: object = ""
+    zero: object = None
 
 
 def _same(text: pa.Array) -> pa.Array:
@@ -53,10 +61,13 @@ def converted(text: pa.Array, kind: ValueType, where: str) -> pa.Array:
         ) from error
 
 
-def text_type(name: str | None = None, parameters: tuple[tuple[str, str], ...] = ()) -> ValueType:
+def text_type(
+    name: str | None = None, zero: str | None = None, parameters: tuple[tuple[str, str], ...] = ()
+) -> ValueType:
     """A type that stays text, under a semantic schema name or none."""
     version = None if name is None else 1
-    return ValueType(ConnectSchema("string", name=name, version=version, parameters=parameters), pa.string(), _same)
+    schema = ConnectSchema("string", name=name, version=version, parameters=parameters)
+    return ValueType(schema, pa.string(), _same, zero)
 
 
 def _cast(connect: str, arrow: pa.DataType, zero: object) -> ValueType:
@@ -65,42 +76,67 @@ def _cast(connect: str, arrow: pa.DataType, zero: object) -> ValueType:
 
 _BOOLEAN = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False)
 _BIT = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("1")), False)
+_UNBOUNDED_BITS = 2**31 - 1
 
 _PLAIN: dict[str, ValueType] = {
     "bool": _BOOLEAN,
     "int2": _cast("int16", pa.int16(), 0),
     "int4": _cast("int32", pa.int32(), 0),
     "int8": _cast("int64", pa.int64(), 0),
-    "oid": _cast("int64", pa.int64(), 0),
+    "oid": _cast("int64", pa.int64(), None),
     "float4": _cast("float", pa.float32(), 0.0),
     "float8": _cast("double", pa.float64(), 0.0),
-    "json": text_type("io.debezium.data.Json"),
-    "jsonb": text_type("io.debezium.data.Json"),
-    "xml": text_type("io.debezium.data.Xml"),
-    "uuid": text_type("io.debezium.data.Uuid"),
+    "json": text_type("io.debezium.data.Json", "{}"),
+    "jsonb": text_type("io.debezium.data.Json", "{}"),
+    "xml": text_type("io.debezium.data.Xml", ""),
+    "uuid": text_type("io.debezium.data.Uuid", "00000000-0000-0000-0000-000000000000"),
     "ltree": text_type("io.debezium.data.Ltree"),
     "tsvector": text_type("io.debezium.data.Tsvector"),
+    **{name: text_type(zero="") for name in ("text", "varchar", "bpchar")},
     **{
         name: text_type()
         for name in (
-            *("text", "varchar", "bpchar", "char", "name", "citext"),
-            *("inet", "cidr", "macaddr", "macaddr8"),
-            *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange", "isbn"),
+            *("char", "name", "citext", "inet", "cidr", "macaddr", "macaddr8", "isbn"),
+            *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange"),
         )
     },
+    "point": ValueType(geometry.POINT, geometry.POINT_TYPE, geometry.points, None),
+    # Optional even in a required column, as the reference engine has it.
+    "geometry": ValueType(geometry.GEOMETRY.with_(optional=True), geometry.GEOMETRY_TYPE, geometry.geometries, None),
+    "geography": ValueType(geometry.GEOGRAPHY, geometry.GEOMETRY_TYPE, geometry.geometries, None),
+    "vector": ValueType(
+        extensions.VECTOR, pa.list_(pa.float64()), lambda text: extensions.vectors(text, pa.float64()), None
+    ),
+    "halfvec": ValueType(
+        extensions.HALF_VECTOR, pa.list_(pa.float32()), lambda text: extensions.vectors(text, pa.float32()), None
+    ),
+    "sparsevec": ValueType(extensions.SPARSE_VECTOR, extensions.SPARSE_TYPE, extensions.sparse_vectors, None),
 }
+# Arrays of these have no mapping, as in the reference engine.
+_NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
 
 def value_type(pg: PgType, modifier: int, config: Config) -> ValueType | None:
-    """What a column of that type becomes, None for a type without a mapping (it is then carried as its text)."""
+    """What a column of that type becomes; None for a type without a mapping, unless unknown types are wanted."""
+    known = _scalar(pg, modifier, config) if pg.element is None else _array(pg.element, modifier, config)
+    if known is None and pg.element is None and config.flag("include.unknown.datatypes"):
+        return _unmapped(pg, config)
+    return known
+
+
+def _scalar(pg: PgType, modifier: int, config: Config) -> ValueType | None:
     if pg.labels:
-        return text_type("io.debezium.data.Enum", (("allowed", ",".join(pg.labels)),))
+        return text_type("io.debezium.data.Enum", None, (("allowed", ",".join(pg.labels)),))
+    if pg.name == "name" and config.flag("compat.faults"):
+        return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
     if pg.name in ("bit", "varbit"):
-        return _BIT if modifier == 1 else None
+        return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier)
     if pg.name == "bytea":
         return _binary(config.text("binary.handling.mode"))
+    if pg.name == "hstore":
+        return _hstore(config.text("hstore.handling.mode"))
     if pg.name in ("numeric", "money"):
         return ValueType(*numbers.numeric(pg.name, modifier, config))
     if pg.name in temporal.TYPES:
@@ -108,16 +144,87 @@ def value_type(pg: PgType, modifier: int, config: Config) -> ValueType | None:
     return None
 
 
+def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
+    """An array of one dimension; elements of more are null, with a warning or an error as configured."""
+    faults, unknown = config.flag("compat.faults"), config.flag("include.unknown.datatypes")
+    if faults and element.name == "bit":
+        kind = _bits(modifier)
+        return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
+    item = None if element.name in _NO_ARRAYS or (faults and element.domain) else _scalar(element, modifier, config)
+    if item is None and (not unknown or (faults and element.name in _NO_ARRAYS)):
+        return None
+    optional = item is not None and not element.labels
+    item = item or _unmapped(element, config)
+    strict = config.text("event.converting.failure.handling.mode") == "fail"
+    shortened = _SHORTENED.get(element.name) if faults else None
+    arrow = pa.list_(item.arrow)
+
+    def convert(text: pa.Array) -> pa.Array:
+        found = arrays.elements(text)
+        if found.nested:
+            _tell_nested(found.nested, strict)
+        values = found.lists.values
+        if shortened is not None:
+            values = pc.replace_substring_regex(values, *shortened)
+        mask = found.lists.is_null() if found.lists.null_count else None
+        return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
+
+    return ValueType(ConnectSchema("array", items=item.schema.with_(optional=optional)), arrow, convert, None)
+
+
+# The reference engine cuts times in arrays to milliseconds, those with a zone to seconds.
+_SHORTENED = {"time": (r"(\.\d{3})\d+", r"\1"), "timetz": (r"\.\d+", "")}
+
+
+def _tell_nested(count: int, strict: bool) -> None:
+    if strict:
+        raise DecodeError("an array of more than one dimension has no place in an event")
+    log.warning("%d inner arrays of arrays with more than one dimension become null", count)
+
+
+def _bits(length: int) -> ValueType:
+    if length == 1:
+        return _BIT
+    schema = ConnectSchema("bytes", name="io.debezium.data.Bits", version=1, parameters=(("length", str(length)),))
+    return ValueType(schema, pa.binary(), bits.bits, "")
+
+
+def _hstore(mode: str) -> ValueType:
+    if mode == "map":
+        return ValueType(extensions.HSTORE_MAP, extensions.HSTORE_TYPE, extensions.hstore_maps, None)
+    schema = ConnectSchema("string", name="io.debezium.data.Json", version=1)
+    return ValueType(schema, pa.string(), extensions.hstore_json)
+
+
+def _unmapped(pg: PgType, config: Config) -> ValueType:
+    """The bytes of a value's text, shown as `binary.handling.mode` says."""
+    mode, java = config.text("binary.handling.mode"), config.flag("compat.faults") and pg.name in unmapped.GEOMETRIC
+    text = unmapped.java_numbers if java else _same
+    show = _SHOWN[mode]
+    arrow = pa.binary() if mode == "bytes" else pa.string()
+    return ValueType(
+        ConnectSchema("bytes" if mode == "bytes" else "string"),
+        arrow,
+        lambda value: show(text(value).cast(pa.binary())),
+    )
+
+
+def _url_safe(octets: pa.Array) -> pa.Array:
+    return pc.replace_substring(pc.replace_substring(base64(octets), "+", "-"), "/", "_")
+
+
+_SHOWN: dict[str, Convert] = {
+    "bytes": lambda octets: octets,
+    "hex": unmapped.hex_text,
+    "base64": base64,
+    "base64-url-safe": _url_safe,
+}
+
+
 def _binary(mode: str) -> ValueType:
     if mode == "bytes":
         return ValueType(ConnectSchema("bytes"), pa.binary(), numbers.hex_to_bytes)
     if mode == "hex":
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pc.utf8_slice_codeunits(text, 2))
-    if mode == "base64":
-        return ValueType(ConnectSchema("string"), pa.string(), lambda text: base64(numbers.hex_to_bytes(text)))
-    return ValueType(ConnectSchema("string"), pa.string(), _url_safe)
-
-
-def _url_safe(text: pa.Array) -> pa.Array:
-    encoded = base64(numbers.hex_to_bytes(text))
-    return pc.replace_substring(pc.replace_substring(encoded, "+", "-"), "/", "_")
+    show = _SHOWN[mode]
+    return ValueType(ConnectSchema("string"), pa.string(), lambda text: show(numbers.hex_to_bytes(text)))

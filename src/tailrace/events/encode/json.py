@@ -27,6 +27,7 @@ _TEXTS = {
 }
 _POINT = "io.debezium.data.geometry.Point"
 _ORIGIN = '{"x":0.0,"y":0.0,"wkb":"AQEAAAAAAAAAAAAAAAAAAAAAAAAA","srid":null}'
+_NO_GEOMETRY = '{"wkb":"AQcAAAAAAAAA","srid":null}'
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
@@ -75,6 +76,8 @@ def _fallback(schema: ConnectSchema) -> str:
     if schema.type == "struct":
         if schema.name == _POINT:
             return _ORIGIN
+        if schema.name == "io.debezium.data.geometry.Geography":
+            return _NO_GEOMETRY
         if schema.name == "io.debezium.data.VariableScaleDecimal":
             return '{"scale":0,"value":"AA=="}'
         return "{" + ",".join(f"{quote(f.name)}:{null_text(f.schema)}" for f in schema.fields) + "}"

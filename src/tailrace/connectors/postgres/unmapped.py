@@ -1,0 +1,30 @@
+"""Types without a mapping, carried as the bytes of their text when `include.unknown.datatypes` asks for them."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from tailrace.events.encode.numbers import java_float
+
+# Of these the reference engine prints what its driver makes of them: every number as a Java double.
+GEOMETRIC = ("line", "lseg", "box", "path", "polygon", "circle")
+
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|Infinity|NaN)", re.IGNORECASE)
+
+
+def java_numbers(text: pa.Array) -> pa.Array:
+    """Geometric values with their numbers as Java prints doubles. Taken value by value: they are rare."""
+    return pa.array(
+        [
+            None if value is None else _NUMBER.sub(lambda number: java_float(float(number[0])).strip('"'), value)
+            for value in text.to_pylist()
+        ],
+        pa.string(),
+    )
+
+
+def hex_text(octets: pa.Array) -> pa.Array:
+    """Bytes in hex digits."""
+    return pa.array([None if value is None else value.hex() for value in octets.to_pylist()], pa.string())
