@@ -33,7 +33,6 @@ _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 _JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
-_UNMASKED = "masks come later, and ignoring one would let the values out; use column.exclude.list until then"
 _MASKED = "schema.table.column"
 
 SPARK = (
@@ -132,19 +131,17 @@ FILTERS = (
 )
 
 MASKS = (
-    Option("column.truncate.to.<n>.chars", PATTERNS, None, f"Cut text ({_MASKED}).", REFUSED, _UNMASKED),
-    Option("column.mask.with.<n>.chars", PATTERNS, None, f"Replace text by asterisks ({_MASKED}).", REFUSED, _UNMASKED),
+    Option("column.truncate.to.<n>.chars", PATTERNS, None, f"Cut text ({_MASKED})."),
+    Option("column.mask.with.<n>.chars", PATTERNS, None, f"Replace text by asterisks ({_MASKED})."),
     Option(
         "column.mask.hash.<alg>.with.salt.<salt>",
         PATTERNS,
         None,
         f"Replace text by its salted hash, `v2.<alg>` over UTF-8 ({_MASKED}).",
-        REFUSED,
-        _UNMASKED,
         secret=True,
     ),
-    Option("column.propagate.source.type", PATTERNS, None, f"Add the column's type to its schema ({_MASKED}).", LATER),
-    Option("datatype.propagate.source.type", PATTERNS, None, "The same by type (`schema.table.TYPE`).", LATER),
+    Option("column.propagate.source.type", PATTERNS, None, f"Add the column's type to its schema ({_MASKED})."),
+    Option("datatype.propagate.source.type", PATTERNS, None, "The same by type (`schema.table.type`)."),
 )
 
 VALUES = (

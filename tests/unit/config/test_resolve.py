@@ -90,7 +90,7 @@ def test_every_declaration_holds_together() -> None:
         ("database.connection.factory.class", "a.B", "Java classes cannot be loaded"),
         ("signal.data.collection", "a.b,c.d", "only one signal data collection is permitted"),
         ("notification.enabled.channels", "sink", "Notification topic name must be provided"),
-        ("column.mask.with.4.chars", "a.b.c", "column.mask.with.4.chars: this property is not supported"),
+        ("column.mask.hash.ROT13.with.salt.s", "a.b.c", "ROT13 is no hash algorithm"),
     ],
 )
 def test_a_faulty_value_is_refused(name: str, value: str, message: str) -> None:

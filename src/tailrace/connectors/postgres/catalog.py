@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
+from tailrace.config.masks import ColumnMasks
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.defaults import column_default
+from tailrace.connectors.postgres.masking import altered
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.values import ValueType, value_type
 from tailrace.model.table import Column, TableId, TableSchema
@@ -90,6 +92,7 @@ class Catalog:
         self.config = config
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
+        self._masks = ColumnMasks.from_config(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
 
     def tables(self) -> list[TableId]:
@@ -162,9 +165,7 @@ class Catalog:
         for column in sorted(info.columns, key=lambda column: column.name not in shown):
             kind = self._value_type(table, column) if column.name in shown or column.name in key else None
             if kind is not None:
-                default = column_default(column.default, column.required, kind, self.config.flag("compat.faults"))
-                schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
-                columns.append(Column(column.name, schema, kind.arrow, column.name in shown))
+                columns.append(Column(column.name, kind.schema, kind.arrow, column.name in shown))
                 types.append(kind)
         if not columns:
             log.warning("%s has no columns to capture, so it is left out", table)
@@ -174,6 +175,7 @@ class Catalog:
         return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
 
     def _value_type(self, table: TableId, column: ColumnInfo) -> ValueType | None:
+        """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
         pg, domain_modifier = self._types[column.type_oid]
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
         kind = value_type(pg, modifier, self.config)
@@ -182,7 +184,16 @@ class Catalog:
                 "%s.%s is left out: type %s has no mapping; include.unknown.datatypes=true would carry its text",
                 *(table, column.name, pg.printed),
             )
-        return kind
+            return None
+        faults = self.config.flag("compat.faults")
+        default = column_default(column.default, column.required, kind, faults)
+        schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
+        kind = replace(kind, schema=schema)
+        mask = self._masks.of(table.schema, table.table, column.name, pg.name)
+        if mask is None:
+            return kind
+        name = f"{table}.{column.name}"
+        return altered(kind, mask, pg, modifier, column=name, required=column.required, faults=faults)
 
     def _load_types(self, oids: Iterable[int]) -> None:
         """Look up types, and the elements of arrays among them. An enum may have got labels since the last time."""

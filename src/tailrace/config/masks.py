@@ -1,0 +1,96 @@
+"""What `column.mask.*`, `column.truncate.*` and `*.propagate.source.type` ask for, column by column."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.config.resolve import Config, Problem
+
+Patterns = tuple[re.Pattern[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Text is cut to `length` characters."""
+
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stars:
+    """Text, and null, becomes `count` asterisks."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hash:
+    """Text becomes its salted hash in hex. `serialized`: of the value as Java serialises it, not of its UTF-8."""
+
+    algorithm: str
+    salt: str
+    serialized: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Propagate:
+    """The column's type is told by parameters of its schema; the value stays."""
+
+
+Mask = Truncate | Stars | Hash | Propagate
+
+_TRUNCATE = re.compile(r"column\.truncate\.to\.(\d+)\.chars", re.IGNORECASE)
+_STARS = re.compile(r"column\.mask\.with\.(\d+)\.chars", re.IGNORECASE)
+_HASH = re.compile(r"column\.mask\.hash\.(v2\.)?([^.]+)\.with\.salt\.(.+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMasks:
+    """The rules in Debezium's order: of those that match a column, the first counts."""
+
+    rules: tuple[tuple[Patterns, Mask], ...]
+    by_type: Patterns
+
+    @staticmethod
+    def from_config(config: Config) -> ColumnMasks:
+        """The rules of all families of properties."""
+        given = [name for name in config.given if name in config.values]
+        truncated = [(config.patterns(m[0]), Truncate(int(m[1]))) for m in map(_TRUNCATE.fullmatch, given) if m]
+        starred = [(config.patterns(m[0]), Stars(int(m[1]))) for m in map(_STARS.fullmatch, given) if m]
+        hashed = [(config.patterns(m[0]), Hash(m[2], m[3], not m[1])) for m in map(_HASH.fullmatch, given) if m]
+        propagated = (config.patterns("column.propagate.source.type"), Propagate())
+        hashed.sort(key=lambda rule: not rule[1].serialized)
+        return ColumnMasks(
+            (*truncated, *starred, propagated, *hashed), config.patterns("datatype.propagate.source.type")
+        )
+
+    def of(self, schema: str, table: str, column: str, type_name: str) -> Mask | None:
+        """The rule for a column; `type_name` is the database's own name of its type."""
+        name = f"{schema}.{table}.{column}"
+        found = next((mask for patterns, mask in self.rules if _matches(patterns, name)), None)
+        if (found is None or isinstance(found, Hash)) and _matches(self.by_type, f"{schema}.{table}.{type_name}"):
+            return Propagate()
+        return found
+
+
+def _matches(patterns: Patterns, name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def digest_name(algorithm: str) -> str | None:
+    """hashlib's name of one of Java's algorithms (`SHA-256`, `SHA3-512`, `SHA-512/256`), None if there is none."""
+    name = algorithm.lower().replace("/", "_")
+    name = name.replace("sha3-", "sha3_") if name.startswith("sha3") else name.replace("-", "")
+    return name if name in hashlib.algorithms_available else None
+
+
+def check_hashes(config: Config) -> Iterator[Problem]:
+    """Hash algorithms that do not exist here."""
+    for name in config.given:
+        match = _HASH.fullmatch(name)
+        if match is not None and digest_name(match[2]) is None:
+            message = f"{match[2]} is no hash algorithm of this machine"
+            yield Problem("column.mask.hash.<alg>.with.salt.<salt>", message, "use SHA-256, SHA-512 or MD5")

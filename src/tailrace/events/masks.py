@@ -1,0 +1,52 @@
+"""Masking and cutting of text, by columns. Hashes are computed once for each different value."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config.masks import Hash, Stars, Truncate, digest_name
+
+_SERIAL_HEADER, _STRING, _LONG_STRING = b"\xac\xed\x00\x05", b"\x74", b"\x7c"
+_SHORT = 0xFFFF
+
+
+def masked(text: pa.Array, mask: Truncate | Stars | Hash, required: bool, length: int) -> pa.Array:
+    """A text column under a mask. A hash has at most `length` characters, and null stays null unless it is required."""
+    if isinstance(mask, Stars):
+        return pa.repeat(pa.scalar("*" * mask.count, pa.string()), len(text))
+    if isinstance(mask, Truncate):
+        return pc.utf8_slice_codeunits(text, 0, mask.length)
+    distinct = (text.fill_null("") if required else text).dictionary_encode()
+    hashes = [_hash(value, mask)[:length] for value in distinct.dictionary.to_pylist()]
+    return pa.array(hashes, pa.string()).take(distinct.indices)
+
+
+def cut_bytes(octets: pa.Array, length: int) -> pa.Array:
+    """A binary column cut to so many bytes."""
+    return pc.binary_slice(octets, 0, length)
+
+
+def _hash(value: str, mask: Hash) -> str:
+    raw = _serialized(value) if mask.serialized else value.encode()
+    digest = hashlib.new(digest_name(mask.algorithm) or mask.algorithm, usedforsecurity=False)
+    digest.update(mask.salt.encode() + raw)
+    return digest.hexdigest()
+
+
+def _serialized(value: str) -> bytes:
+    """A string as Java's object serialisation writes it (Java Object Serialization Specification, 6.4)."""
+    raw = _modified_utf8(value)
+    kind, size = (_STRING, 2) if len(raw) <= _SHORT else (_LONG_STRING, 8)
+    return _SERIAL_HEADER + kind + len(raw).to_bytes(size, "big") + raw
+
+
+def _modified_utf8(value: str) -> bytes:
+    """UTF-8 of the UTF-16 code units, with NUL in two bytes (java.io.DataInput, "Modified UTF-8")."""
+    if value.isascii() and "\0" not in value:
+        return value.encode()
+    units = np.frombuffer(value.encode("utf-16-le"), "<u2").tolist()
+    return b"".join(b"\xc0\x80" if unit == 0 else chr(unit).encode("utf-8", "surrogatepass") for unit in units)
