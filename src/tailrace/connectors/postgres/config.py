@@ -23,6 +23,7 @@ from tailrace.config.kinds import (
 )
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Config
 
 LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
@@ -223,4 +224,4 @@ OPTIONS = OptionTable(
 
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
-    return resolution.resolve(properties, OPTIONS, (shared.check_together, check_hashes))
+    return resolution.resolve(properties, OPTIONS, (shared.check_together, check_hashes, check_processors))

@@ -13,6 +13,7 @@ from typing import TypeVar
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
@@ -22,6 +23,7 @@ from tailrace.connectors.postgres.messages import LogicalMessages
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
@@ -197,8 +199,14 @@ class PostgresConnector:
         stream = self._stream(split.application)
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
         decoder.messages = LogicalMessages.of(self.config)
-        for messages in stream.stretch(split.start, split.end):
-            yield decoder.decode(messages)
+        wish = reselect(self.config)
+        decoder.reselector = None if wish is None else Reselector(self.config, wish)
+        try:
+            for messages in stream.stretch(split.start, split.end):
+                yield decoder.decode(messages)
+        finally:
+            if decoder.reselector is not None:
+                decoder.reselector.close()
         stream.finished(decoder.last_commit)
 
     def _stream(self, application: str) -> LogStream:
