@@ -143,6 +143,14 @@ REPLICATION = (
     Option("internal.log.position.check.enable", FLAG, "true", "Check the stored position.", CONNECT, "always done"),
 )
 
+COMPATIBILITY = Option(
+    "compat.version",
+    choice("current", "1.7"),
+    "current",
+    "Shape of records: today's, or that of Debezium 1.7 (schema.name.adjustment.mode is avro then, unless it is given, "
+    "and extended.headers.enabled false).",
+)
+
 TYPES = (
     Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
     Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
@@ -212,7 +220,7 @@ OPTIONS = OptionTable(
         "Replication": REPLICATION,
         "Filters": shared.FILTERS,
         "Snapshot": SNAPSHOT,
-        "Values": (*shared.VALUES, *TYPES),
+        "Values": (COMPATIBILITY, *shared.VALUES, *TYPES),
         "Masks and propagation": shared.MASKS,
         "Topics": shared.TOPICS,
         "Converters and transforms": shared.CONVERTERS,
@@ -224,4 +232,6 @@ OPTIONS = OptionTable(
 
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
+    if str(properties.get("compat.version", "current")).strip() == "1.7":
+        properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     return resolution.resolve(properties, OPTIONS, (shared.check_together, check_hashes, check_processors))

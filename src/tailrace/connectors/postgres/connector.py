@@ -20,7 +20,7 @@ from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
+from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, parse_lsn, source_block
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.reselect import Reselector
@@ -60,11 +60,11 @@ _streams: dict[str, LogStream] = {}
 class PostgresConnector:
     """Implements Connector. Planning state is a control connection and, during a snapshot, what exports it."""
 
-    source = SOURCE
     source_type = SOURCE_TYPE
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.source = source_block(config)
         self._control: psycopg.Connection | None = None
         self._export: Export | None = None
         self._log_begins: int | None = None
