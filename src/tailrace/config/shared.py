@@ -50,12 +50,6 @@ SPARK = (
         "All properties as one JSON object, for names whose case Spark's options would not keep.",
     ),
     Option("compat.faults", FLAG, "false", "Copy the faults of the reference engine that are otherwise mended."),
-    Option(
-        "compat.version",
-        choice("current", refused=dict.fromkeys(("1.1", "1.7", "1.9", "2.1", "2.3"), "use current")),
-        "current",
-        "Event layout of an older Debezium.",
-    ),
 )
 
 TOPICS = (
@@ -192,7 +186,7 @@ VALUES = (
     Option("converters", NAMES, None, "Custom converters.", LATER),
     Option("post.processors", NAMES, None, "Names of post processors; one type is known."),
     Option("<p>.type", TEXT, None, "Type of a post processor: ReselectColumnsPostProcessor, by its full name."),
-    Option("<p>.reselect.columns.include.list", PATTERNS, None, "Columns selected again (`schema.table:column`)."),
+    Option("<p>.reselect.columns.include.list", PATTERNS, None, "Columns selected again, as schema.table:column."),
     Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns that are not, where no include list is."),
     Option("<p>.reselect.unavailable.values", FLAG, None, "Select again what the log did not repeat (true)."),
     Option("<p>.reselect.null.values", FLAG, None, "Select again what is null (true)."),
