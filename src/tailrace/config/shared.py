@@ -221,7 +221,7 @@ CONVERTERS = (
 )
 
 SIGNALS = (
-    Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`).", LATER),
+    Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
     Option("signal.enabled.channels", NAMES, "source", "Channels read for signals.", LATER),
     Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at a channel.", LATER),
     Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of a watermark write.", LATER),
@@ -236,16 +236,15 @@ SIGNALS = (
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel.", LATER),
     Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none."),
     Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
-    Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk.", LATER),
+    Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk."),
     Option(
         "incremental.snapshot.watermarking.strategy",
         choice("insert_insert", "insert_delete"),
         "insert_insert",
         "How the signal table marks a window.",
-        LATER,
     ),
     Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema changes meanwhile.", LATER),
-    Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source.", LATER),
+    Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source."),
 )
 
 RUNTIME = (

@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
+from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk, visibility
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
 from tailrace.connectors.postgres.modes import SnapshotMode
@@ -31,7 +32,10 @@ from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.topics import TopicNaming
+from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.table import TableSchema
+from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.window import Window
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +46,8 @@ T = TypeVar("T")
 class LogSplit:
     """A stretch of the log, [start, end) by commit records, for one task.
 
-    `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due.
+    `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
+    incremental snapshot, which was read in between.
     """
 
     application: str
@@ -50,6 +55,7 @@ class LogSplit:
     end: int
     last_commit: int | None
     heartbeat: int | None = None
+    chunk: ReadChunk | None = None
 
 
 Split = LogSplit | SnapshotSplit | EmptySplit
@@ -73,6 +79,8 @@ class PostgresConnector:
         self._has_adapted = False
         self._has_started = False
         self._mode = SnapshotMode.of(config)
+        self._incremental = IncrementalSnapshots(config) if config.names("signal.data.collection") else None
+        self._chunk: tuple[Offset, ReadChunk] | None = None
 
     def begin(self) -> Offset:
         """See Connector.begin."""
@@ -97,7 +105,7 @@ class PostgresConnector:
         here = self._position(start)
         is_start, self._has_started = not self._has_started, True
         if here.phase == BEGIN:
-            return here.at(phase=SNAPSHOT).to_json()
+            return here.at(phase=SNAPSHOT, progress=self._signals_before()).to_json()
         if not self._mode.streams:
             return start
         if is_start and here.phase == STREAM and self._reads_again(here):
@@ -111,11 +119,37 @@ class PostgresConnector:
         is_due = self._is_heartbeat_due(here, now)
         if is_due:
             self._act()
-        if end <= from_lsn and (until is not None or not is_due):
+        progress, chunk = self._go_on(here, is_start, is_behind=end < newest)
+        end = max(end, from_lsn, chunk.end if chunk is not None else 0)
+        is_told = progress is not None and here.progress is not None and progress.queue != here.progress.queue
+        if end == from_lsn and chunk is None and not is_told and (until is not None or not is_due):
             return start
-        end = max(end, from_lsn)
         last_commit = max(here.last_commit or 0, seen) or None
-        return here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now).to_json()
+        moved = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress).to_json()
+        self._chunk = None if chunk is None else (moved, chunk)
+        return moved
+
+    def _signals_before(self) -> Progress | None:
+        """What is in the signal table at the very first start asks for nothing."""
+        if self._incremental is None:
+            return None
+        return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
+
+    def _go_on(self, here: Position, is_start: bool, *, is_behind: bool) -> tuple[Progress | None, ReadChunk | None]:
+        """Carry out signals and read the next chunk, unless there is a backlog of the log.
+
+        The first batch after a start reads the last chunk again, as its rows may be lost. Any later call means that
+        the batch before is committed.
+        """
+        incremental = self._incremental
+        if incremental is None:
+            return None, None
+        progress = here.progress or Progress()
+        progress = progress.undone() if is_start else replace(progress, undo=None)
+        progress = self._ask(lambda connection: incremental.poll(connection, progress))
+        if not progress.queue or progress.paused or is_behind:
+            return progress, None
+        return incremental.chunk(progress)
 
     def _reads_again(self, here: Position) -> bool:
         """Whether the tables are to be read again at this start."""
@@ -155,7 +189,8 @@ class PostgresConnector:
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
-        return [LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat)]
+        chunk = self._chunk[1] if self._chunk is not None and self._chunk[0] == end.to_json() else None
+        return [LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, chunk)]
 
     def _begin_log(self, start: Position) -> Sequence[Split]:
         """Prepare publication and slot; read the tables if snapshot.mode says so.
@@ -205,8 +240,13 @@ class PostgresConnector:
             with server_errors("the snapshot cannot be read"):
                 yield from snapshot.read(self.config, split)
         else:
-            if split.start < split.end:
-                yield from self._read_log(split)
+            window = None if split.chunk is None else _window(split.chunk)
+            for chunk in self._read_log(split) if split.start < split.end else ():
+                if window is not None:
+                    window.observe(*chunk.batches)
+                yield chunk
+            if window is not None:
+                yield Chunk([window.survivors()])
             if split.heartbeat is not None:
                 yield Chunk([], controls=(heartbeat(TopicNaming(self.config), split.heartbeat),))
 
@@ -302,6 +342,12 @@ class PostgresConnector:
 
         with server_errors("the server's catalog cannot be read"):
             return retrying(self.config, attempt, is_transient)
+
+
+def _window(chunk: ReadChunk) -> Window:
+    rows = from_ipc(chunk.rows)
+    assert isinstance(rows, ChangeBatch)
+    return Window(rows, visibility(chunk), "txId")
 
 
 def _server_position(connection: psycopg.Connection, application: str) -> tuple[int, int]:

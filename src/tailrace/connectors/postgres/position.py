@@ -11,6 +11,7 @@ from tailrace.config import Config
 from tailrace.errors import OffsetError
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import SourceBlock
+from tailrace.snapshot.progress import Progress
 
 OFFSET_VERSION = 1
 
@@ -78,6 +79,7 @@ class Offset:
     goes on at the slot's confirmed position, which nothing moves until the first stretch of the log has been
     committed. `stream`: every transaction whose commit record lies before `lsn` is read. `last_commit` is the end of
     the last transaction seen when this stretch was planned, for `source.sequence`; `ts_us` is when that was.
+    `progress` is how far snapshots have come that signals asked for, None without a signal table.
     """
 
     source: str
@@ -86,6 +88,7 @@ class Offset:
     lsn: int | None = None
     last_commit: int | None = None
     ts_us: int | None = None
+    progress: Progress | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The offset as Spark keeps it; the order of keys is part of the format, Spark compares the text."""
@@ -98,6 +101,7 @@ class Offset:
             "lsn": None if self.lsn is None else format_lsn(self.lsn),
             "last_commit": self.last_commit,
             "ts_us": self.ts_us,
+            **({} if self.progress is None else {"snapshots": self.progress.to_json()}),
         }
 
     @staticmethod
@@ -124,6 +128,7 @@ class Offset:
             None if lsn is None else parse_lsn(lsn),
             node["last_commit"],
             node["ts_us"],
+            Progress.from_json(node["snapshots"]) if "snapshots" in node else None,
         )
 
     @property

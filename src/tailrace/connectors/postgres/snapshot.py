@@ -229,15 +229,19 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
 
 
 def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes | memoryview]]:
-    """Lines of COPY, some megabytes at a time."""
     columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in split.table.schema.columns)
     query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT").format(
         columns, _name(split.table), split.blocks.condition()
     )
+    return copy_lines(connection, query, str(split.table.schema.id))
+
+
+def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:
+    """Lines of a COPY to STDOUT, some megabytes at a time. Raises SourceError, naming the table."""
     pgconn = connection.pgconn
     result = pgconn.exec_(query.as_bytes(connection))
     if result.status != pq.ExecStatus.COPY_OUT:
-        raise _copy_error(split, result.error_message or b"")
+        raise _copy_error(table, result.error_message or b"")
     lines: list[bytes | memoryview] = []
     size = 0
     while True:
@@ -251,28 +255,32 @@ def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[lis
             lines, size = [], 0
     while (end := pgconn.get_result()) is not None:
         if end.status != pq.ExecStatus.COMMAND_OK:
-            raise _copy_error(split, end.error_message or b"")
+            raise _copy_error(table, end.error_message or b"")
     if lines:
         yield lines
 
 
-def _copy_error(split: SnapshotSplit, message: bytes) -> SourceError:
+def _copy_error(table: str, message: bytes) -> SourceError:
     said = message.decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
-    remedy = (
-        f"GRANT SELECT ON {split.table.schema.id} TO database.user" if "permission" in said else "start the query again"
-    )
-    return SourceError(f"the snapshot cannot read the table: {said}", where=str(split.table.schema.id), remedy=remedy)
+    remedy = f"GRANT SELECT ON {table} TO database.user" if "permission" in said else "start the query again"
+    return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
 
 
 def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch:
-    schema = split.table.schema
-    buffer, cells = copy_text.cells(lines, len(schema.columns), str(schema.id))
-    arrays = []
-    for cell, column, kind in zip(cells, schema.columns, split.table.types, strict=True):
-        text = copy_text.unescaped(cell.text(buffer))
-        arrays.append(converted(text, kind, f"{schema.id}.{column.name}, snapshot"))
-    images = pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
-    return ChangeBatch(schema, _reads(split.moment, images, order))
+    images, _ = rows_of(split.table, lines, 0)
+    return ChangeBatch(split.table.schema, _reads(split.moment, images, order))
+
+
+def rows_of(table: CapturedTable, lines: list[bytes | memoryview], extra: int) -> tuple[pa.StructArray, list[pa.Array]]:
+    """Lines of COPY as row images, and the texts of `extra` more columns that stand behind the table's."""
+    schema = table.schema
+    buffer, cells = copy_text.cells(lines, len(schema.columns) + extra, str(schema.id))
+    texts = [copy_text.unescaped(cell.text(buffer)) for cell in cells]
+    arrays = [
+        converted(text, kind, f"{schema.id}.{column.name}, snapshot")
+        for text, column, kind in zip(texts, schema.columns, table.types, strict=False)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)), texts[len(arrays) :]
 
 
 def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch:

@@ -1,0 +1,243 @@
+"""Snapshots that signals ask for, on PostgreSQL: the signal table, its window rows, chunks by key.
+
+A chunk is read under a snapshot of its own; the micro-batch then ends at the position of the log behind it (Debezium's
+way, with two differences: which row wins is told by the snapshot's visibility, so window rows are written for those who
+look at them only, and nothing has to be kept from one batch to the next).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
+from tailrace.connectors.postgres.snapshot import copy_lines, rows_of
+from tailrace.errors import DecodeError, SourceError
+from tailrace.events.encode.arrow import repeat
+from tailrace.model.change import READ, ChangeBatch
+from tailrace.model.table import TableId
+from tailrace.snapshot.progress import Key, Progress
+from tailrace.snapshot.signals import CLOSE, OPEN, Request, Signal
+from tailrace.snapshot.window import Visibility
+
+log = logging.getLogger(__name__)
+
+_FLUSH_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadChunk:
+    """A chunk: its rows (ChangeBatch as IPC bytes, for a split), the pg_snapshot it was read under, and its end."""
+
+    rows: bytes
+    visibility: str
+    end: int
+
+
+class IncrementalSnapshots:
+    """Carries out what signals ask for, over connections of the planner."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        (name,) = config.names("signal.data.collection")
+        schema, _, table = name.replace('"', "").rpartition(".")
+        self.table = sql.Identifier(schema or "public", table)
+        self.size = config.number("incremental.snapshot.chunk.size")
+
+    def signals(self, connection: psycopg.Connection) -> list[Signal]:
+        """The signals in the table, window rows aside, in the order they came as far as that can be told."""
+        query = sql.SQL("SELECT * FROM {} ORDER BY age(xmin) DESC, ctid").format(self.table)
+        try:
+            rows = connection.execute(query).fetchall()
+        except psycopg.errors.UndefinedTable:
+            log.warning("signal.data.collection: there is no table %s yet", self.table.as_string(connection))
+            return []
+        found = [Signal(str(row[0]), str(row[1]), None if row[2] is None else str(row[2])) for row in rows]
+        return [signal for signal in found if signal.type not in (OPEN, CLOSE)]
+
+    def poll(self, connection: psycopg.Connection, progress: Progress) -> Progress:
+        """The state after the signals that are new."""
+        found = self.signals(connection)
+        if all(signal.id in progress.handled for signal in found):
+            return progress
+        return progress.told(found, Catalog(connection, self.config).tables())
+
+    def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None]:
+        """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows."""
+        request = progress.queue[0]
+        with connect(self.config, application="tailrace incremental") as connection:
+            connection.execute("SET synchronous_commit = on")
+            try:
+                return self._chunk(connection, progress, request)
+            except (psycopg.Error, DecodeError, SourceError) as error:
+                log.error("the incremental snapshot of %s is given up: %s", request.table, first_line(error))
+                return progress.without_present(), None
+
+    def _chunk(
+        self, connection: psycopg.Connection, progress: Progress, request: Request
+    ) -> tuple[Progress, ReadChunk | None]:
+        schema, _, name = request.table.partition(".")
+        catalog = Catalog(connection, self.config)
+        table = catalog.table(TableId(self.config.text("database.dbname"), schema, name))
+        key = catalog.key_types(table.schema.id, self._key(table, request)) if table is not None else ()
+        if table is None or not key:
+            log.warning("%s is not read: it has no key; name a surrogate-key in the signal", request.table)
+            return progress.without_present(), None
+        maximum = progress.maximum or self._maximum(connection, table, request, key)
+        if maximum is None:
+            return progress.without_present(), None
+        window = None if self.config.flag("read.only") else self._open(connection)
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+        assert row is not None
+        images, last, count = self._read(connection, table, request, key, progress.last, maximum)
+        connection.execute("COMMIT")
+        if window is not None:
+            self._close(connection, *window)
+        end = _flushed(connection)
+        rows = ChangeBatch(table.schema, _reads(images, end))
+        log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
+        chunk = ReadChunk(rows.to_ipc(), row[0], end)
+        # An empty chunk is the sign that all is read.
+        return (progress.after_chunk(last, maximum, count) if last else progress.without_present()), chunk
+
+    def _key(self, table: CapturedTable, request: Request) -> tuple[str, ...] | None:
+        return (request.surrogate,) if request.surrogate else table.schema.key or None
+
+    def _maximum(
+        self, connection: psycopg.Connection, table: CapturedTable, request: Request, key: tuple[tuple[str, str], ...]
+    ) -> Key | None:
+        names = [sql.Identifier(name) for name, _ in key]
+        query = sql.SQL("SELECT {} FROM {}{} ORDER BY {} LIMIT 1").format(
+            sql.SQL(", ").join(sql.SQL("{}::text").format(name) for name in names),
+            _name(table),
+            _where(request),
+            sql.SQL(", ").join(sql.SQL("{} DESC").format(name) for name in names),
+        )
+        row = connection.execute(query).fetchone()
+        return None if row is None else tuple(str(part) for part in row)
+
+    def _read(
+        self,
+        connection: psycopg.Connection,
+        table: CapturedTable,
+        request: Request,
+        key: tuple[tuple[str, str], ...],
+        last: Key | None,
+        maximum: Key,
+    ) -> tuple[pa.StructArray, Key | None, int]:
+        """Images of the next rows by key, the key of the last one, and their number."""
+        names = sql.SQL(", ").join(sql.Identifier(name) for name, _ in key)
+        bounds = [(">", last), ("<=", maximum)]
+        conditions = [
+            sql.SQL("ROW({}) {} ROW({})").format(names, sql.SQL(sign), _literals(bound, key))
+            for sign, bound in bounds
+            if bound is not None
+        ]
+        columns = [sql.Identifier(column.name) for column in table.schema.columns]
+        query = sql.SQL("COPY (SELECT {}, {} FROM {} AS t{} ORDER BY {} LIMIT {}) TO STDOUT").format(
+            sql.SQL(", ").join(columns),
+            sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name, _ in key),
+            _name(table),
+            _where(request, *conditions),
+            sql.SQL(", ").join(sql.SQL("t.{}").format(sql.Identifier(name)) for name, _ in key),
+            sql.Literal(self.size),
+        )
+        lines = [line for part in copy_lines(connection, query, str(table.schema.id)) for line in part]
+        if not lines:
+            return pa.nulls(0, table.schema.row_type), None, 0
+        images, keys = rows_of(table, lines, len(key))
+        return images, tuple(str(part[len(lines) - 1].as_py()) for part in keys), len(lines)
+
+    def _open(self, connection: psycopg.Connection) -> tuple[str, str]:
+        """Write the row that opens a window; returns the window's id and time."""
+        window, now = str(uuid.uuid4()), _now()
+        self._write(connection, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
+        return window, now
+
+    def _close(self, connection: psycopg.Connection, window: str, opened: str) -> None:
+        if self.config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
+            row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.table))
+            first = sql.Identifier(row.description[0].name if row.description else "id")
+            query = sql.SQL("DELETE FROM {} WHERE {} = %s").format(self.table, first)
+            connection.execute(query, [f"{window}-open"])
+        else:
+            times = f'{{"openWindowTimestamp": "{opened}", "closeWindowTimestamp": "{_now()}"}}'
+            self._write(connection, f"{window}-close", CLOSE, times)
+
+    def _write(self, connection: psycopg.Connection, id_: str, kind: str, data: str) -> None:
+        connection.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(self.table), [id_, kind, data])
+
+
+def _reads(images: pa.StructArray, end: int) -> pa.RecordBatch:
+    """Row images as incremental reads: they have no position of their own, only one that they come after."""
+    count = len(images)
+    nothing = pa.nulls(count, pa.int64())
+    columns = {name: nothing.cast(kind) for name, kind in ((field.name, field.type) for field in SOURCE_TYPE)}
+    columns["last_commit"] = pa.repeat(pa.scalar(end, pa.int64()), count)
+    return pa.RecordBatch.from_pydict(
+        {
+            "op": repeat(READ, count),
+            # Behind everything of the log that the batch holds.
+            "order": pa.array(range(1 << 62, (1 << 62) + count), pa.int64()),
+            "ts_us": pa.repeat(pa.scalar(time.time_ns() // 1000, pa.int64()), count),
+            "snapshot": repeat("incremental", count),
+            "source": pa.StructArray.from_arrays(list(columns.values()), fields=list(SOURCE_TYPE)),
+            "before": pa.nulls(count, images.type),
+            "after": images,
+        }
+    )
+
+
+def visibility(chunk: ReadChunk) -> Visibility:
+    """The snapshot that a chunk was read under."""
+    return Visibility.parse(chunk.visibility)
+
+
+def _flushed(connection: psycopg.Connection) -> int:
+    """The end of the log as it is written, once it is flushed (or replayed) so far: the server sends no more than that.
+
+    Written, as with synchronous_commit=off a visible change need not be flushed yet. Raises SourceError.
+    """
+    row = connection.execute(
+        "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END::text"
+    ).fetchone()
+    assert row is not None
+    deadline = time.monotonic() + _FLUSH_SECONDS
+    while time.monotonic() < deadline:
+        reached = connection.execute(
+            "SELECT CASE WHEN pg_is_in_recovery() THEN true ELSE pg_current_wal_flush_lsn() >= %s::pg_lsn END", [row[0]]
+        ).fetchone()
+        if reached is not None and reached[0]:
+            return parse_lsn(row[0])
+        time.sleep(0.02)
+    raise SourceError("the server does not flush its log", remedy="see wal_writer_delay and the server's disk")
+
+
+def _name(table: CapturedTable) -> sql.Identifier:
+    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
+
+
+def _where(request: Request, *conditions: sql.Composable) -> sql.Composable:
+    wanted = [*conditions, *([sql.SQL(f"({request.condition})")] if request.condition else [])]
+    return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(wanted) if wanted else sql.SQL("")
+
+
+def _literals(key: Key, types: tuple[tuple[str, str], ...]) -> sql.Composable:
+    return sql.SQL(", ").join(
+        sql.SQL("{}::{}").format(sql.Literal(part), sql.SQL(kind)) for part, (_, kind) in zip(key, types, strict=True)
+    )
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat().replace("+00:00", "Z")

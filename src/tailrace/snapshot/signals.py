@@ -1,0 +1,96 @@
+"""Signals: what somebody asks of a running pipeline, as Debezium's signal table and topics have it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.config.kinds import compile_pattern
+from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
+
+EXECUTE, STOP, PAUSE, RESUME, LOG = "execute-snapshot", "stop-snapshot", "pause-snapshot", "resume-snapshot", "log"
+OPEN, CLOSE = "snapshot-window-open", "snapshot-window-close"
+INCREMENTAL, BLOCKING = "incremental", "blocking"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One signal; `data` is its JSON text."""
+
+    id: str
+    type: str
+    data: str | None
+
+    def content(self) -> dict[str, Any] | None:
+        """Its data; None, with a warning that holds the text, when that is no JSON object."""
+        try:
+            content = json.loads(self.data or "{}")
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            log.warning("signal %s (%s) is ignored, its data is no JSON object: %s", self.id, self.type, self.data)
+            return None
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A table that is to be read: by which signal, in which way, which of its rows, by which key."""
+
+    signal: str
+    kind: str
+    table: str
+    condition: str | None = None
+    surrogate: str | None = None
+
+    def to_json(self) -> list[str | None]:
+        """For an offset."""
+        return [self.signal, self.kind, self.table, self.condition, self.surrogate]
+
+
+def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
+    """What an execute-snapshot signal asks for, table by table. Malformed parts are told and ignored."""
+    content = signal.content()
+    if content is None:
+        return []
+    kind = str(content.get("type") or INCREMENTAL).lower()
+    if kind not in (INCREMENTAL, BLOCKING):
+        log.warning("signal %s is ignored: %r is no type of snapshot (incremental, blocking)", signal.id, kind)
+        return []
+    found = collections(signal, content, tables)
+    if not found:
+        log.warning("signal %s names no table to read: %s", signal.id, signal.data)
+    surrogate = content.get("surrogate-key") or None
+    return [Request(signal.id, kind, name, _condition(content, name), surrogate) for name in found]
+
+
+def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableId]) -> list[str]:
+    """The captured tables that `data-collections` names, by regular expressions or literally."""
+    listed = content.get("data-collections")
+    names = [str(table) for table in tables]
+    found: list[str] = []
+    for item in listed if isinstance(listed, list) else []:
+        if not isinstance(item, str):
+            log.warning("signal %s: %r in data-collections is no text and is ignored", signal.id, item)
+            continue
+        plain = item.replace('"', "")
+        matching = [name for name in names if name == plain or compile_pattern(item).fullmatch(name)]
+        if not matching:
+            log.warning("signal %s: no captured table matches %s", signal.id, item)
+        found += [name for name in matching if name not in found]
+    return found
+
+
+def _condition(content: dict[str, Any], table: str) -> str | None:
+    """The additional condition for a table; the older form is one text for all of them."""
+    for item in content.get("additional-conditions") or ():
+        name = str(item.get("data-collection", "")).replace('"', "")
+        if name == table or compile_pattern(str(item.get("data-collection", ""))).fullmatch(table):
+            return str(item["filter"]) if item.get("filter") else None
+    older = content.get("additional-condition")
+    return str(older) if older else None
