@@ -149,7 +149,10 @@ def integer_bytes(text: pa.Array) -> pa.Array:
         return pa.nulls(len(text), pa.binary())
     if pc.max(pc.utf8_length(text)).as_py() <= 18:
         return int64_bytes(pc.cast(text, pa.int64()))
-    return pa.array([None if item is None else _integer_bytes(int(item)) for item in text.to_pylist()], pa.binary())
+    # By way of Decimal, for Python's int() reads at most 4,300 digits, and NUMERIC has up to 131,072.
+    return pa.array(
+        [None if item is None else _integer_bytes(int(Decimal(item))) for item in text.to_pylist()], pa.binary()
+    )
 
 
 def _integer_bytes(value: int) -> bytes:
