@@ -158,10 +158,10 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     item = item or _unmapped(element, config)
     strict = config.text("event.converting.failure.handling.mode") == "fail"
     shortened = _SHORTENED.get(element.name) if faults else None
-    arrow = pa.list_(item.arrow)
+    arrow, delimiter = pa.list_(item.arrow), ";" if element.name == "box" else ","
 
     def convert(text: pa.Array) -> pa.Array:
-        found = arrays.elements(text)
+        found = arrays.elements(text, delimiter)
         if found.nested:
             _tell_nested(found.nested, strict)
         values = found.lists.values
