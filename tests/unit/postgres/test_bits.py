@@ -38,7 +38,7 @@ def test_recorded_bits(text: str, value: bytes) -> None:
     assert read(kind("varbit"), text) == [value]
 
 
-@pytest.mark.parametrize("text", ["2", "0 1", "01\n", "٠"])
+@pytest.mark.parametrize("text", ["2", "0 1", "01\n", "\u0660"])
 def test_what_is_no_bit_string(text: str) -> None:
     with pytest.raises(DecodeError):
         bits.bits(pa.array(["01", text]))

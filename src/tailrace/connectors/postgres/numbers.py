@@ -53,7 +53,8 @@ def numeric(name: str, modifier: int, config: Config) -> Numeric:
     schema = _decimal(("scale", str(scale)), ("connect.decimal.precision", str(precision)))
     if precision > _WIDEST or not -_WIDEST < scale <= _WIDEST:
         return schema, pa.binary(), lambda text: unscaled_bytes(finite(_as_string(text)), scale), "AA=="
-    kind = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    # A narrow decimal of many places cannot be taken out of Arrow again.
+    kind = pa.decimal128(precision, scale) if max(precision, scale) <= 38 else pa.decimal256(precision, scale)
     return schema, kind, lambda text: pc.cast(finite(_as_string(text)), kind), "AA=="
 
 

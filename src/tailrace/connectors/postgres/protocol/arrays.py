@@ -1,8 +1,9 @@
 """Array literals, `{1,NULL,"a b"}`: text in, Arrow lists of element text out, without a loop over rows or elements.
 
-The form is that of the PostgreSQL manual, "Arrays: Input and Output": elements are separated by commas (those
-of BOX by semicolons), quoted with `"` where need be, a backslash takes the next character as it is, an unquoted NULL is null. Bounds (`[0:1]={...}`) are
-dropped. Only bytes with a meaning (quotes, backslashes, separators, braces) are looked at; all others are copied.
+The form is that of the PostgreSQL manual, "Arrays: Input and Output": elements are separated by commas (those of BOX by
+semicolons), quoted with `"` where need be, a backslash takes the next character as it is, an unquoted NULL is null.
+Bounds (`[0:1]={...}`) are dropped. Only bytes with a meaning (quotes, backslashes, separators, braces) are looked at;
+all others are copied.
 """
 
 from __future__ import annotations
