@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +58,7 @@ def _pairs(text: str) -> dict[str, str | None]:
 
 
 def _plain(quoted: str) -> str:
-    return _ESCAPED.sub(r"\1", quoted)
+    return _ESCAPED.sub(r"\1", quoted) if "\\" in quoted else quoted
 
 
 def _java_order(keys: list[str]) -> list[str]:
@@ -68,9 +69,10 @@ def _java_order(keys: list[str]) -> list[str]:
     return sorted(keys, key=lambda key: _spread_hash(key) & (buckets - 1))
 
 
+@lru_cache(maxsize=10_000)  # rows have the same few keys
 def _spread_hash(text: str) -> int:
     number = 0
-    for unit in np.frombuffer(text.encode("utf-16-le"), "<u2").tolist():
+    for unit in text.encode() if text.isascii() else np.frombuffer(text.encode("utf-16-le"), "<u2").tolist():
         number = (number * 31 + unit) & 0xFFFFFFFF
     return number ^ (number >> 16)
 
