@@ -1,4 +1,4 @@
-"""Microseconds of CPU a value for each PostgreSQL type: text in, values out, no server. `python benchmarks/conversions.py [ROWS]`.
+"""CPU microseconds a value for each PostgreSQL type, without a server: `python benchmarks/conversions.py [ROWS]`.
 
 Calls are those of Python functions a value: about 0 for what runs by columns, 1 and more for what goes row by row.
 """

@@ -196,6 +196,8 @@ SCALARS = [
         INT4RANGE,
     ),
     *(BIT9, BIT1, JSONB, TIMESTAMPTZ, ANY_NUMERIC, TSVECTOR),
+    # No more than 18 digits, which are read together.
+    plain("short", literals.decimals(17, 6, special=("0",)), models.variable, texts=models.java_name),
     plain("int2", literals.integers(16), int),
     plain("int8", literals.integers(64), int),
     plain("oid", st.integers(0, 2**32 - 1).map(str), int),
@@ -234,7 +236,7 @@ SCALARS = [
     plain("interval", literals.intervals(), models.duration, PARTS, texts=models.iso_duration),
     plain("int8range", literals.ranges(st.integers(-(2**63), 2**63 - 2))),
     plain("numrange", literals.ranges(literals.decimals(20, 5, special=("0",)))),
-    plain("daterange", literals.ranges(literals.dates())),
+    plain("daterange", literals.ranges(literals.bounds())),
     plain("tsrange", literals.ranges(literals.timestamps())),
     plain("tstzrange", literals.ranges(literals.timestamps(zone="-02"))),
     plain("point", literals.points(), models.point, "encode(point_send(c), 'hex')"),

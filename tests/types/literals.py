@@ -119,6 +119,11 @@ def dates() -> Literals:
     return julian(_LAST_DATE).map("J{}".format) | INFINITE
 
 
+def bounds() -> Literals:
+    """Days that have a next one, which the server makes the end of a range."""
+    return julian(_LAST_DATE - 1).map("J{}".format) | INFINITE
+
+
 def clocks() -> st.SearchStrategy[str]:
     """Times of the day with up to six digits of fraction."""
     fine = st.integers(0, _DAY_US - 1) | st.integers(0, 86_399).map(lambda second: second * 1_000_000)

@@ -15,6 +15,7 @@ from tests.types.literals import drawn
 NEW_TYPES = (
     """CREATE TYPE mood AS ENUM ('sad', 'it''s, ok', 'quo"te\\', 'NULL')""",
     "CREATE DOMAIN amount AS numeric(6,2)",
+    "CREATE DOMAIN short AS numeric",
     "CREATE EXTENSION vector",
     "CREATE SCHEMA filled",
 )
