@@ -13,7 +13,11 @@ from tests.types.literals import Literals
 from tests.types.models import Model
 
 PRINTED = "format('%s', c)"
-EPOCH = "CASE WHEN isfinite(c) THEN (extract(epoch FROM c) * 1000000)::numeric(40, 0)::text ELSE c::text END"
+# By days and time of the day, for the server rounds extract(epoch) of the last years.
+EPOCH = (
+    "CASE WHEN isfinite(c) THEN ((c::date - date '1970-01-01') * 86400000000::numeric "
+    "+ extract(epoch FROM c::time) * 1000000)::numeric(40, 0)::text ELSE c::text END"
+)
 CLOCK = "(extract(epoch FROM c) * 1000000)::numeric(40, 0)::text"
 PARTS = (
     "CASE WHEN isfinite(c) THEN concat_ws(' ', extract(year FROM c), extract(month FROM c), extract(day FROM c), "
