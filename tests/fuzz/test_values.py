@@ -70,7 +70,7 @@ def test_any_text_is_a_value_or_an_error(name: str, texts: list[str | None], ski
     try:
         found = converted(text, of, "t.c")
     except DecodeError as error:
-        assert "t.c" in str(error)
+        assert "t.c" in str(error)  # noqa: PT017  # it may raise or not
         return
     found.validate(full=True)
     assert found.type == of.arrow
