@@ -19,10 +19,20 @@ def masked(text: pa.Array, mask: Truncate | Stars | Hash, required: bool, length
     if isinstance(mask, Stars):
         return pa.repeat(pa.scalar("*" * mask.count, pa.string()), len(text))
     if isinstance(mask, Truncate):
-        return pc.utf8_slice_codeunits(text, 0, mask.length)
+        return _cut(text, mask.length)
     distinct = (text.fill_null("") if required else text).dictionary_encode()
     hashes = [_hash(value, mask)[:length] for value in distinct.dictionary.to_pylist()]
     return pa.array(hashes, pa.string()).take(distinct.indices)
+
+
+def _cut(text: pa.Array, length: int) -> pa.Array:
+    """Text cut to so many UTF-16 code units, which Java counts; half a surrogate pair at the cut goes as well."""
+    cut = pc.utf8_slice_codeunits(text, 0, length)
+    # Only characters of four bytes take two units.
+    if not pc.any(pc.match_substring_regex(cut, r"[^\x{0}-\x{FFFF}]")).as_py():
+        return cut
+    units = [None if value is None else value.encode("utf-16-le")[: length * 2] for value in cut.to_pylist()]
+    return pa.array([None if raw is None else raw.decode("utf-16-le", "ignore") for raw in units], pa.string())
 
 
 def cut_bytes(octets: pa.Array, length: int) -> pa.Array:

@@ -6,7 +6,7 @@
 | `Timestamp`, `MicroTimestamp`, `NanoTimestamp`, Connect `Timestamp` | timestamp(us), no zone |
 | `ZonedTimestamp` | timestamp(us, UTC) |
 | `Time`, `MicroTime`, `NanoTime`, Connect `Time` | string `HH:MM:SS.ffffff`, as lakehouse formats have no time of day |
-| decimals of more than 38 digits, `VariableScaleDecimal` | string, plain notation |
+| decimals of more than 38 digits or with the point outside of them, `VariableScaleDecimal` | string, plain notation |
 | arrays | arrays of the above |
 | everything else | as it is |
 
@@ -17,7 +17,7 @@ timestamp has no value for it, and null or a far date would be a lie.
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,7 @@ _TIMESTAMPS = {
     _DEBEZIUM + "NanoTimestamp": (1, 1000),
 }
 _ZONED = _DEBEZIUM + "ZonedTimestamp"
+_DECIMAL = _CONNECT + "Decimal"
 _VARIABLE = "io.debezium.data.VariableScaleDecimal"
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
@@ -50,6 +51,8 @@ _DAY_US = 86_400_000_000
 _MIDNIGHT_AFTER = pa.scalar("24:00:00.000000")
 _MAX_DIGITS = 38
 _WIDE = pa.decimal256(76, 0)
+# More digits than PostgreSQL's NUMERIC has: 131,072 before the point and 16,383 behind it.
+_EXACT = Context(prec=150_000)
 
 
 def native_type(column: Column) -> pa.DataType:
@@ -87,7 +90,7 @@ def _type(schema: ConnectSchema, arrow: pa.DataType) -> pa.DataType:
         return pa.timestamp("us")
     if schema.name == _ZONED:
         return pa.timestamp("us", "UTC")
-    if schema.name in _TIMES or schema.name == _VARIABLE or _is_too_wide(arrow):
+    if schema.name in _TIMES or schema.name == _VARIABLE or _is_too_wide(schema, arrow):
         return pa.string()
     if pa.types.is_decimal256(arrow):
         return pa.decimal128(arrow.precision, arrow.scale)
@@ -111,13 +114,20 @@ def _convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
         return _clock(_micros(values, *_TIMES[schema.name]))
     if schema.name == _VARIABLE:
         return _variable(values)
+    if schema.name == _DECIMAL and pa.types.is_binary(values.type):
+        places = int(dict(schema.parameters)["scale"])
+        unscaled = values.to_pylist()
+        return pa.array([None if raw is None else _plain_number(places, raw) for raw in unscaled], pa.string())
     if pa.types.is_decimal(values.type):
         return values.cast(target) if pa.types.is_decimal(target) else _wide_text(values)
     return _per_item(values, lambda items: _convert(schema.items or schema, items), target)
 
 
-def _is_too_wide(arrow: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(arrow)) and arrow.precision > _MAX_DIGITS
+def _is_too_wide(schema: ConnectSchema, arrow: pa.DataType) -> bool:
+    """Whether a decimal is none of a lakehouse's. Those that no Arrow decimal holds either come as unscaled bytes."""
+    if not pa.types.is_decimal(arrow):
+        return schema.name == _DECIMAL and bool(pa.types.is_binary(arrow))
+    return bool(arrow.precision > _MAX_DIGITS or not 0 <= arrow.scale <= arrow.precision)
 
 
 def _per_item(values: pa.Array, convert: Callable[[pa.Array], pa.Array], target: pa.DataType) -> pa.Array:
@@ -159,7 +169,11 @@ def _wide_text(values: pa.Array) -> pa.Array:
     scale = values.type.scale
     widest = values.cast(pa.decimal256(76, scale))
     unscaled = pa.Array.from_buffers(_WIDE, len(widest), widest.buffers(), offset=widest.offset)
-    return _plain(unscaled.cast(pa.string()), np.full(len(values), scale))
+    digits = unscaled.cast(pa.string())
+    if scale < 0:
+        zeros = pc.if_else(pc.equal(digits, "0"), "", "0" * -scale)
+        return pc.binary_join_element_wise(digits, zeros, "")
+    return _plain(digits, np.full(len(values), scale))
 
 
 def _variable(values: pa.Array) -> pa.Array:
@@ -178,7 +192,7 @@ def _variable(values: pa.Array) -> pa.Array:
 
 
 def _plain_number(scale: int, value: bytes) -> str:
-    return format(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale), "f")
+    return format(_EXACT.scaleb(Decimal(int.from_bytes(value, "big", signed=True)), -scale), "f")
 
 
 def _little_endian(unscaled: pa.BinaryArray, lengths: np.ndarray) -> bytes:

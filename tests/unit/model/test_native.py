@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal, getcontext
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -123,8 +124,33 @@ def test_variable_decimals_read_as_python_reads_them(numbers: list[tuple[int, in
 
 
 def test_variable_decimals_beyond_32_bytes() -> None:
-    row = {"scale": 3, "value": unscaled(-(10**100))}
-    assert convert(VARIABLE, pa.array([row, None], VARIABLE_TYPE)).to_pylist() == ["-1" + "0" * 97 + ".000", None]
+    row = {"scale": 3, "value": unscaled(-int("123456789" * 12))}
+    long = {"scale": 0, "value": unscaled(10**5000 + 1)}
+    digits = "123456789" * 12
+    texts = [f"-{digits[:-3]}.{digits[-3:]}", "1" + "0" * 4999 + "1", None]
+    assert convert(VARIABLE, pa.array([row, long, None], VARIABLE_TYPE)).to_pylist() == texts
+
+
+@pytest.mark.parametrize(
+    ("arrow", "numbers", "texts"),
+    [
+        (pa.decimal128(3, 5), ["0.00123", "-0.00001"], ["0.00123", "-0.00001"]),
+        (pa.decimal256(5, 60), ["1E-60"], ["0." + "0" * 59 + "1"]),
+        (pa.decimal128(5, -2), ["12300", "0", "-100"], ["12300", "0", "-100"]),
+    ],
+)
+def test_decimals_whose_point_lies_outside_their_digits(arrow: Any, numbers: list[str], texts: list[str]) -> None:
+    """Delta Lake refuses them as numbers."""
+    values = pa.array([*numbers, None]).cast(arrow)
+    decimal = ConnectSchema("bytes", True, "org.apache.kafka.connect.data.Decimal", 1)
+    assert convert(decimal, values).to_pylist() == [*texts, None]
+
+
+def test_decimals_too_wide_for_any_number_come_as_bytes() -> None:
+    parameters = (("scale", "5"), ("connect.decimal.precision", "200"))
+    decimal = ConnectSchema("bytes", True, "org.apache.kafka.connect.data.Decimal", 1, parameters=parameters)
+    values = pa.array([unscaled(10**150 + 1), unscaled(-1), None])
+    assert convert(decimal, values).to_pylist() == ["1" + "0" * 145 + ".00001", "-0.00001", None]
 
 
 def test_arrays_convert_their_items_even_in_a_slice() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.errors import DecodeError
 from tests.unit.postgres.test_values import kind, read
 
 MODES = ("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds")
@@ -159,3 +160,22 @@ def test_intervals(printed: str, micros: int, shown: str) -> None:
 def test_interval_arithmetic_is_the_reference_engines() -> None:
     """It multiplies doubles and cuts what is behind the point; a span beyond int64 is its largest value."""
     assert read(kind("interval"), "PT1.001S", "P178000000Y", "P-178000000Y") == [1000999, 2**63 - 1, -(2**63)]
+
+
+def test_infinite_intervals() -> None:
+    texts, zero = ("infinity", "PT1S", "-infinity"), "P0Y0M0DT0H0M0S"
+    string, faults = {"interval.handling.mode": "string"}, {"compat.faults": "true"}
+    assert read(kind("interval"), *texts) == [2**63 - 1, 1_000_000, -(2**63)]
+    assert read(kind("interval", -1, string), *texts) == ["infinity", "P0Y0M0DT0H0M1S", "-infinity"]
+    assert read(kind("interval", -1, faults), *texts) == [0, 1_000_000, 0]
+    assert read(kind("interval", -1, {**string, **faults}), *texts) == [zero, "P0Y0M0DT0H0M1S", zero]
+
+
+def test_timestamps_beyond_the_last_microsecond() -> None:
+    text = "294276-12-31 23:59:59.999999"
+    assert read(kind("timestamp"), text) == [2**63 - 1]
+    assert read(kind("timestamp", 3), text) == [9224318015999999]
+    assert read(in_mode("timestamp", "connect"), text) == [9224318015999999]
+    assert read(in_mode("timestamp", "isostring"), text) == ["+294276-12-31T23:59:59.999999Z"]
+    with pytest.raises(DecodeError):
+        read(in_mode("timestamp", "nanoseconds"), text)

@@ -235,3 +235,11 @@ def test_no_rows_are_no_values() -> None:
     nothing = pa.array([], pa.string())
     for name in ("bool", "numeric", "money", "bytea", "date", "time", "timetz", "timestamp", "timestamptz", "interval"):
         assert converted(nothing, kind(name), "t.c").to_pylist() == []
+
+
+def test_short_and_long_numbers_of_one_column() -> None:
+    texts = ["1.5", "9" * 5000, "-128", None, "-" + "9" * 19 + ".10"]
+    values = [(1, 15), (0, 10**5000 - 1), (0, -128), None, (1, -(10**20 - 9))]
+    assert read(kind("numeric"), *texts) == [
+        None if each is None else {"scale": each[0], "value": big_endian(each[1])} for each in values
+    ]

@@ -216,8 +216,10 @@ class Catalog:
         rows = self.connection.execute(_TYPES, [missing]).fetchall()
         self._load_types({row[5] for row in rows if row[5] is not None})
         for asked, name, printed, modifier, domain, element, labels in rows:
-            pg = PgType(name, printed, tuple(labels), self._types[element][0] if element else None, domain)
-            self._types[asked] = (pg, modifier)
+            inner, inner_modifier = self._types[element] if element else (None, None)
+            pg = PgType(name, printed, tuple(labels), inner, domain)
+            # An array of a domain has no modifier, yet its elements have the domain's.
+            self._types[asked] = (pg, inner_modifier if modifier is None else modifier)
         for oid in missing:
             if oid not in self._types:
                 log.warning("the type with oid %d is dropped by now; its values are carried as text", oid)

@@ -53,7 +53,8 @@ def numeric(name: str, modifier: int, config: Config) -> Numeric:
     schema = _decimal(("scale", str(scale)), ("connect.decimal.precision", str(precision)))
     if precision > _WIDEST or not -_WIDEST < scale <= _WIDEST:
         return schema, pa.binary(), lambda text: unscaled_bytes(finite(_as_string(text)), scale), "AA=="
-    kind = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+    # A narrow decimal of many places cannot be taken out of Arrow again.
+    kind = pa.decimal128(precision, scale) if max(precision, scale) <= 38 else pa.decimal256(precision, scale)
     return schema, kind, lambda text: pc.cast(finite(_as_string(text)), kind), "AA=="
 
 
@@ -145,11 +146,13 @@ def unscaled_bytes(text: pa.Array, scale: int) -> pa.Array:
 
 def integer_bytes(text: pa.Array) -> pa.Array:
     """Integers in decimal text as minimal big-endian two's-complement bytes."""
-    if pc.max(pc.utf8_length(text)).as_py() is None:
-        return pa.nulls(len(text), pa.binary())
-    if pc.max(pc.utf8_length(text)).as_py() <= 18:
+    long = pc.fill_null(pc.greater(pc.utf8_length(text), 18), False)
+    if not pc.any(long).as_py():
         return int64_bytes(pc.cast(text, pa.int64()))
-    return pa.array([None if item is None else _integer_bytes(int(item)) for item in text.to_pylist()], pa.binary())
+    short = int64_bytes(pc.cast(pc.if_else(long, pa.scalar(None, text.type), text), pa.int64()))
+    # By way of Decimal, for Python's int() reads at most 4,300 digits, and NUMERIC has up to 131,072.
+    others = [_integer_bytes(int(Decimal(item))) for item in text.filter(long).to_pylist()]
+    return pc.replace_with_mask(short, long, pa.array(others, pa.binary()))
 
 
 def _integer_bytes(value: int) -> bytes:

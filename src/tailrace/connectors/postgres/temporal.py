@@ -23,6 +23,7 @@ Temporal = tuple[ConnectSchema, pa.DataType, Callable[[pa.Array], pa.Array], obj
 
 TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
 _DAY_US = 86_400_000_000
+_LARGEST, _SMALLEST = 2**63 - 1, -(2**63)
 # What the reference engine writes for infinity (its driver's largest and smallest instant).
 _INFINITY_US = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
 _INFINITY_DAYS = {"infinity": -2_147_472_692, "-infinity": -2_147_472_691}
@@ -32,7 +33,7 @@ def temporal(name: str, modifier: int, config: Config) -> Temporal:
     """How a column of that type is read under `time.precision.mode`: schema, Arrow type, conversion, zero."""
     mode = config.text("time.precision.mode")
     if name == "interval":
-        return _interval(config.text("interval.handling.mode"))
+        return _interval(config.text("interval.handling.mode"), config.flag("compat.faults"))
     digits = 6 if modifier < 0 else modifier
     if name == "timestamptz":
         return _semantic(
@@ -55,33 +56,28 @@ def _semantic(connect: str, name: str, convert: Callable[[pa.Array], pa.Array], 
 
 def _time(mode: str, digits: int) -> Temporal:
     if mode == "connect":
-        return _semantic("int32", "org.apache.kafka.connect.data.Time", _scaled(time_us, 1000, pa.int32()), 0)
+        return _semantic("int32", "org.apache.kafka.connect.data.Time", time_ms, 0)
     if mode == "nanoseconds":
         return _semantic("int64", "io.debezium.time.NanoTime", lambda text: pc.multiply(time_us(text), 1000), 0)
     if mode == "adaptive" and digits <= 3:
-        return _semantic("int32", "io.debezium.time.Time", _scaled(time_us, 1000, pa.int32()), 0)
+        return _semantic("int32", "io.debezium.time.Time", time_ms, 0)
     return _semantic("int64", "io.debezium.time.MicroTime", time_us, 0)
 
 
 def _timestamp(mode: str, digits: int) -> Temporal:
     if mode == "connect":
-        return _semantic("int64", "org.apache.kafka.connect.data.Timestamp", _scaled(timestamp_us, 1000, pa.int64()), 0)
+        return _semantic("int64", "org.apache.kafka.connect.data.Timestamp", timestamp_ms, 0)
     if mode == "nanoseconds":
         return _semantic("int64", "io.debezium.time.NanoTimestamp", timestamp_ns, 0)
     if mode.startswith("adaptive") and digits <= 3:
-        return _semantic("int64", "io.debezium.time.Timestamp", _scaled(timestamp_us, 1000, pa.int64()), 0)
+        return _semantic("int64", "io.debezium.time.Timestamp", timestamp_ms, 0)
     return _semantic("int64", "io.debezium.time.MicroTimestamp", timestamp_us, 0)
 
 
-def _scaled(parse: Callable[[pa.Array], pa.Array], divisor: int, arrow: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+def _coarser(fine: pa.Array, divisor: int) -> pa.Array:
     """Coarser units, rounded towards the past as Java's floorDiv does."""
-
-    def convert(text: pa.Array) -> pa.Array:
-        fine = parse(text)
-        floored = np.floor_divide(pc.fill_null(fine, 0).to_numpy(zero_copy_only=False), divisor)
-        return pc.cast(pa.array(floored, mask=_nulls(fine)), arrow)
-
-    return convert
+    floored = np.floor_divide(pc.fill_null(fine, 0).to_numpy(zero_copy_only=False), divisor)
+    return pa.array(floored, mask=_nulls(fine))
 
 
 def _nulls(array: pa.Array) -> np.ndarray | None:
@@ -140,14 +136,27 @@ def days(text: pa.Array) -> pa.Array:
 
 def timestamp_us(text: pa.Array) -> pa.Array:
     """TIMESTAMP as microseconds since 1970, read as UTC."""
+    return _timestamps(text, 1)
+
+
+def timestamp_ms(text: pa.Array) -> pa.Array:
+    """TIMESTAMP as milliseconds since 1970, read as UTC."""
+    return _timestamps(text, 1000)
+
+
+def _timestamps(text: pa.Array, unit_us: int) -> pa.Array:
+    def plain(values: pa.Array) -> pa.Array:
+        micros = pc.cast(pc.cast(values, pa.timestamp("us")), pa.int64())
+        return micros if unit_us == 1 else _coarser(micros, unit_us)
 
     def odd(value: str) -> int:
         if value in _INFINITY_US:
-            return _INFINITY_US[value]
+            return _INFINITY_US[value] // unit_us
         year, month, day, micros = _astronomical(value)
-        return _epoch_day(year, month, day) * _DAY_US + micros
+        # Microseconds in an int64 end in January 294247, PostgreSQL's timestamps in December 294276.
+        return min((_epoch_day(year, month, day) * _DAY_US + micros) // unit_us, _LARGEST)
 
-    return _by_form(text, lambda plain: pc.cast(pc.cast(plain, pa.timestamp("us")), pa.int64()), odd, pa.int64())
+    return _by_form(text, plain, odd, pa.int64())
 
 
 def timestamp_ns(text: pa.Array) -> pa.Array:
@@ -162,7 +171,7 @@ def timestamp_ns(text: pa.Array) -> pa.Array:
         raise DecodeError(
             "a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds"
         ) from error
-    return pc.if_else(highest, 2**63 - 1, pc.if_else(lowest, -(2**63), nanos))
+    return pc.if_else(highest, _LARGEST, pc.if_else(lowest, _SMALLEST, nanos))
 
 
 def time_us(text: pa.Array) -> pa.Array:
@@ -172,6 +181,11 @@ def time_us(text: pa.Array) -> pa.Array:
     stamped = join("1970-01-01 ", within)
     micros = pc.cast(pc.cast(stamped, pa.timestamp("us")), pa.int64())
     return pc.if_else(midnight, _DAY_US, micros)
+
+
+def time_ms(text: pa.Array) -> pa.Array:
+    """TIME as milliseconds of the day."""
+    return pc.cast(_coarser(time_us(text), 1000), pa.int32())
 
 
 def _zoned_zero(digits: int) -> str:
@@ -285,16 +299,36 @@ def _iso_timestamp(text: pa.Array) -> pa.Array:
     return _patched(text, join(pc.replace_substring(text, " ", "T"), "Z"), _PLAIN, odd)
 
 
+_INFINITE = ("infinity", "-infinity")
 _INTERVAL = (
     r"^P(?:(?P<years>-?\d+)Y)?(?:(?P<months>-?\d+)M)?(?:(?P<days>-?\d+)D)?"
     r"(?:T(?:(?P<hours>-?\d+)H)?(?:(?P<minutes>-?\d+)M)?(?:(?P<seconds>-?[\d.]+)S)?)?$"
 )
 
 
-def _interval(mode: str) -> Temporal:
+def _interval(mode: str, faults: bool) -> Temporal:
+    """Infinities are the outermost values; with `faults` zero, as the reference engine's driver reads them."""
     if mode == "string":
-        return _semantic("string", "io.debezium.time.Interval", interval_text, "P0Y0M0DT0H0M0S")
-    return _semantic("int64", "io.debezium.time.MicroDuration", interval_us, 0)
+        nothing = "P0Y0M0DT0H0M0S"
+        convert = _infinite(interval_text, *((nothing, nothing) if faults else _INFINITE))
+        return _semantic("string", "io.debezium.time.Interval", convert, nothing)
+    convert = _infinite(interval_us, *((0, 0) if faults else (_LARGEST, _SMALLEST)))
+    return _semantic("int64", "io.debezium.time.MicroDuration", convert, 0)
+
+
+def _infinite(
+    finite: Callable[[pa.Array], pa.Array], highest: object, lowest: object
+) -> Callable[[pa.Array], pa.Array]:
+    """A conversion of INTERVAL that knows its infinities, which came with PostgreSQL 17."""
+
+    def convert(text: pa.Array) -> pa.Array:
+        is_highest, is_lowest = (pc.equal(text, literal(printed)) for printed in _INFINITE)
+        if not pc.any(pc.or_(is_highest, is_lowest)).as_py():
+            return finite(text)
+        rest = finite(pc.if_else(pc.or_(is_highest, is_lowest), pa.scalar(None, text.type), text))
+        return pc.if_else(is_highest, highest, pc.if_else(is_lowest, lowest, rest))
+
+    return convert
 
 
 def _interval_parts(text: pa.Array) -> dict[str, pa.Array]:
@@ -318,7 +352,7 @@ def interval_us(text: pa.Array) -> pa.Array:
     micros = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1e6
     # The largest double below 2^63 is 2^63 - 1024.
     values = np.clip(micros, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
-    values[micros >= 2.0**63] = 2**63 - 1
+    values[micros >= 2.0**63] = _LARGEST
     return pa.array(values, mask=_nulls(text))
 
 

@@ -97,6 +97,7 @@ _PLAIN: dict[str, ValueType] = {
         name: text_type()
         for name in (
             *("char", "name", "citext", "inet", "cidr", "macaddr", "macaddr8", "isbn"),
+            "unknown",  # dropped since the log was written; what it was nobody can say
             *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange"),
         )
     },
@@ -112,7 +113,8 @@ _PLAIN: dict[str, ValueType] = {
     ),
     "sparsevec": ValueType(extensions.SPARSE_VECTOR, extensions.SPARSE_TYPE, extensions.sparse_vectors, None),
 }
-# Arrays of these have no mapping, as in the reference engine.
+# As in the reference engine, elements of these are not optional, and arrays of those below have no mapping.
+_REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec")
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
 
@@ -153,14 +155,14 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     item = None if element.name in _NO_ARRAYS or (faults and element.domain) else _scalar(element, modifier, config)
     if item is None and (not unknown or (faults and element.name in _NO_ARRAYS)):
         return None
-    optional = item is not None and not element.labels
+    optional = item is not None and not element.labels and element.name not in _REQUIRED_ELEMENTS
     item = item or _unmapped(element, config)
     strict = config.text("event.converting.failure.handling.mode") == "fail"
     shortened = _SHORTENED.get(element.name) if faults else None
-    arrow = pa.list_(item.arrow)
+    arrow, delimiter = pa.list_(item.arrow), ";" if element.name == "box" else ","
 
     def convert(text: pa.Array) -> pa.Array:
-        found = arrays.elements(text)
+        found = arrays.elements(text, delimiter)
         if found.nested:
             _tell_nested(found.nested, strict)
         values = found.lists.values

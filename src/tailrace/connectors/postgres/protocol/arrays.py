@@ -1,8 +1,9 @@
 """Array literals, `{1,NULL,"a b"}`: text in, Arrow lists of element text out, without a loop over rows or elements.
 
-The form is that of the PostgreSQL manual, "Arrays: Input and Output": elements are separated by commas, quoted with
-`"` where need be, a backslash takes the next character as it is, an unquoted NULL is null. Bounds (`[0:1]={...}`) are
-dropped. Only bytes with a meaning (quotes, backslashes, commas, braces) are looked at; all others are copied.
+The form is that of the PostgreSQL manual, "Arrays: Input and Output": elements are separated by commas (those of BOX by
+semicolons), quoted with `"` where need be, a backslash takes the next character as it is, an unquoted NULL is null.
+Bounds (`[0:1]={...}`) are dropped. Only bytes with a meaning (quotes, backslashes, separators, braces) are looked at;
+all others are copied.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from tailrace.errors import DecodeError
 
 Flags = npt.NDArray[np.bool_]
 
-_QUOTE, _BACKSLASH, _COMMA, _OPEN, _CLOSE = b'"\\,{}'
+_QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'
 _NOTABLE = np.zeros(256, np.bool_)
-_NOTABLE[[_QUOTE, _BACKSLASH, _COMMA, _OPEN, _CLOSE]] = True
+_NOTABLE[[_QUOTE, _BACKSLASH, _OPEN, _CLOSE]] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,12 @@ class Elements:
     nested: int
 
 
-def elements(text: pa.Array) -> Elements:
+def elements(text: pa.Array, delimiter: str = ",") -> Elements:
     """The elements of array literals. Raises DecodeError for a text that is none."""
     literals = _without_bounds(text.cast(pa.string()))
     data, starts, ends = _dense(literals)
     valid = literals.is_valid().to_numpy(zero_copy_only=False)
-    marks = _marks(data, starts[valid], ends[valid])
+    marks = _marks(data, starts[valid], ends[valid], ord(delimiter))
     separators = marks.place[marks.separator]
     filled = valid & (ends - starts > 2)
     begins = np.sort(np.concatenate([starts[filled], separators])) + 1
@@ -59,8 +60,10 @@ class _Marks:
     dropped: Flags
 
 
-def _marks(data: Bytes, starts: Ints, ends: Ints) -> _Marks:
-    place = np.flatnonzero(_NOTABLE[data])
+def _marks(data: Bytes, starts: Ints, ends: Ints, delimiter: int) -> _Marks:
+    notable = _NOTABLE.copy()
+    notable[delimiter] = True
+    place = np.flatnonzero(notable[data])
     kind = data[place]
     follows = np.concatenate([[False], np.diff(place) == 1]) if len(place) else np.zeros(0, np.bool_)
     escaping = _escaping(kind == _BACKSLASH, follows)
@@ -73,7 +76,7 @@ def _marks(data: Bytes, starts: Ints, ends: Ints) -> _Marks:
     edges = np.sort(np.concatenate([starts, ends - 1]))
     if not np.array_equal(place[outer], edges) or np.count_nonzero(quote) % 2:
         raise DecodeError("an array literal is not what the server prints")
-    separator = plain & (kind == _COMMA) & (depth == 1)
+    separator = plain & (kind == delimiter) & (depth == 1)
     return _Marks(place, quote, separator, quote | escaping | separator | outer)
 
 

@@ -1,0 +1,103 @@
+"""Array columns: elements of every kind, what has no mapping, and what the reference engine makes of some."""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tailrace.connectors.postgres.catalog_types import PgType
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.values import value_type
+from tailrace.errors import DecodeError
+from tests.unit.postgres.test_values import REQUIRED, numeric, read
+
+UNKNOWN = {"include.unknown.datatypes": "true"}
+FAULTS = {"compat.faults": "true"}
+
+
+def array(
+    name: str,
+    modifier: int = -1,
+    properties: dict[str, str] | None = None,
+    labels: tuple[str, ...] = (),
+    domain: bool = False,
+) -> Any:
+    element = PgType(name, name, labels, domain=domain)
+    return value_type(
+        PgType(f"_{name}", f"{name}[]", (), element), modifier, resolve({**REQUIRED, **(properties or {})})
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "modifier", "text", "value"),
+    [
+        ("int4", -1, "{1,NULL,-3}", [1, None, -3]),
+        ("int4", -1, "[0:1]={1,2}", [1, 2]),
+        ("int4", -1, "{}", []),
+        ("bool", -1, "{t,f,NULL}", [True, False, None]),
+        ("text", -1, r'{a,"b c",NULL,"NULL","q\"u\\",""}', ["a", "b c", None, "NULL", 'q"u\\', ""]),
+        ("bpchar", 7, '{"a  "}', ["a  "]),
+        ("bytea", -1, r'{"\\x01ff","\\x"}', [b"\x01\xff", b""]),
+        ("numeric", numeric(10, 2), "{1.10,NULL}", [Decimal("1.10"), None]),
+        ("numeric", -1, "{1.10,NULL}", [{"scale": 1, "value": b"\x0b"}, None]),
+        ("date", -1, '{2018-06-20,infinity,"0044-03-15 BC"}', [17702, -2147472692, -735160]),
+        ("time", -1, "{15:13:16.945104}", [54796945104]),
+        ("timetz", -1, "{15:13:16.945+02}", ["13:13:16.945Z"]),
+        ("timestamp", 3, '{"2018-06-20 15:13:16.945"}', [1529507596945]),
+        ("bit", 3, "{101,000,NULL}", [b"\x05", b"", None]),
+        ("bit", 1, "{1,0}", [True, False]),
+        ("int4range", -1, '{"[1,5)",empty}', ["[1,5)", "empty"]),
+        ("hstore", -1, r'{"\"a\"=>\"1\"",NULL}', ['{"a":"1"}', None]),
+        ("vector", -1, '{"[1,2.5]",NULL}', [[1.0, 2.5], None]),
+        ("sparsevec", -1, '{"{1:1.5}/3"}', [{"dimensions": 3, "vector": [(1, 1.5)]}]),
+    ],
+)
+def test_elements(name: str, modifier: int, text: str, value: list[Any]) -> None:
+    assert read(array(name, modifier), text, "{}", None, text) == [value, [], None, value]
+
+
+def test_elements_that_are_not_optional() -> None:
+    optional = {name: array(name).schema.items.optional for name in ("int4", "citext", "ltree", "tsvector", "vector")}
+    assert optional == {"int4": True, "citext": True, "ltree": True, "tsvector": False, "vector": False}
+    assert not array("mood", labels=("sad", "ok")).schema.items.optional
+    assert not array("pair", -1, UNKNOWN).schema.items.optional
+
+
+@pytest.mark.parametrize("name", ["money", "name", "interval", "varbit", "xml", "point", "refcursor"])
+def test_arrays_without_a_mapping(name: str) -> None:
+    assert array(name) is None
+    assert array(name, -1, {**UNKNOWN, **FAULTS}) is None
+    assert read(array(name, -1, UNKNOWN), '{x,NULL,"y z"}') == [[b"x", None, b"y z"]]
+
+
+def test_boxes_are_separated_by_semicolons() -> None:
+    of = array("box", -1, UNKNOWN)
+    assert read(of, "{(3,4),(1,2);(7,8),(5,6)}") == [[b"(3,4),(1,2)", b"(7,8),(5,6)"]]
+
+
+def test_inner_arrays(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert read(array("int4"), "{{1,2},{3,4}}", "{5}") == [[None, None], [5]]
+    assert "2 inner arrays" in caplog.text
+    with pytest.raises(DecodeError, match="more than one dimension"):
+        read(array("int4", -1, {"event.converting.failure.handling.mode": "fail"}), "{{1,2},{3,4}}")
+
+
+@pytest.mark.parametrize(
+    ("name", "modifier", "text", "value"),
+    [
+        ("time", -1, "{15:13:16.945104,15:13:16}", [54796945000, 54796000000]),
+        ("timetz", -1, "{15:13:16.945+02}", ["13:13:16Z"]),
+        ("bit", 3, "{101}", None),
+    ],
+)
+def test_faults_of_the_reference(name: str, modifier: int, text: str, value: Any) -> None:
+    assert read(array(name, modifier, FAULTS), text) == [value]
+
+
+def test_arrays_of_domains_are_left_out_there() -> None:
+    assert array("int4", -1, FAULTS, domain=True) is None
+    assert read(array("int4", domain=True), "{1}") == [[1]]
