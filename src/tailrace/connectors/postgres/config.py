@@ -24,6 +24,7 @@ from tailrace.config.kinds import (
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.resolve import Config
+from tailrace.transforms.registry import check as check_transforms
 
 LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
 
@@ -224,4 +225,4 @@ OPTIONS = OptionTable(
 
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
-    return resolution.resolve(properties, OPTIONS, (shared.check_together, check_hashes))
+    return resolution.resolve(properties, OPTIONS, (shared.check_together, check_hashes, check_transforms))
