@@ -27,7 +27,7 @@ _OF_SOURCE = (*_CLOCKS, "version", "lsn", "origin_lsn", "xmin", "sequence", "ord
 _OF_INCREMENTAL_READS = ("commit_lsn", "change_lsn", "event_serial_no")
 _SNAPSHOT_PLACES = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
 _RUN_ID = "__debezium.context.runId"
-_HEARTBEATS = r"^__debezium-heartbeat\b"
+HEARTBEATS = r"^__debezium-heartbeat\b"
 _SERVER_LSN = re.compile(r"^[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}$")
 _XID_AND_LSN = re.compile(r"^(\d+):\d+$")
 _TRANSACTION_ID = re.compile(rf"{_XID_AND_LSN.pattern}|^\{{.*\}}:\d+$|{_SERVER_LSN.pattern}")
@@ -175,7 +175,7 @@ class _Topic:
 
 
 def _topics(events: Iterable[Event], rules: Rules) -> dict[str, list[Event]]:
-    ignored, collapsed = rules.get("ignore_topics", ()), (_HEARTBEATS, *rules.get("collapse_topics", ()))
+    ignored, collapsed = rules.get("ignore_topics", ()), (HEARTBEATS, *rules.get("collapse_topics", ()))
     topics: dict[str, _Topic] = {}
     for event in events:
         name = event["topic"]

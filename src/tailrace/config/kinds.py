@@ -11,7 +11,7 @@ Value = str | bool | int | tuple[str, ...] | tuple[re.Pattern[str], ...]
 _INT, _LONG = 2**31 - 1, 2**63 - 1
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _KEY_ENTRY = re.compile(r"^\s*([^:]+):([^:,]+(,[^:,]+)*)\s*$")
-_IDENTITY_ENTRY = re.compile(r"^\s*([^:]+):(DEFAULT|FULL|NOTHING|INDEX\s+\S+)\s*$", re.IGNORECASE)
+_IDENTITY_ENTRY = re.compile(r"^\s*([^\s:]+):(DEFAULT|FULL|NOTHING|INDEX\s+\S+)\s*$", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _QUOTED_OR_GROUP = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\(\?<(?=[A-Za-z])", re.DOTALL)
 

@@ -90,10 +90,9 @@ TOPICS = (
         TEXT,
         "__debezium-heartbeat",
         "First part of the heartbeat topic.",
-        LATER,
         aliases=(Alias("heartbeat.topics.prefix"),),
     ),
-    Option("topic.heartbeat.name", TEXT, None, "Full name of the heartbeat topic.", LATER),
+    Option("topic.heartbeat.name", TEXT, None, "Full name of the heartbeat topic."),
 )
 
 
@@ -229,8 +228,8 @@ SIGNALS = (
     Option("signal.file", TEXT, "file-signals.txt", "Signal file.", LATER),
     Option("notification.enabled.channels", NAMES, None, "Channels that get notifications.", LATER),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel.", LATER),
-    Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none.", LATER),
-    Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat.", LATER),
+    Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none."),
+    Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
     Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk.", LATER),
     Option(
         "incremental.snapshot.watermarking.strategy",

@@ -62,6 +62,8 @@ class Envelope:
 
 def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> Envelope:
     """The topic and the schemas of a table. Raises ConfigError when two columns get one field name."""
+    if table.id.is_message:
+        return _message(table, naming, source)
     topic = naming.table(table.id)
     name = naming.schema_name
     row = ConnectSchema("struct", optional=True, name=name(f"{topic}.Value"), fields=_fields(table, naming))
@@ -82,6 +84,25 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
     )
     extra = naming.key_field(table.id)
     return Envelope(topic, _key(table, naming, name(f"{topic}.Key")), row, value, extra[1] if extra else None)
+
+
+def _message(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> Envelope:
+    """The topic and the schemas of logical messages, which have no images but a `message`."""
+    prefix, content = (Field(column.name, column.schema) for column in table.columns)
+
+    def named(name: str, *fields: Field) -> ConnectSchema:
+        return ConnectSchema("struct", name=source.message_schemas + name, version=1, fields=fields)
+
+    row = named("Message", prefix, content)
+    value = named(
+        "MessageValue",
+        Field("op", STRING),
+        Field("ts_ms", OPTIONAL_INT64),
+        Field("source", source_schema(source)),
+        Field("transaction", TRANSACTION_BLOCK),
+        Field("message", row),
+    )
+    return Envelope(naming.message, named("MessageKey", prefix), row, value)
 
 
 def source_schema(source: SourceBlock) -> ConnectSchema:

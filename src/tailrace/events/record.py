@@ -110,21 +110,19 @@ class RecordEncoder:
         old = self._images.before(rows, table) if before.null_count == 0 else None
         new = self._images.after(rows, table) if after.null_count == 0 else None
         names = [field.name for field in envelope.row.fields]
-        value = flat(
-            layout.value_wrap[0],
+        images = (
             '{"before":',
             "null" if old is None else struct_parts(names, old),
             ',"after":',
             "null" if new is None else struct_parts(names, new),
-            ',"source":',
-            self._source.parts(rows, table.id),
-            ',"transaction":',
-            self._transaction(rows),
-            ',"op":',
-            _one_or_all(rows.column("op")),
-            _clock(),
-            layout.value_wrap[1],
         )
+        block = (',"source":', self._source.parts(rows, table.id), ',"transaction":', self._transaction(rows))
+        pieces: tuple[str | Fragment | Parts, ...]
+        if table.id.is_message:
+            pieces = (f'{{"op":"m","ts_ms":{time.time_ns() // 1_000_000}', *block, ',"message":', images[-1], "}")
+        else:
+            pieces = (*images, *block, ',"op":', _one_or_all(rows.column("op")), _clock())
+        value = flat(layout.value_wrap[0], *pieces, layout.value_wrap[1])
         if old is None and new is None:
             return _Group(places, None, value)
         struct, image = (before, old) if new is None else (after, new)
@@ -146,6 +144,8 @@ class RecordEncoder:
         return _with_tombstones(out, deleted) if self._tombstones and deleted.true_count else out
 
     def _header_column(self, rows: pa.RecordBatch, layout: _Layout) -> pa.Array:
+        if layout.table.id.is_message:
+            return pa.nulls(len(rows), HEADERS)
         at = rows.schema.get_field_index("other_key")
         if at < 0 or rows.column(at).null_count == len(rows) or layout.envelope.key is None:
             return self._headers.context(len(rows))

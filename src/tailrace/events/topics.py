@@ -19,7 +19,7 @@ _JAVA_GROUP = re.compile(r"\\(.)|\$(\d|\{[^}]+\})")
 class TopicNaming:
     """The names one configuration gives to topics, schemas and fields.
 
-    `transaction` and `heartbeat` are those topics; `heartbeat_server` names the server in a heartbeat's key.
+    `message`, `transaction` and `heartbeat` are those topics; `heartbeat_server` names the server in a heartbeat's key.
     """
 
     def __init__(self, config: Config) -> None:
@@ -33,6 +33,8 @@ class TopicNaming:
         self._schema_mode = config.text("schema.name.adjustment.mode")
         self._field_mode = config.text("field.name.adjustment.mode")
         self._topics: dict[TableId, str] = {}
+        # The delimiter is not applied, as in the reference.
+        self.message = f"{prefix}.message"
         self.transaction = f"{prefix}{delimiter}{config.text('topic.transaction')}"
         self.heartbeat = (
             config.optional("topic.heartbeat.name") or f"{config.text('topic.heartbeat.prefix')}{delimiter}{prefix}"
@@ -41,6 +43,8 @@ class TopicNaming:
 
     def table(self, table: TableId) -> str:
         """The topic of a table's changes; warns once when it is not the plain name, or another table's too."""
+        if table.is_message:
+            return self.message
         if table not in self._topics:
             self._topics[table] = self._name(table)
         return self._topics[table]

@@ -58,10 +58,14 @@ class _Events:
 
 @dataclass
 class TransactionTracker:
-    """Counts the events of each transaction; keep one for a read, as a transaction may span several chunks."""
+    """Counts the events of each transaction; keep one for a read, as a transaction may span several chunks.
+
+    Logical messages are counted as events of the data collection `message_name`.
+    """
 
     naming: TopicNaming
     source: SourceBlock
+    message_name: str = "LOGICAL_DECODING_MESSAGE"
     _open: bool = False
     _counts: dict[str, int] = field(default_factory=dict)
 
@@ -74,8 +78,9 @@ class TransactionTracker:
         """
         order = marks.column("order").to_numpy(zero_copy_only=False)
         ends = flags(pc.equal(marks.column("status"), literal(END)))
-        tables = list(dict.fromkeys([*self._counts, *(str(batch.table.id) for batch in batches)]))
-        events = _sorted(batches, tables, order[~ends], order[ends], self._open)
+        names = [self.message_name if batch.table.id.is_message else str(batch.table.id) for batch in batches]
+        tables = list(dict.fromkeys([*self._counts, *names]))
+        events = _sorted(batches, names, tables, order[~ends], order[ends], self._open)
         blocks = self._blocks(batches, events, len(tables))
         records = self._records(marks, ends, events, tables) if len(marks) else None
         self._carry(events, tables, order[~ends], order[ends])
@@ -162,16 +167,21 @@ class TransactionTracker:
 
 
 def _sorted(
-    batches: Sequence[ChangeBatch], tables: list[str], begins: Integers, ends: Integers, is_open: bool
+    batches: Sequence[ChangeBatch],
+    names: list[str],
+    tables: list[str],
+    begins: Integers,
+    ends: Integers,
+    is_open: bool,
 ) -> _Events:
-    """The changes that belong to a transaction, in log order."""
+    """The changes that belong to a transaction, in log order; `names` are those of the batches' tables."""
     if not batches:
         return _Events(*(np.empty(0, np.int64) for _ in range(4)))
     order = np.concatenate([batch.rows.column("order").to_numpy(zero_copy_only=False) for batch in batches])
     lengths = [len(batch) for batch in batches]
     batch = np.repeat(np.arange(len(batches)), lengths)
     row = np.concatenate([np.arange(length) for length in lengths])
-    table = np.repeat([tables.index(str(each.table.id)) for each in batches], lengths)
+    table = np.repeat([tables.index(name) for name in names], lengths)
     read = np.concatenate([flags(pc.equal(each.rows.column("op"), literal(READ))) for each in batches])
     transaction = np.searchsorted(begins, order, side="right")
     over = np.searchsorted(ends, order, side="right")

@@ -4,7 +4,7 @@ Everything left of it knows one database; everything right of it knows none.
 
 | column | Arrow type | holds |
 |---|---|---|
-| op | string | `c` `u` `d` `r` `t`, as in the envelope |
+| op | string | `c` `u` `d` `r` `t` `m`, as in the envelope |
 | order | int64 | place among all events of the read it came from, over all tables; rows ascend by it |
 | ts_us | int64 | time of the change at the source, microseconds since 1970 UTC |
 | snapshot | string | `source.snapshot` marker; null while streaming |
@@ -27,7 +27,7 @@ from tailrace.model.table import TableSchema
 
 TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())])
 
-CREATE, UPDATE, DELETE, READ, TRUNCATE = "c", "u", "d", "r", "t"
+CREATE, UPDATE, DELETE, READ, TRUNCATE, MESSAGE = "c", "u", "d", "r", "t", "m"
 
 _HEADER = b"tailrace"
 

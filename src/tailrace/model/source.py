@@ -16,6 +16,7 @@ class SourceBlock:
     that name in the batch's `source` struct. `sequence` names the two `source` columns (int64) that the text of
     `source.sequence`, a JSON array of two strings, is made of; None leaves it null.
     `transaction_id` names the `source` columns whose texts, joined by `:`, are the id in a `transaction` block.
+    `message_schemas` is what the names of the schemas of logical messages begin with.
     """
 
     connector: str
@@ -23,3 +24,4 @@ class SourceBlock:
     fields: tuple[Field, ...]
     sequence: tuple[str, str] | None = None
     transaction_id: tuple[str, ...] = ()
+    message_schemas: str = ""

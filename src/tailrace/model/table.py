@@ -23,6 +23,11 @@ class TableId:
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
 
+    @property
+    def is_message(self) -> bool:
+        """Whether this stands for logical messages, which are changes of a table without a name."""
+        return not self.table
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

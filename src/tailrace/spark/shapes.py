@@ -28,6 +28,9 @@ ARROW_SCHEMA = pa.schema(
 
 Batch = ChangeBatch | ControlBatch
 
+# What the reference engine prints for logical messages in transaction metadata: a Java object's class and address.
+_MESSAGE_OBJECT = "io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$LogicalDecodingMessageId@0"
+
 
 def spark_schema(connector: Connector) -> StructType:
     """The columns of the shape that the config names."""
@@ -83,6 +86,8 @@ class Shaper:
             if config.flag("provide.transaction.metadata")
             else None
         )
+        if self.transactions is not None and self.faults:
+            self.transactions.message_name = _MESSAGE_OBJECT
         self._tells_empty = config.text("shape") == "arrow"
         self._emit = self._emitter(connector, schema, run_id)
 
@@ -145,8 +150,8 @@ class _TableRows:
         self.row = schema.field("after").type
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
-        """The batch's rows; control records have no place in a table."""
-        if isinstance(batch, ControlBatch):
+        """The batch's rows; control records and logical messages have no place in a table."""
+        if isinstance(batch, ControlBatch) or batch.table.id.is_message:
             return
         rows = batch.rows
         columns = [

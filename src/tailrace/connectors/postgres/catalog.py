@@ -206,8 +206,9 @@ class Catalog:
             pg = PgType(name, printed, tuple(labels), self._types[element][0] if element else None, domain)
             self._types[asked] = (pg, modifier)
         for oid in missing:
-            # A type dropped since the log was written.
-            self._types.setdefault(oid, (PgType("unknown", f"with oid {oid}"), None))
+            if oid not in self._types:
+                log.warning("the type with oid %d is dropped by now; its values are carried as text", oid)
+                self._types[oid] = (PgType("text", f"with oid {oid}"), None)
 
 
 def _is_enum(pg: PgType) -> bool:

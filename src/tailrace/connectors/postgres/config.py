@@ -105,7 +105,7 @@ REPLICATION = (
         "What is done about a missing publication.",
     ),
     Option("publish.via.partition.root", FLAG, "false", "Changes of a partition as the root's; at creation only."),
-    Option("replica.identity.autoset.values", IDENTITIES, None, "Replica identities to set.", LATER),
+    Option("replica.identity.autoset.values", IDENTITIES, None, "Replica identities to set."),
     Option(
         "offset.mismatch.strategy",
         choice("no_validation", "trust_offset", "trust_slot", "trust_greater_lsn"),
@@ -132,13 +132,12 @@ REPLICATION = (
     Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server.", LATER),
     Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Pause between looks at the slot's xmin; 0 is never.", LATER),
     Option("internal.create.slot.command.timeout", INT, "90", "Limit of slot creation, seconds.", LATER),
-    Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture.", LATER),
+    Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture."),
     Option(
         "message.prefix.exclude.list",
         PATTERNS,
         None,
         "Prefixes of logical messages to leave out.",
-        LATER,
         excluded_by="message.prefix.include.list",
     ),
     Option("internal.log.position.check.enable", FLAG, "true", "Check the stored position.", CONNECT, "always done"),

@@ -16,8 +16,9 @@ from tailrace.config import Config
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
-from tailrace.connectors.postgres.connect import connect, is_transient, server_errors
+from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
 from tailrace.connectors.postgres.log import LogDecoder
+from tailrace.connectors.postgres.messages import LogicalMessages
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
@@ -25,6 +26,8 @@ from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSp
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
+from tailrace.events.heartbeat import heartbeat
+from tailrace.events.topics import TopicNaming
 from tailrace.model.table import TableSchema
 
 log = logging.getLogger(__name__)
@@ -34,12 +37,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LogSplit:
-    """A stretch of the log, [start, end) by commit records, for one task. `last_commit` precedes it."""
+    """A stretch of the log, [start, end) by commit records, for one task.
+
+    `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due.
+    """
 
     application: str
     start: int
     end: int
     last_commit: int | None
+    heartbeat: int | None = None
 
 
 Split = LogSplit | SnapshotSplit | EmptySplit
@@ -92,10 +99,29 @@ class PostgresConnector:
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
-        if end <= from_lsn:
+        now = time.time_ns() // 1000
+        is_due = self._is_heartbeat_due(here, now)
+        if is_due:
+            self._act()
+        if end <= from_lsn and (until is not None or not is_due):
             return start
+        end = max(end, from_lsn)
         last_commit = max(here.last_commit or 0, seen) or None
-        return here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=time.time_ns() // 1000).to_json()
+        return here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now).to_json()
+
+    def _is_heartbeat_due(self, since: Position, now: int) -> bool:
+        """Whether a beat of the clock, as many as heartbeat.interval.ms makes, lies between two plannings."""
+        interval = self.config.number("heartbeat.interval.ms") * 1000
+        return interval > 0 and (since.ts_us is None or now // interval > since.ts_us // interval)
+
+    def _act(self) -> None:
+        """Run heartbeat.action.query. A failure is told and does no harm to the stream, as in Debezium."""
+        query = self.config.optional("heartbeat.action.query")
+        if query:
+            try:
+                self._ask(lambda connection: connection.execute(query.encode()))
+            except (SourceError, psycopg.Error) as error:
+                log.error("heartbeat.action.query failed: %s", first_line(error))
 
     def plan(self, start: Offset, end: Offset) -> Sequence[Split]:
         """See Connector.plan. Asked again for the same range (a second action on a batch), gives the same splits."""
@@ -110,7 +136,9 @@ class PostgresConnector:
             return self._begin_log(start)
         assert end.lsn is not None
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
-        return [LogSplit(start.application, from_lsn, end.lsn, end.last_commit)]
+        is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
+        heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
+        return [LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat)]
 
     def _begin_log(self, start: Position) -> Sequence[Split]:
         """Prepare publication and slot; read the tables if snapshot.mode says so.
@@ -128,8 +156,12 @@ class PostgresConnector:
             return snapshot.plan(self.config, self._export)
 
     def _adapt_publication(self) -> None:
-        """At each start a filtered publication gets the tables that the filters name by now, as Debezium does."""
-        if not self._has_adapted and self.config.text("publication.autocreate.mode") == "filtered":
+        """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.
+
+        So do replica identities.
+        """
+        is_filtered = self.config.text("publication.autocreate.mode") == "filtered"
+        if not self._has_adapted and (is_filtered or self.config.names("replica.identity.autoset.values")):
             self._ask(
                 lambda connection: publication.ensure(
                     connection, self.config, Catalog(connection, self.config).tables(), create=False
@@ -156,11 +188,15 @@ class PostgresConnector:
             with server_errors("the snapshot cannot be read"):
                 yield from snapshot.read(self.config, split)
         else:
-            yield from self._read_log(split)
+            if split.start < split.end:
+                yield from self._read_log(split)
+            if split.heartbeat is not None:
+                yield Chunk([], controls=(heartbeat(TopicNaming(self.config), split.heartbeat),))
 
     def _read_log(self, split: LogSplit) -> Iterator[Chunk]:
         stream = self._stream(split.application)
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
+        decoder.messages = LogicalMessages.of(self.config)
         for messages in stream.stretch(split.start, split.end):
             yield decoder.decode(messages)
         stream.finished(decoder.last_commit)

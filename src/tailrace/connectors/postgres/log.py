@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
 from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
@@ -20,7 +21,7 @@ from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.values import ValueType, converted
 from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.transactions import MARKS
-from tailrace.model.change import CREATE, DELETE, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.change import CREATE, DELETE, MESSAGE, TRUNCATE, UPDATE, ChangeBatch
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.
 ORDER_STEP = 2
@@ -41,7 +42,7 @@ class LogDecoder:
     """Decodes one read of the log. What spans chunks (open transaction, relations, order) is kept here.
 
     `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
-    before this read, None when there was none.
+    before this read, None when there was none. Without `messages` logical messages are left out.
     """
 
     describe: Callable[[Relation], CapturedTable | None]
@@ -50,6 +51,7 @@ class LogDecoder:
     relations: Relations = field(default_factory=Relations)
     transaction: Transaction = field(default_factory=Transaction)
     order: int = 0
+    messages: LogicalMessages | None = None
 
     def decode(self, messages: Sequence[bytes | memoryview]) -> Chunk:
         """The changes of some consecutive messages. Raises DecodeError."""
@@ -64,6 +66,8 @@ class LogDecoder:
             if cut < len(frames):
                 batches.extend(self._special(frames, cut, context))
             begin = cut + 1
+        if self.messages is not None and (frames.kind == pgoutput.MESSAGE).any():
+            batches.extend(_messages(frames, self.messages, context))
         chunk = Chunk(batches, context.marks(frames))
         self._carry(context, len(frames))
         return chunk
@@ -264,6 +268,26 @@ class _Images:
         # Of the key, too: an old key is sent whole, even where the new row does not repeat a large part of it.
         present: npt.NDArray[np.bool_] = self.rows.old[place].tag == TEXT
         return present
+
+
+def _messages(frames: Frames, wanted: LogicalMessages, context: _Context) -> Iterator[ChangeBatch]:
+    """The logical messages as changes of their table without a name."""
+    found = wanted.captured(frames)
+    if not len(found.index):
+        return
+    times, xids = context.transactions(found.index)
+    times, source = apart(found, times, context.source(found.index, xids))
+    count = len(found.index)
+    columns = {
+        "op": repeat(MESSAGE, count),
+        "order": indices(context.orders(found.index)),
+        "ts_us": indices(times),
+        "snapshot": pa.nulls(count, pa.string()),
+        "source": source,
+        "before": pa.nulls(count, wanted.table.row_type),
+        "after": wanted.images(found),
+    }
+    yield ChangeBatch(wanted.table, pa.RecordBatch.from_pydict(columns))
 
 
 def _truncation(table: CapturedTable, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:

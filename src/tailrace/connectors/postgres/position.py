@@ -30,6 +30,7 @@ SOURCE = SourceBlock(
     ),
     sequence=("last_commit", "lsn"),
     transaction_id=("txId", "lsn"),
+    message_schemas="io.debezium.connector.postgresql.",
 )
 
 # The `source` column of PostgreSQL's change batches.

@@ -9,6 +9,7 @@ import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.postgres import identity
 from tailrace.connectors.postgres.connect import first_line
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -21,10 +22,12 @@ _OPERATIONS = (("c", "insert"), ("u", "update"), ("d", "delete"), ("t", "truncat
 def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[TableId], *, create: bool = True) -> None:
     """Make or adapt the publication (Debezium's documentation of publication.autocreate.mode). Raises SourceError.
 
+    Before that, replica identities are set where the configuration names them.
     With `create` off a missing one stays missing: made now, it would not cover the log that is still to be read.
     """
     name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
     row = connection.execute("SELECT puballtables FROM pg_publication WHERE pubname = %s", [name]).fetchone()
+    identity.autoset(connection, config, tables)
     try:
         if row is None:
             if create:

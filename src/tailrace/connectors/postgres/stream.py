@@ -25,7 +25,8 @@ from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.protocol.framing import CORRUPT, XLOG_HEADER
-from tailrace.connectors.postgres.protocol.pgoutput import BEGIN, EPOCH_US, RELATION, TYPE, Relations
+from tailrace.connectors.postgres.protocol.pgoutput import BEGIN, EPOCH_US, MESSAGE, RELATION, TYPE, Relations
+from tailrace.connectors.postgres.protocol.wal import record_start
 from tailrace.connectors.retry import Backoff
 from tailrace.errors import DecodeError, SourceError
 
@@ -37,11 +38,13 @@ Message = bytes | memoryview
 CHUNK_BYTES = 4 << 20
 _XLOG, _KEEPALIVE, _KEEPALIVE_BYTES = ord("w"), ord("k"), 18
 _DESCRIPTIONS = (RELATION, TYPE)
-_NOTABLE = frozenset((BEGIN, *_DESCRIPTIONS))
+_NOTABLE = frozenset((BEGIN, MESSAGE, *_DESCRIPTIONS))
 # How long a stream without a next stretch is kept.
 IDLE_SECONDS = 10.0
 _ASK_SECONDS = 0.02
 _REPORT_SECONDS = 60.0
+# Of a Message: flags, LSN and the content's length, which stand beside prefix (with its NUL) and content.
+_MESSAGE_FRAME = 13
 _NOT_READY = psycopg.errors.ObjectNotInPrerequisiteState.sqlstate
 
 
@@ -143,7 +146,8 @@ class LogStream:
         name, publication = self.config.text("slot.name"), self.config.text("publication.name")
         slots.take(self.config, self.application, start)
         self.connection = connect(self.config, replication=True, application=self.application)
-        options = {"proto_version": "1", "publication_names": publication, **slots.stream_parameters(self.config)}
+        options = {"proto_version": "1", "publication_names": publication, "messages": "true"}
+        options |= slots.stream_parameters(self.config)
         listed = sql.SQL(", ").join(
             sql.SQL("{} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
         )
@@ -172,7 +176,7 @@ class LogStream:
         messages: list[Message] = []
         size = 0
         if self.pending is not None:
-            if _final_lsn(self.pending) >= end:
+            if _place(self.pending) >= end:
                 return
             messages.append(self.pending)
             size = len(self.pending)
@@ -185,11 +189,11 @@ class LogStream:
                 if data[0] == _XLOG:
                     kind = data[XLOG_HEADER]
                     if kind in _NOTABLE:
-                        if kind != BEGIN:
+                        if kind in _DESCRIPTIONS:
                             # Sent once a connection: it must not move the end of a chunk, or a repeat is cut otherwise.
                             messages.append(data)
                             continue
-                        if _final_lsn(data) >= end:
+                        if _place(data) >= end:
                             self.pending = data
                             break
                     if skip:
@@ -261,9 +265,18 @@ class _Asker:
         return max(self.next - time.monotonic(), 0.001)
 
 
-def _final_lsn(begin: Message) -> int:
-    """The LSN of the commit record that a Begin message announces."""
-    return int.from_bytes(begin[XLOG_HEADER + 1 : XLOG_HEADER + 9], "big")
+def _place(message: Message) -> int:
+    """The LSN that tells which stretch a Begin or logical message belongs to; -1 for one inside a transaction.
+
+    That of a transaction is its commit record's, that of a message outside any transaction its own record's.
+    """
+    begin = XLOG_HEADER + 1
+    if message[XLOG_HEADER] == BEGIN:
+        return int.from_bytes(message[begin : begin + 8], "big")
+    if message[begin] & 1:
+        return -1
+    end = int.from_bytes(message[begin + 1 : begin + 9], "big")
+    return record_start(end, len(message) - begin - _MESSAGE_FRAME)
 
 
 def _countable(chunk: list[Message]) -> int:

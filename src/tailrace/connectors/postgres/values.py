@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -134,7 +134,7 @@ def _scalar(pg: PgType, modifier: int, config: Config) -> ValueType | None:
     if pg.name in ("bit", "varbit"):
         return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier)
     if pg.name == "bytea":
-        return _binary(config.text("binary.handling.mode"))
+        return _binary(config)
     if pg.name == "hstore":
         return _hstore(config.text("hstore.handling.mode"))
     if pg.name in ("numeric", "money"):
@@ -196,17 +196,20 @@ def _hstore(mode: str) -> ValueType:
     return ValueType(schema, pa.string(), extensions.hstore_json)
 
 
+def binary_type(config: Config) -> ValueType:
+    """Bytes, shown as `binary.handling.mode` says."""
+    mode = config.text("binary.handling.mode")
+    if mode == "bytes":
+        return ValueType(ConnectSchema("bytes"), pa.binary(), _SHOWN[mode])
+    return ValueType(ConnectSchema("string"), pa.string(), _SHOWN[mode])
+
+
 def _unmapped(pg: PgType, config: Config) -> ValueType:
-    """The bytes of a value's text, shown as `binary.handling.mode` says."""
-    mode, java = config.text("binary.handling.mode"), config.flag("compat.faults") and pg.name in unmapped.GEOMETRIC
+    """The bytes of a value's text."""
+    kind = binary_type(config)
+    java = config.flag("compat.faults") and pg.name in unmapped.GEOMETRIC
     text = unmapped.java_numbers if java else _same
-    show = _SHOWN[mode]
-    arrow = pa.binary() if mode == "bytes" else pa.string()
-    return ValueType(
-        ConnectSchema("bytes" if mode == "bytes" else "string"),
-        arrow,
-        lambda value: show(text(value).cast(pa.binary())),
-    )
+    return replace(kind, convert=lambda value: kind.convert(text(value).cast(pa.binary())))
 
 
 def _url_safe(octets: pa.Array) -> pa.Array:
@@ -221,10 +224,8 @@ _SHOWN: dict[str, Convert] = {
 }
 
 
-def _binary(mode: str) -> ValueType:
-    if mode == "bytes":
-        return ValueType(ConnectSchema("bytes"), pa.binary(), numbers.hex_to_bytes)
-    if mode == "hex":
+def _binary(config: Config) -> ValueType:
+    if config.text("binary.handling.mode") == "hex":
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pc.utf8_slice_codeunits(text, 2))
-    show = _SHOWN[mode]
-    return ValueType(ConnectSchema("string"), pa.string(), lambda text: show(numbers.hex_to_bytes(text)))
+    kind = binary_type(config)
+    return replace(kind, convert=lambda text: kind.convert(numbers.hex_to_bytes(text)))

@@ -26,11 +26,11 @@ class Part:
 
 
 def parts(blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = _BYTES) -> Iterator[Part]:
-    """The parts of one table's blobs (`ChangeBatch.to_ipc`), in order. Records of control topics have no replica."""
+    """The parts of one table's blobs (`ChangeBatch.to_ipc`), in order. Control records and messages have no replica."""
     part = Part(0)
     for blob in blobs:
         batch = from_ipc(blob)
-        if isinstance(batch, ControlBatch) or not (len(batch) or batch.empty_at):
+        if isinstance(batch, ControlBatch) or batch.table.id.is_message or not (len(batch) or batch.empty_at):
             continue
         epoch = _epoch(batch)
         if part.batches and _must_cut(part, batch, epoch, most_rows, most_bytes):

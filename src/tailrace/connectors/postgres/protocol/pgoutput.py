@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tailrace.connectors.postgres.protocol.framing import CORRUPT, Bytes, Frames, Ints, int64_at, uint32_at
-from tailrace.connectors.postgres.protocol.tuples import Cells, absent, scatter, walk
+from tailrace.connectors.postgres.protocol.tuples import TEXT, Cells, absent, scatter, walk
 from tailrace.errors import DecodeError
 
 BEGIN, COMMIT, ORIGIN, RELATION, TYPE = ord("B"), ord("C"), ord("O"), ord("R"), ord("Y")
@@ -128,6 +129,33 @@ def commits(frames: Frames) -> Commits:
     """All Commit messages."""
     index = positions(frames, COMMIT)
     return Commits(index, int64_at(frames.buffer, _fixed(frames, index, 26) + 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Logical messages: `index` into the frames, whether they belong to a transaction, prefix (text), content."""
+
+    index: npt.NDArray[np.intp]
+    transactional: npt.NDArray[np.bool_]
+    prefix: pa.Array
+    content: pa.Array
+
+
+def messages(frames: Frames) -> Messages:
+    """All logical messages. Raises DecodeError."""
+    index = positions(frames, MESSAGE)
+    start, end = frames.start[index], frames.end[index]
+    begin = start + 10
+    nul = np.flatnonzero(frames.buffer == 0)
+    stop = nul[np.minimum(np.searchsorted(nul, begin), len(nul) - 1)]
+    length = uint32_at(frames.buffer, np.minimum(stop + 1, len(frames.buffer) - 4))
+    if (begin > end).any() or (stop + 5 + length != end).any():
+        raise DecodeError("a logical message is not as long as it says", remedy=CORRUPT)
+    transactional = frames.buffer[start + 1] & 1 == 1
+    everywhere = np.full(len(index), TEXT, np.uint8)
+    prefix = Cells(everywhere, begin, stop - begin).text(frames.buffer)
+    content = Cells(everywhere, stop + 5, length).text(frames.buffer)
+    return Messages(index, transactional, prefix, content.cast(pa.binary()))
 
 
 def _fixed(frames: Frames, index: npt.NDArray[np.intp], size: int) -> Ints:

@@ -1,0 +1,66 @@
+"""Logical messages (pg_logical_emit_message) as changes of a table without a name."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.config.filters import Rule
+from tailrace.connectors.postgres.protocol.framing import Frames, Ints
+from tailrace.connectors.postgres.protocol.pgoutput import Messages, messages
+from tailrace.connectors.postgres.values import ValueType, binary_type, converted, text_type
+from tailrace.events.encode.arrow import flags, mask
+from tailrace.model.table import Column, TableId, TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalMessages:
+    """Which messages are captured, and what their table looks like: the columns `prefix`, its key, and `content`."""
+
+    prefixes: Rule
+    content: ValueType
+    table: TableSchema
+
+    @staticmethod
+    def of(config: Config) -> LogicalMessages:
+        """What message.prefix.*.list and binary.handling.mode say."""
+        content = binary_type(config)
+        prefix = text_type()
+        columns = tuple(
+            Column(name, kind.schema.with_(optional=True), kind.arrow)
+            for name, kind in (("prefix", prefix), ("content", content))
+        )
+        table = TableSchema(TableId(config.text("database.dbname"), "", ""), columns, ("prefix",), ())
+        return LogicalMessages(Rule.of(config, "message.prefix"), content, table)
+
+    def captured(self, frames: Frames) -> Messages:
+        """The messages whose prefix is captured."""
+        found = messages(frames)
+        known = found.prefix.dictionary_encode()
+        wanted = [self.prefixes.lets(prefix) for prefix in known.dictionary.to_pylist()]
+        keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
+        if keep.all():
+            return found
+        prefix, content = found.prefix.filter(mask(keep)), found.content.filter(mask(keep))
+        return Messages(found.index[keep], found.transactional[keep], prefix, content)
+
+    def images(self, found: Messages) -> pa.StructArray:
+        """Prefix and content as rows of the table."""
+        prefix = converted(found.prefix, text_type(), "prefix of a logical message")
+        arrays = [prefix, self.content.convert(found.content)]
+        return pa.StructArray.from_arrays(arrays, fields=list(self.table.row_type))
+
+
+def apart(found: Messages, times: Ints, source: pa.StructArray) -> tuple[Ints, pa.StructArray]:
+    """Messages outside any transaction have no xid, and the time they are read at."""
+    if found.transactional.all():
+        return times, source
+    times = np.where(found.transactional, times, time.time_ns() // 1000)
+    xid = pc.if_else(mask(found.transactional), source.field(0), pa.scalar(None, pa.int64()))
+    arrays = [xid, *(source.field(place) for place in range(1, source.type.num_fields))]
+    return times, pa.StructArray.from_arrays(arrays, fields=list(source.type))
