@@ -61,7 +61,7 @@ class Unfolder:
             rows.column("ts_us").cast(_STAMP),
             key,
             self._value(batch, layout),
-            (*self._other_key(batch, layout), *self._context),
+            () if batch.table.id.is_message else (*self._other_key(batch, layout), *self._context),
             self._tombstones,
         )
         keyed, unkeyed = records.split(olds | news)
@@ -75,10 +75,7 @@ class Unfolder:
 
     def _value(self, batch: ChangeBatch, layout: Envelope) -> Part:
         rows, count, nanos = batch.rows, len(batch), time.time_ns()
-        fields = {field.name: field.schema for field in layout.value.fields}
         columns = {
-            "before": self._image(batch, "before", layout),
-            "after": self._image(batch, "after", layout),
             "source": self._source(batch),
             "transaction": batch.column("transaction"),
             "op": rows.column("op"),
@@ -86,9 +83,13 @@ class Unfolder:
             "ts_us": pa.repeat(pa.scalar(nanos // 1000, pa.int64()), count),
             "ts_ns": pa.repeat(pa.scalar(nanos, pa.int64()), count),
         }
+        if batch.table.id.is_message:
+            columns["message"] = self._image(batch, "after", layout)
+        else:
+            columns |= {name: self._image(batch, name, layout) for name in ("before", "after")}
         if columns["transaction"] is None:
             columns["transaction"] = pa.nulls(count, arrow_type(TRANSACTION_BLOCK))
-        parts = [(name, Part(schema, columns[name])) for name, schema in fields.items()]
+        parts = [(field.name, Part(field.schema, columns[field.name])) for field in layout.value.fields]
         return struct(layout.value, parts, count)
 
     def _image(self, batch: ChangeBatch, name: str, layout: Envelope) -> pa.Array:

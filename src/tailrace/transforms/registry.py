@@ -12,15 +12,19 @@ from tailrace.config.kinds import FLAG, TEXT
 from tailrace.config.resolve import Problem
 from tailrace.model.change import ChangeBatch
 from tailrace.transforms.changed import ExtractChangedRecordState
+from tailrace.transforms.decode_message import DecodeMessageContent
 from tailrace.transforms.header_to_value import HeaderToValue
 from tailrace.transforms.logical_table import ByLogicalTableRouter
+from tailrace.transforms.outbox import EventRouter
 from tailrace.transforms.partition import PartitionRouting
 from tailrace.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 from tailrace.transforms.route import Route
 from tailrace.transforms.settings import Given, SettingsError, setting
 from tailrace.transforms.source_schema import ExtractSchemaToNewRecord
+from tailrace.transforms.timezone import TimezoneConverter
 from tailrace.transforms.transform import Predicate, Stage, Transform
 from tailrace.transforms.unwrap import ExtractNewRecordState
+from tailrace.transforms.vector import VectorToJson
 
 _T = TypeVar("_T")
 _DEBEZIUM = "io.debezium.transforms."
@@ -32,6 +36,10 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     _DEBEZIUM + "ByLogicalTableRouter": ByLogicalTableRouter.of,
     _DEBEZIUM + "partitions.PartitionRouting": PartitionRouting.of,
     _DEBEZIUM + "HeaderToValue": HeaderToValue.of,
+    _DEBEZIUM + "outbox.EventRouter": EventRouter.of,
+    _DEBEZIUM + "TimezoneConverter": TimezoneConverter.of,
+    _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
+    "io.debezium.connector.postgresql.transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
     _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
     _APACHE + "RegexRouter": Route.from_settings,
 }
