@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.config.kinds import FLAG
+from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import repeat
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
@@ -16,7 +17,7 @@ from tailrace.model.change import CREATE
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.expand import Expander, read
 from tailrace.transforms.settings import Given, setting
-from tailrace.transforms.transform import TransformError, require
+from tailrace.transforms.transform import require
 
 OPTIONS = (setting("fields.null.include", FLAG, "false"),)
 
@@ -57,9 +58,7 @@ class DecodeMessageContent:
                 row = self.expander.value(node, schema)
             except ValueError as error:
                 what = f"Unable to parse logical decoding message content JSON string '{text}': {error}"
-                raise TransformError(
-                    what, where=_WHERE, remedy="Use a predicate to leave such messages out."
-                ) from error
+                raise TransformError(what, where=_WHERE, remedy="Leave it out by a predicate.") from error
             places, values = groups.setdefault(schema, ([], []))
             places.append(place)
             values.append(row)

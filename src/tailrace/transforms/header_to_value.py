@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailrace.config.kinds import NAMES
+from tailrace.errors import TransformError
 from tailrace.events.records import Header, Part, Records, struct
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.fields import with_default
 from tailrace.transforms.settings import Given, either, setting
-from tailrace.transforms.transform import TransformError
 
 OPTIONS = (
     setting("headers", NAMES, required=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.config.kinds import FLAG, PATTERN, TEXT
+from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import repeat
 from tailrace.events.envelope import STRING
 from tailrace.events.records import Part, Records, by_topic, struct
@@ -12,7 +13,6 @@ from tailrace.events.topics import adjusted
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.java import Rewrite
 from tailrace.transforms.settings import Given, either, setting
-from tailrace.transforms.transform import TransformError
 
 OPTIONS = (
     setting("topic.regex", PATTERN, required=True),

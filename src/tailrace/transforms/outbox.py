@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import flags, indices, literal
 from tailrace.events.payload import array
 from tailrace.events.records import Bools, Header, Part, Records, by_topic, struct
@@ -21,7 +22,7 @@ from tailrace.transforms.fields import with_default
 from tailrace.transforms.outbox_settings import OutboxSettings
 from tailrace.transforms.route import renamed
 from tailrace.transforms.settings import Given
-from tailrace.transforms.transform import TransformError, require, texts
+from tailrace.transforms.transform import require, texts
 
 log = logging.getLogger(__name__)
 

@@ -11,6 +11,16 @@ from tailrace.config import Config
 from tailrace.config.kinds import FLAG, TEXT
 from tailrace.config.resolve import Problem
 from tailrace.model.change import ChangeBatch
+from tailrace.transforms.apache import (
+    Drop,
+    DropHeaders,
+    ExtractField,
+    HoistField,
+    InsertField,
+    ReplaceField,
+    ValueToKey,
+    sided,
+)
 from tailrace.transforms.changed import ExtractChangedRecordState
 from tailrace.transforms.decode_message import DecodeMessageContent
 from tailrace.transforms.header_to_value import HeaderToValue
@@ -19,6 +29,7 @@ from tailrace.transforms.outbox import EventRouter
 from tailrace.transforms.partition import PartitionRouting
 from tailrace.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 from tailrace.transforms.route import Route
+from tailrace.transforms.scripting import ConditionFilter, ContentBasedRouter
 from tailrace.transforms.settings import Given, SettingsError, setting
 from tailrace.transforms.source_schema import ExtractSchemaToNewRecord
 from tailrace.transforms.timezone import TimezoneConverter
@@ -41,9 +52,29 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
     "io.debezium.connector.postgresql.transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
     _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
+    _DEBEZIUM + "Filter": ConditionFilter.of,
+    _DEBEZIUM + "ContentBasedRouter": ContentBasedRouter.of,
     _APACHE + "RegexRouter": Route.from_settings,
+    _APACHE + "ValueToKey": ValueToKey.of,
+    _APACHE + "Filter": Drop.of,
+    _APACHE + "DropHeaders": DropHeaders.of,
+    **{
+        f"{_APACHE}{name}{side}": make
+        for name, kind in (
+            ("ReplaceField", ReplaceField),
+            ("InsertField", InsertField),
+            ("ExtractField", ExtractField),
+            ("HoistField", HoistField),
+        )
+        for side, make in sided(kind).items()
+    },
 }
-SHORT: Mapping[str, str] = {"unwrap": _DEBEZIUM + "ExtractNewRecordState"}
+SHORT: Mapping[str, str] = {
+    "unwrap": _DEBEZIUM + "ExtractNewRecordState",
+    "changes": _DEBEZIUM + "ExtractChangedRecordState",
+    "outbox": _DEBEZIUM + "outbox.EventRouter",
+    "timezone": _DEBEZIUM + "TimezoneConverter",
+}
 PREDICATES: Mapping[str, Callable[[Given], Predicate]] = {
     _APACHE + "predicates.TopicNameMatches": TopicNameMatches.of,
     _APACHE + "predicates.HasHeaderKey": HasHeaderKey.of,
@@ -89,8 +120,17 @@ class Single:
 
     @staticmethod
     def of(**settings: Any) -> Single:
-        """From `type`, a class or a short name, and the transform's own settings beside it. Raises ConfigError."""
-        return Single(_stage(Given("", {name: _text(value) for name, value in settings.items()}), None))
+        """From `type`, a class or a short name, and the transform's own settings beside it. Raises ConfigError.
+
+        `predicate` is a mapping here: the predicate's type, and its settings.
+        """
+        condition = settings.pop("predicate", None)
+        stage = _stage(Given("", {name: _text(value) for name, value in settings.items()}), None)
+        if condition is None:
+            return Single(stage)
+        given = Given("predicate.", {name: _text(value) for name, value in dict(condition).items()})
+        negate = _text(settings.get("negate", "false")).strip().lower() == "true"
+        return Single(Stage(stage.transform, _predicate_of(given), negate))
 
     def keep(self, batch: ChangeBatch) -> ChangeBatch:
         """A transform sees records, not changes."""
@@ -130,7 +170,10 @@ def _predicate(given: Given, name: str, config: Config | None) -> Predicate:
         known = "" if config is None else ", ".join(config.names("predicates"))
         remedy = f"known predicates: {known}" if known else f"name it in predicates and set predicates.{name}.type"
         raise given.problem("predicate", f"there is no predicate {name!r}", remedy)
-    settings = _given(config, f"predicates.{name}.")
+    return _predicate_of(_given(config, f"predicates.{name}."))
+
+
+def _predicate_of(settings: Given) -> Predicate:
     kind = next((text for key, text in settings.values.items() if key.lower() == "type"), None)
     if not kind:
         raise settings.problem("type", "A value is required")
@@ -139,7 +182,8 @@ def _predicate(given: Given, name: str, config: Config | None) -> Predicate:
 
 
 def _made(known: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:
-    name = SHORT.get(name.strip(), name.strip())
+    name = name.strip()
+    name = SHORT.get(name, f"{_APACHE}predicates.{name}" if f"{_APACHE}predicates.{name}" in known else name)
     if name not in known:
         names = {each.rpartition(".")[2]: each for each in known}
         near = difflib.get_close_matches(name.rpartition(".")[2], names, n=1, cutoff=0.6)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import flags
 from tailrace.events.envelope import OPTIONAL_STRING, STRING
 from tailrace.events.payload import arrow_type
@@ -14,7 +15,7 @@ from tailrace.events.records import Part, Records, struct
 from tailrace.events.topics import adjusted
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.transforms.settings import Given, either, setting
-from tailrace.transforms.transform import TransformError, require
+from tailrace.transforms.transform import require
 
 OPTIONS = (setting("schema.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"),)
 _NAME = "io.debezium.connector.source."

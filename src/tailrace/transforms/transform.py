@@ -9,12 +9,8 @@ from typing import Protocol, cast
 import numpy as np
 import pyarrow as pa
 
-from tailrace.errors import TailraceError
+from tailrace.errors import TransformError
 from tailrace.events.records import Bools, Header, Part, Records
-
-
-class TransformError(TailraceError):
-    """A record that a transform cannot take; the reference would stop there, too."""
 
 
 class Transform(Protocol):
