@@ -18,6 +18,9 @@ from tailrace.events.record import KAFKA, wrap
 from tailrace.events.records import Header, Part, Records
 
 
+_ALIKE = ("topic", "partition", "timestamp")
+
+
 @dataclass
 class _Group:
     """Records with their places among all and their keys and values as parts; None where they have none."""
@@ -50,18 +53,19 @@ class RowWriter:
                 if parts is not None:
                     sizes[group.places] += widths(parts, len(group.places))
         order = indices(np.argsort(np.concatenate([group.places for group in groups])))
+        columns = {name: [getattr(group.records, name) for group in groups] for name in _ALIKE}
+        columns["headers"] = [_headers(group.records) for group in groups]
         others = {
-            name: pa.concat_arrays([getattr(group.records, name) for group in groups]).take(order)
-            for name in ("topic", "partition", "timestamp")
+            name: arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays).take(order)
+            for name, arrays in columns.items()
         }
-        others["headers"] = pa.concat_arrays([_headers(group.records) for group in groups]).take(order)
         for start, stop in cuts(sizes):
             texts = {
                 "key": gather([(group.places, group.key) for group in groups], start, stop, "a record's key"),
                 "value": gather([(group.places, group.value) for group in groups], start, stop, "a record's value"),
             }
-            columns = {name: column.slice(start, stop - start) for name, column in others.items()}
-            yield pa.record_batch([{**columns, **texts}[name] for name in KAFKA.names], schema=KAFKA)
+            texts |= {name: column.slice(start, stop - start) for name, column in others.items()}
+            yield pa.record_batch([texts[name] for name in KAFKA.names], schema=KAFKA)
 
     def _groups(self, records: Sequence[Records]) -> Iterator[_Group]:
         order = np.concatenate([each.order for each in records] or [np.empty(0, np.int64)])
