@@ -17,7 +17,6 @@ from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, t
 from tailrace.events.record import KAFKA, wrap
 from tailrace.events.records import Header, Part, Records
 
-
 _ALIKE = ("topic", "partition", "timestamp")
 
 

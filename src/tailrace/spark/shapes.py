@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -28,6 +29,8 @@ ARROW_SCHEMA = pa.schema(
 
 Batch = ChangeBatch | ControlBatch
 
+_LOG = logging.getLogger(__name__)
+
 # What the reference engine prints for logical messages in transaction metadata: a Java object's class and address.
 _MESSAGE_OBJECT = "io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$LogicalDecodingMessageId@0"
 
@@ -35,6 +38,8 @@ _MESSAGE_OBJECT = "io.debezium.connector.postgresql.LogicalDecodingMessageMonito
 def spark_schema(connector: Connector) -> StructType:
     """The columns of the shape that the config names."""
     shape = connector.config.text("shape")
+    if shape in ("event", "table") and connector.config.names("transforms"):
+        _LOG.warning("transforms: no effect on the shape %s, which holds changes; they work on records", shape)
     if shape == "arrow":
         return from_arrow_schema(ARROW_SCHEMA)
     if shape == "kafka":
