@@ -24,7 +24,7 @@ _SYNTAX = setting("field.syntax.version", either("V1", "V2"), "V1")
 _TIMESTAMP = ConnectSchema("int64", name="org.apache.kafka.connect.data.Timestamp", version=1)
 
 
-class _Sided:
+class Sided:
     """A transform of the key or of the value, which is null or a struct; null stays as it is."""
 
     def __init__(self, key: bool) -> None:
@@ -62,7 +62,7 @@ def _fields(part: Part, where: str, fill: bool = True) -> list[tuple[str, Part]]
     return [(name, with_default(field) if fill else field) for name, field in part.fields()]
 
 
-class ReplaceField(_Sided):
+class ReplaceField(Sided):
     """Keeps, drops and renames fields."""
 
     OPTIONS: Options = (
@@ -96,7 +96,7 @@ class ReplaceField(_Sided):
         return rebuilt(part, kept)
 
 
-class InsertField(_Sided):
+class InsertField(Sided):
     """Adds the topic, partition, timestamp or a constant; `name!` makes a required field, `name?` an optional one."""
 
     OPTIONS: Options = (
@@ -144,7 +144,7 @@ def _spec(text: str) -> tuple[str, bool]:
     return (text[:-1], text.endswith("?")) if text.endswith(("!", "?")) else (text, True)
 
 
-class ExtractField(_Sided):
+class ExtractField(Sided):
     """One field in place of the struct; with `field.syntax.version` V2 also one of a struct within, `a.b`."""
 
     OPTIONS: Options = (setting("field", TEXT, required=True), _SYNTAX, _FILL)
@@ -171,7 +171,7 @@ class ExtractField(_Sided):
         return with_default(part) if self.fill else part
 
 
-class HoistField(_Sided):
+class HoistField(Sided):
     """A struct of one field that holds what was there."""
 
     OPTIONS: Options = (setting("field", TEXT, required=True),)

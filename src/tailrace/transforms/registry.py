@@ -29,9 +29,11 @@ from tailrace.transforms.outbox import EventRouter
 from tailrace.transforms.partition import PartitionRouting
 from tailrace.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 from tailrace.transforms.route import Route
+from tailrace.transforms.schema_changes import SchemaChangeEventFilter
 from tailrace.transforms.scripting import ConditionFilter, ContentBasedRouter
 from tailrace.transforms.settings import Given, SettingsError, setting
 from tailrace.transforms.source_schema import ExtractSchemaToNewRecord
+from tailrace.transforms.structure import Flatten, SetSchemaMetadata
 from tailrace.transforms.timezone import TimezoneConverter
 from tailrace.transforms.transform import Predicate, Stage, Transform
 from tailrace.transforms.unwrap import ExtractNewRecordState
@@ -52,6 +54,7 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
     "io.debezium.connector.postgresql.transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
     _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
+    _DEBEZIUM + "SchemaChangeEventFilter": SchemaChangeEventFilter.of,
     _DEBEZIUM + "Filter": ConditionFilter.of,
     _DEBEZIUM + "ContentBasedRouter": ContentBasedRouter.of,
     _APACHE + "RegexRouter": Route.from_settings,
@@ -65,6 +68,8 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
             ("InsertField", InsertField),
             ("ExtractField", ExtractField),
             ("HoistField", HoistField),
+            ("Flatten", Flatten),
+            ("SetSchemaMetadata", SetSchemaMetadata),
         )
         for side, make in sided(kind).items()
     },

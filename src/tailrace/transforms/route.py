@@ -53,7 +53,9 @@ class Route:
 
     def apply(self, records: Records) -> list[Records]:
         """The records under the new names of their topics."""
-        return [records.with_(topic=renamed(records.topic, self.topic))]
+        topics = renamed(records.topic, self.topic)
+        # A record whose topic stays is the same record still, and shares its headers.
+        return [records if topics.equals(records.topic) else records.with_(topic=topics)]
 
 
 def renamed(topics: pa.Array, name: Callable[[str], str]) -> pa.Array:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
-from tailrace.model.change import ChangeBatch
+from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.table import Column, TableId, TableSchema
 from tests.unit.events.changes import changes, table
@@ -77,6 +77,40 @@ def test_records_and_headers_are_dropped_and_values_hoisted() -> None:
     given = properties(CONNECT + "DropHeaders", {"headers": "__debezium.context.runId"})
     (row,) = rows(created(), {**given, "extended.headers.enabled": "true"})
     assert len(headers(row)) == 3
+
+
+def test_structs_are_flattened_and_what_may_be_absent_is_optional() -> None:
+    (row,) = rows(created(), properties(CONNECT + "Flatten$Value", {"delimiter": "_"}))
+    found = payload(row["value"])
+    assert (found["after_code"], found["before_code"], found["source_table"], found["op"]) == ("a", None, "things", "c")
+    assert [fields(row)[name]["optional"] for name in ("after_id", "source_table", "op")] == [True, False, False]
+
+
+def test_a_schema_gets_another_name_and_version() -> None:
+    settings = {"schema.name": "Thing", "schema.version": "4"}
+    (row,) = unwrapped("SetSchemaMetadata$Value", settings)
+    schema = json.loads(row["value"])["schema"]
+    assert (schema["name"], schema["version"], payload(row["value"])) == ("Thing", 4, IMAGE)
+    with pytest.raises(ConfigError, match="Neither schema name nor version"):
+        unwrapped("SetSchemaMetadata$Value", {})
+
+
+def test_schema_changes_of_a_kind_are_dropped() -> None:
+    table_change = ConnectSchema("struct", fields=(Field("type", ConnectSchema("string")),))
+    value = ConnectSchema(
+        "struct",
+        name="io.debezium.connector.x.SchemaChangeValue",
+        fields=(Field("tableChanges", ConnectSchema("array", items=table_change)),),
+    )
+    texts = ['{"tableChanges":[{"type":"DROP"}]}', '{"tableChanges":[]}', '{"tableChanges":[{"type":"ALTER"}]}']
+    columns = {"key": ['"k"'] * 3, "value": texts, "partition": pa.nulls(3, pa.int32())}
+    batch = ControlBatch("server1", ConnectSchema("string"), value, pa.record_batch(columns))
+    kind, name = "io.debezium.transforms.SchemaChangeEventFilter", "schema.change.event.exclude.list"
+    assert [payload(row["value"]) for row in rows(batch, properties(kind, {name: "DROP,DATABASE"}))] == [
+        json.loads(texts[2])
+    ]
+    with pytest.raises(ConfigError, match="unknown kind 'drop'"):
+        rows(batch, properties(kind, {name: "drop"}))
 
 
 def moved(settings: dict[str, str]) -> dict[str, Any]:
