@@ -17,8 +17,9 @@ class Capture:
     """One pipeline over a database and how far it has come."""
 
     def __init__(self, database: Database, properties: Mapping[str, str]) -> None:
-        name = database.name
-        given = {"topic.prefix": "t", "slot.name": f"slot_{name}", "publication.name": f"publication_{name}"}
+        self.database, name = database, database.name
+        prefix = {} if "database.server.name" in properties else {"topic.prefix": "t"}
+        given = {**prefix, "slot.name": f"slot_{name}", "publication.name": f"publication_{name}"}
         self.config = resolve({**database.properties, **given, "slot.max.retries": "0", **properties})
         self.connector = PostgresConnector(self.config)
         self.offset: Offset = self.connector.begin()

@@ -50,12 +50,6 @@ SPARK = (
         "All properties as one JSON object, for names whose case Spark's options would not keep.",
     ),
     Option("compat.faults", FLAG, "false", "Copy the faults of the reference engine that are otherwise mended."),
-    Option(
-        "compat.version",
-        choice("current", refused=dict.fromkeys(("1.1", "1.7", "1.9", "2.1", "2.3"), "use current")),
-        "current",
-        "Event layout of an older Debezium.",
-    ),
 )
 
 TOPICS = (
@@ -190,7 +184,19 @@ VALUES = (
     Option("extended.headers.enabled", FLAG, "true", "Context headers on each record."),
     Option("provide.transaction.metadata", FLAG, "false", "Transaction blocks and the transaction topic."),
     Option("converters", NAMES, None, "Custom converters.", LATER),
-    Option("post.processors", NAMES, None, "Post processors.", LATER),
+    Option("post.processors", NAMES, None, "Names of post processors; one type is known."),
+    Option("<p>.type", TEXT, None, "Type of a post processor: ReselectColumnsPostProcessor, by its full name."),
+    Option("<p>.reselect.columns.include.list", PATTERNS, None, "Columns selected again, as schema.table:column."),
+    Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns that are not, where no include list is."),
+    Option("<p>.reselect.unavailable.values", FLAG, None, "Select again what the log did not repeat (true)."),
+    Option("<p>.reselect.null.values", FLAG, None, "Select again what is null (true)."),
+    Option("<p>.reselect.use.event.key", FLAG, None, "Find rows by the event's key, not the primary key (false)."),
+    Option(
+        "<p>.reselect.error.handling.mode",
+        choice("warn", "fail"),
+        None,
+        "Where a row is gone: warn (the default) or fail.",
+    ),
     Option("transaction.metadata.factory", TEXT, None, "Java class.", CONNECT, _JVM),
     Option("sourceinfo.struct.maker", TEXT, None, "Java class.", CONNECT, _JVM),
     Option("source.struct.version", TEXT, "v2", "Version of the source block.", CONNECT, "there is one version"),

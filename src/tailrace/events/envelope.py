@@ -33,6 +33,7 @@ SNAPSHOT = ConnectSchema(
     parameters=(("allowed", "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"),),
     default="false",
 )
+OLD_SNAPSHOT = ConnectSchema("boolean", optional=True, default=False)
 COMMON_SOURCE = (
     Field("version", STRING),
     Field("connector", STRING),
@@ -67,19 +68,19 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
     topic = naming.table(table.id)
     name = naming.schema_name
     row = ConnectSchema("struct", optional=True, name=name(f"{topic}.Value"), fields=_fields(table, naming))
+    clocks = (Field("ts_us", OPTIONAL_INT64), Field("ts_ns", OPTIONAL_INT64))
     value = ConnectSchema(
         "struct",
         name=name(f"{topic}.Envelope"),
-        version=2,
+        version=None if source.is_old else 2,
         fields=(
             Field("before", row),
             Field("after", row),
             Field("source", source_schema(source)),
-            Field("transaction", TRANSACTION_BLOCK),
+            *((Field("transaction", TRANSACTION_BLOCK),) if source.has_transaction else ()),
             Field("op", STRING),
             Field("ts_ms", OPTIONAL_INT64),
-            Field("ts_us", OPTIONAL_INT64),
-            Field("ts_ns", OPTIONAL_INT64),
+            *(() if source.is_old else clocks),
         ),
     )
     extra = naming.key_field(table.id)
@@ -107,6 +108,10 @@ def _message(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
 
 def source_schema(source: SourceBlock) -> ConnectSchema:
     """The schema of the source block."""
+    if source.is_old:
+        common = [field for field in COMMON_SOURCE if field.name not in ("ts_us", "ts_ns")]
+        old = tuple(Field("snapshot", OLD_SNAPSHOT) if field.name == "snapshot" else field for field in common)
+        return ConnectSchema("struct", name=source.schema_name, fields=old + source.fields)
     return ConnectSchema("struct", name=source.schema_name, version=1, fields=COMMON_SOURCE + source.fields)
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from tailrace.events.encode.arrow import flags, indices
+from tailrace.events.encode.arrow import flags, indices, literal
 from tailrace.events.equality import same
-from tailrace.model.change import CREATE, DELETE, ChangeBatch
+from tailrace.model.change import CREATE, DELETE, UPDATE, ChangeBatch
 from tailrace.model.table import Column
 
 Bools = npt.NDArray[np.bool_]
@@ -97,3 +97,24 @@ def _other_keys(batch: ChangeBatch, index: Integers, delete: Bools, create: Bool
         columns.append(both.take(places))
     absent = pa.array(~(delete | create), pa.bool_())
     return pa.StructArray.from_arrays(columns, fields=fields, mask=absent)
+
+
+def with_identity(batch: ChangeBatch) -> ChangeBatch:
+    """Updates that came without an old row get one of the identity's columns, which they did not change.
+
+    So Debezium 1 did (`compat.version`). Must come before `split_key_changes`, which compares whole keys.
+    """
+    before, after = batch.rows.column("before"), batch.rows.column("after")
+    lacking = flags(pc.and_(pc.equal(batch.rows.column("op"), literal(UPDATE)), before.is_null()))
+    identity = set(batch.table.identity)
+    if not lacking.any() or not identity:
+        return batch
+    known = [
+        after.field(place) if column.name in identity else pa.nulls(len(batch), column.arrow)
+        for place, column in enumerate(batch.table.columns)
+    ]
+    kept = pa.StructArray.from_arrays(known, fields=list(batch.table.row_type))
+    pick = np.arange(len(batch)) + len(batch) * lacking
+    place = batch.rows.schema.get_field_index("before")
+    column = pa.concat_arrays([before, kept]).take(indices(pick))
+    return ChangeBatch(batch.table, batch.rows.set_column(place, "before", column))

@@ -116,12 +116,12 @@ class RecordEncoder:
             ',"after":',
             "null" if new is None else struct_parts(names, new),
         )
-        block = (',"source":', self._source.parts(rows, table.id), ',"transaction":', self._transaction(rows))
+        block = (',"source":', self._source.parts(rows, table.id), *self._transaction(rows))
         pieces: tuple[str | Fragment | Parts, ...]
         if table.id.is_message:
             pieces = (f'{{"op":"m","ts_ms":{time.time_ns() // 1_000_000}', *block, ',"message":', images[-1], "}")
         else:
-            pieces = (*images, *block, ',"op":', _one_or_all(rows.column("op")), _clock())
+            pieces = (*images, *block, ',"op":', _one_or_all(rows.column("op")), _clock(fine=not self._block.is_old))
         value = flat(layout.value_wrap[0], *pieces, layout.value_wrap[1])
         if old is None and new is None:
             return _Group(places, None, value)
@@ -129,9 +129,11 @@ class RecordEncoder:
         key = self._images.key(struct, image, table, envelope)
         return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 
-    def _transaction(self, rows: pa.RecordBatch) -> str | Fragment:
+    def _transaction(self, rows: pa.RecordBatch) -> tuple[str | Fragment, ...]:
+        if not self._block.has_transaction:
+            return ()
         at = rows.schema.get_field_index("transaction")
-        return "null" if at < 0 else fragment(rows.column(at), TRANSACTION_BLOCK)
+        return ',"transaction":', "null" if at < 0 else fragment(rows.column(at), TRANSACTION_BLOCK)
 
     def _assemble(self, rows: pa.RecordBatch, key: pa.Array, value: pa.Array, layout: _Layout) -> pa.RecordBatch:
         count = len(rows)
@@ -194,9 +196,11 @@ def wrap(schema: ConnectSchema, schemas: bool) -> tuple[str, str]:
     return (f'{{"schema":{dump(schema.to_json())},"payload":', "}") if schemas else ("", "")
 
 
-def _clock() -> str:
+def _clock(*, fine: bool) -> str:
     """The end of the envelope: when it was built, one instant for a batch."""
     nanos = time.time_ns()
+    if not fine:
+        return f',"ts_ms":{nanos // 1_000_000}}}'
     return f',"ts_ms":{nanos // 1_000_000},"ts_us":{nanos // 1000},"ts_ns":{nanos}}}'
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.events.encode.arrow import indices, join, literal
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
-from tailrace.events.envelope import SNAPSHOT
+from tailrace.events.envelope import OLD_SNAPSHOT, SNAPSHOT
 from tailrace.events.parts import Part, Parts, flat
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.source import SourceBlock
@@ -61,14 +61,13 @@ class SourceWriter:
             (f'"name":{dump(self._server)},"ts_ms":', None),
             (fragment(millis, _INT64), steady_time),
             (',"snapshot":', None),
-            (fragment(snapshot, SNAPSHOT, self._defaults), "snapshot" in steady),
+            (self._snapshot(snapshot), "snapshot" in steady),
             (f',"db":{dump(table.database)},"sequence":', None),
             *self._sequence(columns, steady),
-            (',"ts_us":', None),
-            (Fragment("", micros), steady_time),
-            (',"ts_ns":', None),
-            (Fragment("", micros, "000"), steady_time),
         ]
+        if not self._block.is_old:
+            fine = [Fragment(',"ts_us":', micros), Fragment(',"ts_ns":', micros, "000")]
+            pieces += [(clock, steady_time) for clock in fine]
         names = {"schema": table.schema, "table": table.table}
         for field in self._block.fields:
             if field.name in names:
@@ -78,6 +77,12 @@ class SourceWriter:
                 values = fragment(columns[field.name], field.schema, self._defaults)
                 pieces.append((values, field.name in steady))
         return [*pieces, ("}", None)]
+
+    def _snapshot(self, markers: pa.Array) -> Fragment:
+        """The marker, which was a boolean once."""
+        if self._block.is_old:
+            return fragment(markers.is_valid(), OLD_SNAPSHOT)
+        return fragment(markers, SNAPSHOT, self._defaults)
 
     def _sequence(self, columns: dict[str, pa.Array], steady: set[str]) -> list[tuple[str | Fragment, bool | None]]:
         if self._block.sequence is None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.events.cuts import pieces
 from tailrace.events.encode.arrow import flags, indices, join, literal, repeat
-from tailrace.events.envelope import COMMON_SOURCE, STRING, TRANSACTION_BLOCK, Envelope, envelope
+from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelope, source_schema
 from tailrace.events.headers import context
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.records import Bools, Header, Part, Records, struct
@@ -121,7 +121,7 @@ class Unfolder:
             "connector": repeat(self._block.connector, count),
             "name": repeat(self._server, count),
             "ts_ms": indices(np.floor_divide(micros.to_numpy(zero_copy_only=False), 1000)),
-            "snapshot": rows.column("snapshot"),
+            "snapshot": rows.column("snapshot").is_valid() if self._block.is_old else rows.column("snapshot"),
             "db": repeat(table.database, count),
             "sequence": self._sequence(columns, count),
             "ts_us": micros,
@@ -129,7 +129,7 @@ class Unfolder:
             "schema": repeat(table.schema, count),
             "table": repeat(table.table, count),
         }
-        names = [field.name for field in COMMON_SOURCE + self._block.fields]
+        names = [field.name for field in source_schema(self._block).fields]
         return pa.StructArray.from_arrays([columns[name] for name in names], names=names)
 
     def _sequence(self, columns: dict[str, pa.Array], count: int) -> pa.Array:

@@ -16,6 +16,8 @@ class SourceBlock:
     that name in the batch's `source` struct. `sequence` names the two `source` columns (int64) that the text of
     `source.sequence`, a JSON array of two strings, is made of; None leaves it null.
     `transaction_id` names the `source` columns whose texts, joined by `:`, are the id in a `transaction` block.
+    `is_old` stands for records as Debezium 1 wrote them (`compat.version`): no schema versions, no `ts_us` and `ts_ns`,
+    a boolean `snapshot`. `has_transaction` tells whether envelopes have the field `transaction`.
     `message_schemas` is what the names of the schemas of logical messages begin with.
     """
 
@@ -25,3 +27,5 @@ class SourceBlock:
     sequence: tuple[str, str] | None = None
     transaction_id: tuple[str, ...] = ()
     message_schemas: str = ""
+    is_old: bool = False
+    has_transaction: bool = True

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from tailrace import transforms
 from tailrace.connectors.base import Chunk, Connector
 from tailrace.errors import ConfigError
-from tailrace.events.keychange import split_key_changes
+from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.record import KAFKA
 from tailrace.events.selection import select
 from tailrace.events.shapes import EventShaper, event_schema
@@ -84,6 +84,7 @@ class Shaper:
 
     def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str) -> None:
         self.config = config = connector.config
+        self.is_old = connector.source.is_old
         self.faults = config.flag("compat.faults")
         self.steps = transforms.parse(steps)
         self.transactions = (
@@ -98,7 +99,8 @@ class Shaper:
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of a chunk."""
-        batches = [select(split_key_changes(batch, self.faults), self.config) for batch in chunk.batches]
+        changes = map(with_identity, chunk.batches) if self.is_old else chunk.batches
+        batches = [select(split_key_changes(batch, self.faults), self.config) for batch in changes]
         batches = [batch for batch in batches if len(batch)]
         controls = list(chunk.controls)
         if self.transactions is not None:

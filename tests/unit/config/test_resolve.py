@@ -83,7 +83,7 @@ def test_every_declaration_holds_together() -> None:
         ("max.queue.size", "100", "max.queue.size: Must be larger than the maximum batch size"),
         ("plugin.name", "wal2json", "set plugin.name=pgoutput"),
         ("plugin.name", "decoderbufs", "set plugin.name=pgoutput"),
-        ("snapshot.mode", "when_needed", "use initial, no_data or initial_only"),
+        ("snapshot.mode", "custom", "Java classes cannot be loaded; use configuration_based"),
         ("maxBytesPerTrigger", "0", "maxBytesPerTrigger: A positive number of bytes is expected"),
         ("connector.class", "io.debezium.connector.mysql.MySqlConnector", "connector.class: Value must be one of"),
         ("value.converter", "io.confluent.connect.avro.AvroConverter", "only org.apache.kafka.connect.json.Json"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.connectors.postgres.position import SOURCE
+from tailrace.connectors.postgres.position import SOURCE, source_block
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.keychange import split_key_changes
 from tailrace.events.record import RecordEncoder
@@ -48,17 +48,20 @@ def written(encoder: Any, batch: ChangeBatch) -> list[dict[str, Any]]:
     st.sampled_from([("id",), (), ("id", "code")]),
     st.booleans(),
     st.booleans(),
+    st.sampled_from(["current", "1.7"]),
 )
 def test_both_encoders_write_the_same(
-    made: list[dict[str, Any]], key: tuple[str, ...], schemas: bool, tombstones: bool
+    made: list[dict[str, Any]], key: tuple[str, ...], schemas: bool, tombstones: bool, layout: str
 ) -> None:
     of = table(key=key, identity=("id", "code", "note"))
     batch = split_key_changes(changes(of, *made), faults=False)
     given_ = {"value.converter.schemas.enable": str(schemas).lower(), "tombstones.on.delete": str(tombstones).lower()}
+    given_["compat.version"] = layout
+    source = source_block(configured(given_))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "time_ns", lambda: 1_795_268_705_393_912_345)
-        plain = written(RecordEncoder(configured(given_), SOURCE, "run"), batch)
-        through = written(Encoder(configured({**given_, **NOTHING}), SOURCE, "run"), batch)
+        plain = written(RecordEncoder(configured(given_), source, "run"), batch)
+        through = written(Encoder(configured({**given_, **NOTHING}), source, "run"), batch)
     assert through == plain
 
 

@@ -133,6 +133,19 @@ class Catalog:
         key = tuple(name for name in known.key if name in names) if known else marked * (relation.identity != "f")
         return self._captured(table, TableInfo(columns, key, _identity(relation, marked)))
 
+    def key_types(self, table: TableId, names: tuple[str, ...] | None) -> tuple[tuple[str, str], ...]:
+        """Name and type of the named columns, or of the primary key; none when the table or a column is gone."""
+        info = self._info(table.schema, table.table)
+        wanted = () if info is None else names or info.key
+        rows = self.connection.execute(
+            "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
+            "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE n.nspname = %s AND c.relname = %s AND a.attname = ANY (%s) AND NOT a.attisdropped",
+            [table.schema, table.table, list(wanted)],
+        )
+        types: dict[str, str] = dict(rows.fetchall())
+        return tuple((name, types[name]) for name in wanted) if len(types) == len(wanted) else ()
+
     def _info(self, schema: str, table: str) -> TableInfo | None:
         found = self.connection.execute(
             "SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "

@@ -23,6 +23,7 @@ from tailrace.config.kinds import (
 )
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Config
 from tailrace.transforms.registry import check as check_transforms
 
@@ -31,8 +32,7 @@ LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
 _CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 _PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
 _WAL2JSON = ("wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
-_MODE_LATER = "use initial, no_data or initial_only"
-_RULES = "give the rules by snapshot.mode"
+_JAVA = "Java classes cannot be loaded; use configuration_based"
 _SLOT = matching(
     "text",
     r"[a-z0-9_]{1,63}",
@@ -143,6 +143,14 @@ REPLICATION = (
     Option("internal.log.position.check.enable", FLAG, "true", "Check the stored position.", CONNECT, "always done"),
 )
 
+COMPATIBILITY = Option(
+    "compat.version",
+    choice("current", "1.7"),
+    "current",
+    "Shape of records: today's, or that of Debezium 1.7 (schema.name.adjustment.mode is avro then, unless it is given, "
+    "and extended.headers.enabled false).",
+)
+
 TYPES = (
     Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
     Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
@@ -162,17 +170,23 @@ SNAPSHOT = (
     Option(
         "snapshot.mode",
         choice(
-            *("initial", "no_data", "initial_only"),
-            refused=dict.fromkeys(("always", "when_needed", "configuration_based", "custom"), _MODE_LATER),
+            *("initial", "no_data", "initial_only", "always", "when_needed", "configuration_based"),
+            refused={"custom": _JAVA},
         ),
         "initial",
-        "Whether the rows there are come first: always before the changes, not at all, or alone.",
+        "Whether the rows there are come before the changes: once, not at all, alone, at each start, or again when the "
+        "position is lost.",
         old_values={"never": "no_data", "exported": "initial", "schema_only": "no_data"},
     ),
     Option(
         "snapshot.include.collection.list", PATTERNS, None, "Captured tables the snapshot reads; all when not given."
     ),
-    Option("snapshot.mode.configuration.based.*", FLAG, None, "Flags of that mode.", LATER, _RULES),
+    Option("snapshot.mode.configuration.based.snapshot.data", FLAG, "false", "Read the tables at each start."),
+    Option("snapshot.mode.configuration.based.start.stream", FLAG, "false", "Read the log."),
+    Option(
+        "snapshot.mode.configuration.based.snapshot.on.data.error", FLAG, "false", "Read them if the position is lost."
+    ),
+    Option("snapshot.mode.configuration.based.*", FLAG, None, "Flags on schemas.", CONNECT, "the log has the schemas"),
     Option("snapshot.mode.custom.name", TEXT, None, "Java class.", LATER),
     Option(
         "snapshot.isolation.mode",
@@ -212,7 +226,7 @@ OPTIONS = OptionTable(
         "Replication": REPLICATION,
         "Filters": shared.FILTERS,
         "Snapshot": SNAPSHOT,
-        "Values": (*shared.VALUES, *TYPES),
+        "Values": (COMPATIBILITY, *shared.VALUES, *TYPES),
         "Masks and propagation": shared.MASKS,
         "Topics": shared.TOPICS,
         "Converters and transforms": shared.CONVERTERS,
@@ -224,4 +238,8 @@ OPTIONS = OptionTable(
 
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
-    return resolution.resolve(properties, OPTIONS, (shared.check_together, check_hashes, check_transforms))
+    if str(properties.get("compat.version", "current")).strip() == "1.7":
+        properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
+    return resolution.resolve(
+        properties, OPTIONS, (shared.check_together, check_hashes, check_processors, check_transforms)
+    )

@@ -13,15 +13,18 @@ from typing import TypeVar
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE, SOURCE_TYPE, STREAM, parse_lsn
+from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, parse_lsn, source_block
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
@@ -58,16 +61,18 @@ _streams: dict[str, LogStream] = {}
 class PostgresConnector:
     """Implements Connector. Planning state is a control connection and, during a snapshot, what exports it."""
 
-    source = SOURCE
     source_type = SOURCE_TYPE
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.source = source_block(config)
         self._control: psycopg.Connection | None = None
         self._export: Export | None = None
         self._log_begins: int | None = None
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._has_adapted = False
+        self._has_started = False
+        self._mode = SnapshotMode.of(config)
 
     def begin(self) -> Offset:
         """See Connector.begin."""
@@ -90,10 +95,13 @@ class PostgresConnector:
     def head(self, start: Offset, limit: int | None, until: int | None = None) -> Offset:
         """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
         here = self._position(start)
+        is_start, self._has_started = not self._has_started, True
         if here.phase == BEGIN:
             return here.at(phase=SNAPSHOT).to_json()
-        if self.config.text("snapshot.mode") == "initial_only":
+        if not self._mode.streams:
             return start
+        if is_start and here.phase == STREAM and self._reads_again(here):
+            return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None).to_json()
         self._end_export()
         self._adapt_publication()
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
@@ -108,6 +116,15 @@ class PostgresConnector:
         end = max(end, from_lsn)
         last_commit = max(here.last_commit or 0, seen) or None
         return here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now).to_json()
+
+    def _reads_again(self, here: Position) -> bool:
+        """Whether the tables are to be read again at this start."""
+        if self._mode.at_start or not self._mode.when_lost:
+            return self._mode.at_start
+        lost = self._ask(lambda connection: slot.gap(connection, self.config, here.lsn or 0))
+        if lost is not None:
+            log.warning("the position is lost (%s): a new snapshot is taken", lost)
+        return lost is not None
 
     def _is_heartbeat_due(self, since: Position, now: int) -> bool:
         """Whether a beat of the clock, as many as heartbeat.interval.ms makes, lies between two plannings."""
@@ -147,7 +164,7 @@ class PostgresConnector:
         position the slot is moved.
         """
         self._end_export()
-        if self.config.text("snapshot.mode") == "no_data":
+        if not self._mode.at_first:
             self._ask(self._prepare_slot)
             return []
         with server_errors("the snapshot cannot be planned"):
@@ -197,8 +214,14 @@ class PostgresConnector:
         stream = self._stream(split.application)
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
         decoder.messages = LogicalMessages.of(self.config)
-        for messages in stream.stretch(split.start, split.end):
-            yield decoder.decode(messages)
+        wish = reselect(self.config)
+        decoder.reselector = None if wish is None else Reselector(self.config, wish)
+        try:
+            for messages in stream.stretch(split.start, split.end):
+                yield decoder.decode(messages)
+        finally:
+            if decoder.reselector is not None:
+                decoder.reselector.close()
         stream.finished(decoder.last_commit)
 
     def _stream(self, application: str) -> LogStream:

@@ -18,6 +18,7 @@ from tailrace.connectors.postgres.protocol import pgoutput
 from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
 from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, Rows
 from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
+from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.values import ValueType, converted
 from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.transactions import MARKS
@@ -42,7 +43,8 @@ class LogDecoder:
     """Decodes one read of the log. What spans chunks (open transaction, relations, order) is kept here.
 
     `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
-    before this read, None when there was none. Without `messages` logical messages are left out.
+    before this read, None when there was none. Without `messages` logical messages are left out; with `reselector`
+    values that the log did not repeat are looked up in the table.
     """
 
     describe: Callable[[Relation], CapturedTable | None]
@@ -52,6 +54,7 @@ class LogDecoder:
     transaction: Transaction = field(default_factory=Transaction)
     order: int = 0
     messages: LogicalMessages | None = None
+    reselector: Reselector | None = None
 
     def decode(self, messages: Sequence[bytes | memoryview]) -> Chunk:
         """The changes of some consecutive messages. Raises DecodeError."""
@@ -76,7 +79,7 @@ class LogDecoder:
         for rows in pgoutput.rows(frames, self.relations, span):
             table = self._table(rows.relation)
             if table is not None:
-                yield _batch(frames, rows, table, context)
+                yield _batch(frames, rows, table, context, self.reselector)
 
     def _table(self, relation: Relation) -> CapturedTable | None:
         if relation.oid not in self.tables:
@@ -188,7 +191,9 @@ class _Context:
         return pa.RecordBatch.from_arrays(columns, schema=MARKS)
 
 
-def _batch(frames: Frames, rows: Rows, table: CapturedTable, context: _Context) -> ChangeBatch:
+def _batch(
+    frames: Frames, rows: Rows, table: CapturedTable, context: _Context, reselector: Reselector | None
+) -> ChangeBatch:
     """One relation's rows as a ChangeBatch."""
     count = len(rows.index)
     times, xids = context.transactions(rows.index)
@@ -197,6 +202,10 @@ def _batch(frames: Frames, rows: Rows, table: CapturedTable, context: _Context) 
     images = _Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]))
     before, old = images.struct(rows.old, rows.has_old)
     after, _ = images.struct(rows.new, rows.has_new, old)
+    unchanged = images.unchanged()
+    if reselector is not None:
+        keys = [rows.new[places[name]].text(frames.buffer) for name in reselector.key(table)]
+        after, unchanged = reselector.fill(table, keys, after, unchanged)
     columns = {
         "op": _ops(rows.kind),
         "order": indices(context.orders(rows.index)),
@@ -206,7 +215,6 @@ def _batch(frames: Frames, rows: Rows, table: CapturedTable, context: _Context) 
         "before": before,
         "after": after,
     }
-    unchanged = images.unchanged()
     if unchanged is not None:
         columns["unchanged"] = unchanged
     return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))

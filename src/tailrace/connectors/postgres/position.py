@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailrace.config import Config
 from tailrace.errors import OffsetError
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import SourceBlock
@@ -32,6 +33,15 @@ SOURCE = SourceBlock(
     transaction_id=("txId", "lsn"),
     message_schemas="io.debezium.connector.postgresql.",
 )
+
+
+def source_block(config: Config) -> SourceBlock:
+    """The block as `compat.version` wants it."""
+    if config.text("compat.version") == "current":
+        return SOURCE
+    fields = tuple(field for field in SOURCE.fields if not field.name.startswith("origin"))
+    return replace(SOURCE, fields=fields, is_old=True, has_transaction=config.flag("provide.transaction.metadata"))
+
 
 # The `source` column of PostgreSQL's change batches.
 SOURCE_TYPE = pa.struct(

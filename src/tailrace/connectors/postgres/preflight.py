@@ -12,6 +12,7 @@ from psycopg.rows import dict_row
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.preflight_tables import (
     CapturedTable,
     captured_tables,
@@ -257,7 +258,7 @@ def _capacity(server: _Server) -> Iterator[Finding]:
         server.config.text("slot.name"),
     )
     assert row is not None  # a SELECT without FROM gives one row
-    snapshot = server.config.text("snapshot.mode") != "no_data"
+    snapshot = SnapshotMode.of(server.config).at_first
     if row["slots"] < 1 and (snapshot or not row["exists"]):
         why = "a snapshot beside an existing slot needs one" if row["exists"] else "the slot cannot be created"
         remedy = "raise max_replication_slots and restart the server, or drop a slot nobody needs"

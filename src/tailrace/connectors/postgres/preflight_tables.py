@@ -11,6 +11,7 @@ import psycopg
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.postgres.modes import SnapshotMode
 
 _SHOWN = 5
 
@@ -134,7 +135,7 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
 
 
 def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
-    if config.text("snapshot.mode") == "no_data":
+    if not SnapshotMode.of(config).at_first:
         return
     wanted = TableFilter.from_config(config)
     hidden = [table for table in tables if not table.readable and wanted.snapshots(table.schema, table.table)]

@@ -69,6 +69,22 @@ def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
     return slot
 
 
+def gap(connection: psycopg.Connection, config: Config, position: int) -> str | None:
+    """Why the log from `position` on can no longer be read, None if it can.
+
+    A slot that the server has invalidated is dropped, so that one of the same name can be made.
+    """
+    slot = find(connection, config.text("slot.name"))
+    if slot is None:
+        return "the slot does not exist"
+    if slot.wal_status == "lost":
+        connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
+        return "the server had invalidated the slot"
+    if slot.confirmed is not None and slot.confirmed > position:
+        return f"the slot was moved to {format_lsn(slot.confirmed)}, beyond {format_lsn(position)}"
+    return None
+
+
 def create(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
     """Create the configured slot on a replication connection; returns its position and the snapshot it exports.
 

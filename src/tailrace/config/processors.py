@@ -1,0 +1,63 @@
+"""Post processors: `post.processors` names them, `<name>.type` and further properties say what they do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.config.resolve import Config, Problem
+
+RESELECT = "io.debezium.processors.reselect.ReselectColumnsPostProcessor"
+Patterns = tuple[re.Pattern[str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reselect:
+    """What ReselectColumnsPostProcessor is to do; columns are matched as `schema.table:column`."""
+
+    include: Patterns
+    exclude: Patterns
+    unavailable: bool
+    null: bool
+    by_event_key: bool
+    strict: bool
+
+    def wants(self, schema: str, table: str, column: str) -> bool:
+        """Whether a column is among those looked up again."""
+        name = f"{schema}.{table}:{column}"
+        if self.include:
+            return any(pattern.fullmatch(name) for pattern in self.include)
+        return not any(pattern.fullmatch(name) for pattern in self.exclude)
+
+
+def reselect(config: Config) -> Reselect | None:
+    """The reselect processor of the configuration, None when there is none."""
+    for name in config.names("post.processors"):
+        if config.values.get(f"{name}.type") == RESELECT:
+            return _reselect(config, f"{name}.reselect.")
+    return None
+
+
+def _reselect(config: Config, prefix: str) -> Reselect:
+    def patterns(setting: str) -> Patterns:
+        return config.patterns(prefix + setting) if prefix + setting in config.values else ()
+
+    def flag(setting: str, default: bool) -> bool:
+        return config.flag(prefix + setting) if prefix + setting in config.values else default
+
+    return Reselect(
+        patterns("columns.include.list"),
+        patterns("columns.exclude.list"),
+        flag("unavailable.values", True),
+        flag("null.values", True),
+        flag("use.event.key", False),
+        config.values.get(f"{prefix}error.handling.mode") == "fail",
+    )
+
+
+def check_processors(config: Config) -> Iterator[Problem]:
+    """Processors without a known type."""
+    for name in config.names("post.processors"):
+        if config.values.get(f"{name}.type") != RESELECT:
+            yield Problem(f"{name}.type", f"only {RESELECT} is known", "Java classes cannot be loaded")

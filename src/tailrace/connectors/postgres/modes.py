@@ -1,0 +1,45 @@
+"""`snapshot.mode`: when the tables are read, and whether the log is read after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.config import Config
+
+_FLAGS = "snapshot.mode.configuration.based."
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotMode:
+    """What a mode does.
+
+    `at_first`: tables are read by a pipeline without a position; `at_start`: at each start of one that has one;
+    `when_lost`: where the server no longer has the log from its position on; `streams`: the log follows.
+    """
+
+    at_first: bool
+    at_start: bool = False
+    when_lost: bool = False
+    streams: bool = True
+
+    @staticmethod
+    def of(config: Config) -> SnapshotMode:
+        """The mode of a configuration."""
+        name = config.text("snapshot.mode")
+        if name != "configuration_based":
+            return _MODES[name]
+
+        def flag(part: str) -> bool:
+            return bool(config.values.get(_FLAGS + part, False))
+
+        data = flag("snapshot.data")
+        return SnapshotMode(data, at_start=data, when_lost=flag("snapshot.on.data.error"), streams=flag("start.stream"))
+
+
+_MODES = {
+    "initial": SnapshotMode(True),
+    "initial_only": SnapshotMode(True, streams=False),
+    "no_data": SnapshotMode(False),
+    "always": SnapshotMode(True, at_start=True),
+    "when_needed": SnapshotMode(True, when_lost=True),
+}
