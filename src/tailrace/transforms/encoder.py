@@ -22,10 +22,11 @@ class Encoder:
     """Encodes batches into rows of the `kafka` shape: the properties' transforms first, then the pipeline's steps."""
 
     def __init__(self, config: Config, source: SourceBlock, run_id: str, steps: Sequence[Step] = ()) -> None:
-        self._steps = steps
-        own = stages(config)
-        needed = bool(own) or any(isinstance(step, Single) for step in steps)
-        self._stages = [*own, *_staged(steps)] if needed else []
+        chain = [*stages(config), *_staged(steps)]
+        routes = [stage.transform for stage in chain if isinstance(stage.transform, Route) and stage.predicate is None]
+        # Topics alone are renamed without a look into the records.
+        self._routes = routes
+        self._stages = chain if len(routes) < len(chain) else []
         self._plain = RecordEncoder(config, source, run_id)
         self._unfolder = Unfolder(config, source, run_id)
         self._writer = RowWriter(config)
@@ -34,7 +35,7 @@ class Encoder:
         """The batch's records in order. Raises DecodeError and TransformError."""
         if not self._stages:
             for rows in self._plain.encode(batch):
-                yield rename(rows, self._steps)
+                yield rename(rows, self._routes)
             return
         for groups in self._unfolder.unfold(batch):
             for stage in self._stages:

@@ -92,3 +92,13 @@ def test_transforms_of_the_properties_come_before_the_steps() -> None:
     batch = changes(table(), {"op": "c", "after": {"id": 1, "code": "a", "note": None}})
     encoder = Encoder(configured(first), SOURCE, "run", steps)
     assert [row["topic"] for row in written(encoder, batch)] == ["c"]
+
+
+def test_routes_alone_rename_and_nothing_else() -> None:
+    batch = changes(table(), {"op": "d", "before": {"id": 1, "code": "a", "note": None}})
+    steps = parse('[{"route": {"regex": "a(.*)", "replacement": "b$1"}}]')
+    first = properties("org.apache.kafka.connect.transforms.RegexRouter", {"regex": "(.*)", "replacement": "a.$1"})
+    routed = written(Encoder(configured(first), SOURCE, "run", steps), batch)
+    plain = written(RecordEncoder(configured({}), SOURCE, "run"), batch)
+    assert [row["topic"] for row in routed] == ["b.server1.public.things"] * 2
+    assert [row["key"] for row in routed] == [row["key"] for row in plain]
