@@ -4,6 +4,7 @@ TailraceError
 ├── ConfigError        a property is wrong, missing or in conflict; nothing was touched on a server
 ├── SourceError        the database refuses, lacks or lost something (slot, publication, privilege, log)
 ├── DecodeError        bytes of the log or a value of a row could not be understood; never skipped in silence
+├── TransformError     a record that a transform cannot take
 ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
 └── SinkError          a target cannot be written
 """
@@ -43,6 +44,10 @@ class SourceError(TailraceError):
 
 class DecodeError(TailraceError):
     """Bytes of the log, or a value of a row, that cannot be understood."""
+
+
+class TransformError(TailraceError):
+    """A record that a single message transform cannot take; the reference would stop there, too."""
 
 
 class OffsetError(TailraceError):

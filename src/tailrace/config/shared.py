@@ -214,10 +214,10 @@ CONVERTERS = (
     Option("value.converter.*", TEXT, None, "Settings of the value converter.", LATER),
     Option("header.converter", TEXT, None, "Serialises headers.", CONNECT, "headers are always JSON"),
     Option("header.converter.*", TEXT, None, "Its settings.", CONNECT, "headers are always JSON"),
-    Option("transforms", NAMES, None, "Single message transforms.", LATER),
-    Option("transforms.*", TEXT, None, "Settings of a transform.", LATER),
-    Option("predicates", NAMES, None, "Predicates of transforms.", LATER),
-    Option("predicates.*", TEXT, None, "Settings of a predicate.", LATER),
+    Option("transforms", NAMES, None, "Single message transforms, in order."),
+    Option("transforms.*", TEXT, None, "Type, condition and settings of a transform."),
+    Option("predicates", NAMES, None, "Conditions of transforms."),
+    Option("predicates.*", TEXT, None, "Type and settings of a condition."),
 )
 
 SIGNALS = (

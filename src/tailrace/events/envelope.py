@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tailrace.errors import ConfigError
@@ -9,6 +10,8 @@ from tailrace.events.topics import TopicNaming
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import Column, TableSchema
+
+_OF_VALUES = re.compile(r"__debezium\.source\.column\.|masked$|truncateLength$")
 
 STRING = ConnectSchema("string")
 INT64 = ConnectSchema("int64")
@@ -115,9 +118,15 @@ def source_schema(source: SourceBlock) -> ConnectSchema:
 def _key(table: TableSchema, naming: TopicNaming, name: str) -> ConnectSchema | None:
     if not table.key:
         return None
-    fields = tuple(_field(table.column(column), naming) for column in table.key)
+    fields = tuple(_key_field(table.column(column), naming) for column in table.key)
     extra = naming.key_field(table.id)
     return ConnectSchema("struct", name=name, fields=fields if extra is None else (*fields, Field(extra[0], STRING)))
+
+
+def _key_field(column: Column, naming: TopicNaming) -> Field:
+    """A key's field: what masks and propagation add to a schema is for values only."""
+    kept = tuple(each for each in column.schema.parameters if not _OF_VALUES.match(each[0]))
+    return Field(naming.field_name(column.name), column.schema.with_(parameters=kept))
 
 
 def _field(column: Column, naming: TopicNaming) -> Field:

@@ -16,16 +16,21 @@ _PREFIX = "__debezium.context."
 _FIRST_ROWS = 1 << 12
 
 
+def context(connector: str, server: str, run_id: str) -> dict[str, str]:
+    """The headers that tell where a record comes from, by name."""
+    names = {"connectorLogicalName": server, "taskId": "0", "connectorName": connector, "runId": run_id}
+    return {_PREFIX + name: value for name, value in names.items()}
+
+
 class HeaderWriter:
     """Gives the `headers` column of record batches; null where a record has none."""
 
     def __init__(self, connector: str, server: str, run_id: str, enabled: bool) -> None:
-        context = {"connectorLogicalName": server, "taskId": "0", "connectorName": connector, "runId": run_id}
         schema = dump(ConnectSchema("string").to_json())
         self._entries = pa.array(
             [
-                {"key": _PREFIX + name, "value": f'{{"schema":{schema},"payload":{dump(value)}}}'.encode()}
-                for name, value in (context.items() if enabled else ())
+                {"key": name, "value": f'{{"schema":{schema},"payload":{dump(value)}}}'.encode()}
+                for name, value in (context(connector, server, run_id).items() if enabled else ())
             ],
             HEADER,
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import as_type, join, repeat
+from tailrace.events.encode.arrow import as_type, indices, join, repeat
 from tailrace.events.encode.json import Fragment
 from tailrace.events.encode.strings import quote
 
@@ -69,3 +69,17 @@ def text_of(parts: Parts, start: int, rows: int, where: str) -> pa.Array:
             where=where,
             remedy="leave the large column out with column.exclude.list",
         ) from reason
+
+
+def gather(groups: list[tuple[Integers | None, Parts | None]], start: int, stop: int, where: str) -> pa.Array:
+    """The joined texts of rows start to stop, in the batch's order."""
+    texts: list[pa.Array] = []
+    order: list[Integers] = []
+    for places, parts in groups:
+        low, high = (start, stop) if places is None else np.searchsorted(places, [start, stop]).tolist()
+        nothing = parts is None or low == high
+        texts.append(pa.nulls(high - low, pa.string()) if nothing else text_of(parts or [], low, high - low, where))
+        order.append(np.arange(start, stop) if places is None else places[low:high])
+    if len(texts) == 1:
+        return texts[0]
+    return pa.concat_arrays(texts).take(indices(np.argsort(np.concatenate(order))))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,7 +17,7 @@ from tailrace.events.encode.json import Fragment, dump, encode, fragment
 from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelope
 from tailrace.events.headers import HEADERS, HeaderWriter
 from tailrace.events.images import ImageWriter
-from tailrace.events.parts import Integers, Parts, flat, struct_parts, text_of, widths
+from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, text_of, widths
 from tailrace.events.source import SourceWriter
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
@@ -100,8 +99,8 @@ class RecordEncoder:
                 sizes[group.places] = size
         for start, stop in cuts(sizes):
             where = f"table {layout.table.id}"
-            key = _gather([(group.places, group.key) for group in groups], start, stop, where)
-            value = _gather([(group.places, group.value) for group in groups], start, stop, where)
+            key = gather([(group.places, group.key) for group in groups], start, stop, where)
+            value = gather([(group.places, group.value) for group in groups], start, stop, where)
             yield self._assemble(batch.rows.slice(start, stop - start), key, value, layout)
 
     def _group(self, batch: ChangeBatch, places: Integers | None, layout: _Layout) -> _Group:
@@ -171,7 +170,7 @@ class RecordEncoder:
             ("key", batch.key_schema, self._key_schemas),
             ("value", batch.value_schema, self._value_schemas),
         ):
-            left, right = _wrap(schema, schemas)
+            left, right = wrap(schema, schemas)
             columns.append(text_of([left, rows.column(name).cast(pa.string()), right], 0, count, where))
         partition = rows.column("partition").cast(pa.int32())
         nothing = [pa.nulls(count, HEADERS), pa.nulls(count, KAFKA.field("timestamp").type)]
@@ -185,14 +184,15 @@ class RecordEncoder:
             known = self._layouts[table.id] = _Layout(
                 table,
                 made,
-                ("", "") if key is None else _wrap(key, self._key_schemas),
-                _wrap(made.value, self._value_schemas),
-                "" if key is None else _wrap(key, True)[0],
+                ("", "") if key is None else wrap(key, self._key_schemas),
+                wrap(made.value, self._value_schemas),
+                "" if key is None else wrap(key, True)[0],
             )
         return known
 
 
-def _wrap(schema: ConnectSchema, schemas: bool) -> tuple[str, str]:
+def wrap(schema: ConnectSchema, schemas: bool) -> tuple[str, str]:
+    """What stands before and after each payload: the schema, where the converter writes it."""
     return (f'{{"schema":{dump(schema.to_json())},"payload":', "}") if schemas else ("", "")
 
 
@@ -216,20 +216,6 @@ def _same_images(rows: pa.RecordBatch) -> list[Integers | None]:
         return [None]
     kind = flags(before.is_valid()) * 2 + flags(after.is_valid())
     return [np.flatnonzero(kind == each) for each in np.unique(kind)]
-
-
-def _gather(groups: list[tuple[Integers | None, Parts | None]], start: int, stop: int, where: str) -> pa.Array:
-    """The joined texts of rows start to stop, in the batch's order."""
-    texts: list[pa.Array] = []
-    order: list[npt.NDArray[np.int64]] = []
-    for places, parts in groups:
-        low, high = (start, stop) if places is None else np.searchsorted(places, [start, stop]).tolist()
-        nothing = parts is None or low == high
-        texts.append(pa.nulls(high - low, pa.string()) if nothing else text_of(parts or [], low, high - low, where))
-        order.append(np.arange(start, stop) if places is None else places[low:high])
-    if len(texts) == 1:
-        return texts[0]
-    return pa.concat_arrays(texts).take(indices(np.argsort(np.concatenate(order))))
 
 
 def _with_tombstones(records: pa.RecordBatch, deleted: pa.Array) -> pa.RecordBatch:

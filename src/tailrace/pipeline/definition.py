@@ -185,6 +185,10 @@ def _check_steps(definition: Definition, where: str) -> None:
         parse(definition.steps_text())
     except ConfigError as error:
         raise ConfigError(error.what, where=f"{where}: {error.where}", remedy=error.remedy) from error
+    kind, single = definition.sink.kind, any("transform" in step for step in definition.steps)
+    if single and kind not in ("kafka", "json", "null"):
+        what = f"a transform step works on Kafka records, and the sink {kind} takes changes"
+        raise ConfigError(what, where=where, remedy="Drop the transform step, or choose kafka or json.")
     if definition.sink.replica and any("route" in step for step in definition.steps):
         what = "a route step renames topics, and a replica has tables"
         raise ConfigError(what, where=where, remedy="Drop the route step, or choose another sink.")

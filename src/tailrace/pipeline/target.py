@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+
+log = logging.getLogger(__name__)
 
 WATCHED = 20
 
@@ -44,6 +47,8 @@ def build(definition: Definition, config: Config) -> Target:
         properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
         return KafkaSink(properties, config, SOURCE, parse(definition.steps_text()))
     if isinstance(target, ReplicaTarget):
+        if config.names("transforms"):
+            log.warning("transforms: no effect on a replica, which holds tables; they work on records")
         return Replica(target)
     if isinstance(target, FileTarget):
         kind = ParquetSink if definition.sink.kind == "parquet" else JsonLinesSink

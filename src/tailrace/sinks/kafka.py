@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.errors import SinkError
-from tailrace.events.record import RecordEncoder
 from tailrace.model.change import from_ipc
 from tailrace.model.source import SourceBlock
-from tailrace.transforms import Step, rename
+from tailrace.transforms import Step
+from tailrace.transforms.encoder import Encoder
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -93,14 +93,14 @@ def _task(
     """What a task does with its blobs: encode and send each, tell how many records, and wait until all is delivered."""
 
     def send(chunks: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        encoder = RecordEncoder(config, source, run_id)
+        encoder = Encoder(config, source, run_id, steps)
         delivery = Delivery(properties)
         for blobs in chunks:
             counts = []
             for blob in blobs:
                 before = delivery.count
                 for records in encoder.encode(from_ipc(blob.as_buffer())):
-                    delivery.send(rename(records, steps))
+                    delivery.send(records)
                 counts.append(delivery.count - before)
             yield pa.array(counts, pa.int64())
         delivery.finish()

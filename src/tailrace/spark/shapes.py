@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from tailrace import transforms
 from tailrace.connectors.base import Chunk, Connector
 from tailrace.errors import ConfigError
 from tailrace.events.keychange import split_key_changes, with_identity
-from tailrace.events.record import KAFKA, RecordEncoder
+from tailrace.events.record import KAFKA
 from tailrace.events.selection import select
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.topics import TopicNaming
@@ -20,12 +21,15 @@ from tailrace.events.transactions import TransactionTracker
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
+from tailrace.transforms.encoder import Encoder
 
 ARROW_SCHEMA = pa.schema(
     [("table", pa.string()), ("sequence", pa.int64()), ("count", pa.int32()), ("bytes", pa.binary())]
 )
 
 Batch = ChangeBatch | ControlBatch
+
+_LOG = logging.getLogger(__name__)
 
 # What the reference engine prints for logical messages in transaction metadata: a Java object's class and address.
 _MESSAGE_OBJECT = "io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$LogicalDecodingMessageId@0"
@@ -34,6 +38,8 @@ _MESSAGE_OBJECT = "io.debezium.connector.postgresql.LogicalDecodingMessageMonito
 def spark_schema(connector: Connector) -> StructType:
     """The columns of the shape that the config names."""
     shape = connector.config.text("shape")
+    if shape in ("event", "table") and connector.config.names("transforms"):
+        _LOG.warning("transforms: no effect on the shape %s, which holds changes; they work on records", shape)
     if shape == "arrow":
         return from_arrow_schema(ARROW_SCHEMA)
     if shape == "kafka":
@@ -89,7 +95,6 @@ class Shaper:
         if self.transactions is not None and self.faults:
             self.transactions.message_name = _MESSAGE_OBJECT
         self._tells_empty = config.text("shape") == "arrow"
-        self._has_topics = config.text("shape") in ("kafka", "event")
         self._emit = self._emitter(connector, schema, run_id)
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
@@ -102,8 +107,7 @@ class Shaper:
             batches, marked = self.transactions.track(batches, chunk.marks)
             controls += [marked] if marked is not None else []
         for batch in transforms.apply([*batches, *controls], self.steps):
-            for rows in self._emit(batch):
-                yield transforms.rename(rows, self.steps) if self._has_topics else rows
+            yield from self._emit(batch)
         if self._tells_empty:
             for batch in chunk.batches:
                 if batch.empty_at is not None:
@@ -117,10 +121,13 @@ class Shaper:
             return _Blobs().rows
         if shape == "event":
             shaper = EventShaper(connector.config, connector.source)
-            return lambda batch: shaper.encode(batch) if isinstance(batch, ChangeBatch) else iter(())
+            return lambda batch: self._renamed(shaper.encode(batch)) if isinstance(batch, ChangeBatch) else iter(())
         if shape == "table":
             return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
-        return RecordEncoder(connector.config, connector.source, run_id).encode
+        return Encoder(connector.config, connector.source, run_id, self.steps).encode
+
+    def _renamed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (transforms.rename(rows, self.steps) for rows in batches)
 
 
 class _Blobs:

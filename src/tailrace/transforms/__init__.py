@@ -1,6 +1,7 @@
 """Steps between source and sink: pure functions over ChangeBatches and topics, usable in and out of Spark.
 
-A pipeline's steps travel to the reader as JSON text, `[{"filter": {...}}, {"route": {...}}]`, and run there.
+A pipeline's steps travel to the reader as JSON text, `[{"filter": {...}}, {"route": {...}}]`, and run there. Single
+message transforms (`transform` steps and the connector's property `transforms`) work on records: see encoder.py.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import pyarrow as pa
 from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.transforms.filter import Filter
-from tailrace.transforms.route import Route
+from tailrace.transforms.registry import Single
+from tailrace.transforms.route import Route, renamed
 
 
 class Step(Protocol):
@@ -28,7 +30,7 @@ class Step(Protocol):
         """The name under which records of that topic leave."""
 
 
-STEPS: Mapping[str, Callable[..., Step]] = {"filter": Filter.of, "route": Route.of}
+STEPS: Mapping[str, Callable[..., Step]] = {"filter": Filter.of, "route": Route.of, "transform": Single.of}
 
 
 def parse(text: str) -> tuple[Step, ...]:
@@ -51,9 +53,8 @@ def rename(records: pa.RecordBatch, steps: Sequence[Step]) -> pa.RecordBatch:
     if not steps or not records.num_rows:
         return records
     index = records.schema.get_field_index("topic")
-    topics = records.column(index).dictionary_encode()
-    names = pa.array([_renamed(topic, steps) for topic in topics.dictionary.to_pylist()], pa.string())
-    return records.set_column(index, records.schema.field(index), names.take(topics.indices))
+    names = renamed(records.column(index), lambda topic: _renamed(topic, steps))
+    return records.set_column(index, records.schema.field(index), names)
 
 
 def _renamed(topic: str, steps: Sequence[Step]) -> str:
@@ -75,5 +76,7 @@ def _step(index: int, entry: Mapping[str, Mapping[str, Any]]) -> Step:
     try:
         signature(make).bind(**settings)
         return make(**settings)
+    except ConfigError as error:
+        raise ConfigError(error.what, where=f"{where}.{kind}", remedy=error.remedy) from error
     except (TypeError, ValueError) as error:
         raise ConfigError(str(error), where=f"{where}.{kind}") from error

@@ -1,19 +1,26 @@
-"""The route step: rename topics by a regular expression, as Kafka Connect's RegexRouter does."""
+"""The route step and Kafka Connect's RegexRouter: rename topics by a regular expression."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from tailrace.config.kinds import TEXT
+from tailrace.events.records import Records
 from tailrace.model.change import ChangeBatch
+from tailrace.transforms.java import Rewrite
+from tailrace.transforms.settings import Given, setting
+
+OPTIONS = (setting("regex", TEXT, required=True), setting("replacement", TEXT, required=True))
 
 
 @dataclass(frozen=True)
 class Route:
-    """Renames a topic that `pattern` matches as a whole; any other keeps its name. Schema names stay as they are."""
+    """Renames a topic that the expression matches as a whole; others keep their name. Schema names stay as they are."""
 
-    pattern: re.Pattern[str]
-    template: str
+    rewrite: Rewrite
 
     @staticmethod
     def of(regex: str, replacement: str) -> Route:
@@ -22,13 +29,18 @@ class Route:
         Raises ValueError.
         """
         try:
-            pattern = re.compile(re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", regex))
-            template = _template(replacement)
-            # A template is only checked against its groups when it is expanded: do that now, not on the first event.
-            re.compile(f"{pattern.pattern}|").sub(template, "")
-        except (re.error, IndexError) as error:
+            return Route(Rewrite.of(regex, replacement))
+        except ValueError as error:
             raise ValueError(f"regex {regex!r} with replacement {replacement!r}: {error}") from error
-        return Route(pattern, template)
+
+    @staticmethod
+    def from_settings(given: Given) -> Route:
+        """RegexRouter's settings. Raises SettingsError."""
+        config = given.read(OPTIONS)
+        try:
+            return Route.of(config.text("regex"), config.text("replacement"))
+        except ValueError as error:
+            raise given.problem("regex", str(error)) from error
 
     def keep(self, batch: ChangeBatch) -> ChangeBatch:
         """A route drops nothing."""
@@ -36,10 +48,17 @@ class Route:
 
     def topic(self, topic: str) -> str:
         """The new name of a topic."""
-        match = self.pattern.fullmatch(topic)
-        return match.expand(self.template) if match else topic
+        name = self.rewrite(topic)
+        return topic if name is None else name
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records under the new names of their topics."""
+        topics = renamed(records.topic, self.topic)
+        # A record whose topic stays is the same record still, and shares its headers.
+        return [records if topics.equals(records.topic) else records.with_(topic=topics)]
 
 
-def _template(replacement: str) -> str:
-    literal = replacement.replace("\\", "\\\\")
-    return re.sub(r"\$(?:(\d+)|\{(\w+)\})", lambda match: f"\\g<{match[1] or match[2]}>", literal)
+def renamed(topics: pa.Array, name: Callable[[str], str]) -> pa.Array:
+    """A column of topics, each different one renamed once."""
+    codes = topics.dictionary_encode()
+    return pa.array([name(topic) for topic in codes.dictionary.to_pylist()], pa.string()).take(codes.indices)

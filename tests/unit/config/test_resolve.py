@@ -166,7 +166,7 @@ def test_what_has_no_effect_is_said() -> None:
     assert resolved(xmin__fetch__interval__ms="10").warnings == (
         "xmin.fetch.interval.ms: not yet supported, has no effect",
     )
-    assert resolve({**BASE, "transforms.a.type": "X"}).warnings[0].startswith("transforms.a.type: not yet")
+    assert resolve({**BASE, "key.converter.x": "X"}).warnings[0].startswith("key.converter.x: not yet")
 
 
 def test_settings_of_connect_are_accepted_quietly(caplog: pytest.LogCaptureFixture) -> None:

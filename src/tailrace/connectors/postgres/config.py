@@ -25,6 +25,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Config
+from tailrace.transforms.registry import check as check_transforms
 
 LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
 
@@ -239,4 +240,6 @@ def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
     if str(properties.get("compat.version", "current")).strip() == "1.7":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
-    return resolution.resolve(properties, OPTIONS, (shared.check_together, check_hashes, check_processors))
+    return resolution.resolve(
+        properties, OPTIONS, (shared.check_together, check_hashes, check_processors, check_transforms)
+    )

@@ -1,0 +1,188 @@
+"""Change and control batches as Records: Debezium's envelope, key and headers as columns instead of JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.events.cuts import pieces
+from tailrace.events.encode.arrow import flags, indices, join, literal, repeat
+from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelope, source_schema
+from tailrace.events.headers import context
+from tailrace.events.payload import arrow_type, replaced, required
+from tailrace.events.records import Bools, Header, Part, Records, struct
+from tailrace.events.topics import TopicNaming
+from tailrace.events.unavailable import placeholder_text
+from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
+from tailrace.model.source import SourceBlock
+from tailrace.model.table import TableId, TableSchema
+from tailrace.version import __version__
+
+_STAMP = pa.timestamp("us", "UTC")
+
+
+class Unfolder:
+    """Makes Records of batches; keep one for a run, it remembers the tables' schemas."""
+
+    def __init__(self, config: Config, source: SourceBlock, run_id: str) -> None:
+        self._naming = TopicNaming(config)
+        self._block = source
+        self._server = config.text("topic.prefix")
+        self._placeholder = config.text("unavailable.value.placeholder")
+        self._tombstones = config.flag("tombstones.on.delete")
+        wanted = config.flag("extended.headers.enabled")
+        names = context(source.connector, self._server, run_id) if wanted else {}
+        self._context = tuple(Header.of(name, STRING, text) for name, text in names.items())
+        self._envelopes: dict[TableId, tuple[TableSchema, Envelope]] = {}
+
+    def unfold(self, batch: ChangeBatch | ControlBatch) -> Iterator[list[Records]]:
+        """The batch's records, group by group, in pieces of bounded size."""
+        if isinstance(batch, ControlBatch):
+            yield [self._control(batch)]
+            return
+        for piece in pieces(batch):
+            yield self._records(piece, self._envelope(batch.table))
+
+    def _records(self, batch: ChangeBatch, layout: Envelope) -> list[Records]:
+        rows, count = batch.rows, len(batch)
+        before, after = rows.column("before"), rows.column("after")
+        olds, news = flags(before.is_valid()), flags(after.is_valid())
+        key = self._key(batch, layout, news) if (olds | news).any() else None
+        records = Records(
+            np.arange(count, dtype=np.int64) * 2,
+            repeat(layout.topic, count),
+            pa.nulls(count, pa.int32()),
+            rows.column("ts_us").cast(_STAMP),
+            key,
+            self._value(batch, layout),
+            () if batch.table.id.is_message else (*self._other_key(batch, layout), *self._context),
+            self._tombstones,
+        )
+        keyed, unkeyed = records.split(olds | news)
+        groups = [keyed, unkeyed.with_(key=None)]
+        deleted = flags(pc.equal(rows.column("op"), literal(DELETE)))
+        if self._tombstones and deleted.any():
+            # A tombstone follows its delete: its order is the odd number in between.
+            dead = records.take(np.flatnonzero(deleted))
+            groups.append(dead.with_(order=dead.order + 1, value=None))
+        return [group for group in groups if len(group)]
+
+    def _value(self, batch: ChangeBatch, layout: Envelope) -> Part:
+        rows, count, nanos = batch.rows, len(batch), time.time_ns()
+        columns = {
+            "source": self._source(batch),
+            "transaction": batch.column("transaction"),
+            "op": rows.column("op"),
+            "ts_ms": pa.repeat(pa.scalar(nanos // 1_000_000, pa.int64()), count),
+            "ts_us": pa.repeat(pa.scalar(nanos // 1000, pa.int64()), count),
+            "ts_ns": pa.repeat(pa.scalar(nanos, pa.int64()), count),
+        }
+        if batch.table.id.is_message:
+            columns["message"] = self._image(batch, "after", layout)
+        else:
+            columns |= {name: self._image(batch, name, layout) for name in ("before", "after")}
+        if columns["transaction"] is None:
+            columns["transaction"] = pa.nulls(count, arrow_type(TRANSACTION_BLOCK))
+        parts = [(field.name, Part(field.schema, columns[field.name])) for field in layout.value.fields]
+        return struct(layout.value, parts, count)
+
+    def _image(self, batch: ChangeBatch, name: str, layout: Envelope) -> pa.Array:
+        """A row image as Connect holds it: zeros where an old image lacks a required column, placeholders in a new."""
+        image = batch.rows.column(name)
+        marks = batch.column("unchanged") if name == "after" else None
+        absent = image.is_null()
+        columns = []
+        for index, column in enumerate(batch.table.value_columns):
+            values = image.field(index)
+            place = -1 if marks is None else marks.type.get_field_index(column.name)
+            if marks is not None and place >= 0:
+                unchanged = marks.field(place).fill_null(pa.scalar(False, pa.bool_()))
+                text = placeholder_text(column.schema, self._placeholder) if unchanged.true_count else None
+                values = values if text is None else replaced(values, json.loads(text), column.schema, unchanged)
+            columns.append(required(values, column.schema, absent))
+        parts = [
+            (field.name, Part(field.schema, values)) for field, values in zip(layout.row.fields, columns, strict=True)
+        ]
+        return struct(layout.row, parts, len(batch), absent).values
+
+    def _source(self, batch: ChangeBatch) -> pa.Array:
+        rows, count, table = batch.rows, len(batch), batch.table.id
+        given = rows.column("source")
+        columns = {field.name: given.field(index) for index, field in enumerate(given.type)}
+        micros = rows.column("ts_us")
+        columns |= {
+            "version": repeat(__version__, count),
+            "connector": repeat(self._block.connector, count),
+            "name": repeat(self._server, count),
+            "ts_ms": indices(np.floor_divide(micros.to_numpy(zero_copy_only=False), 1000)),
+            "snapshot": rows.column("snapshot").is_valid() if self._block.is_old else rows.column("snapshot"),
+            "db": repeat(table.database, count),
+            "sequence": self._sequence(columns, count),
+            "ts_us": micros,
+            "ts_ns": pc.multiply(micros, pa.scalar(1000, pa.int64())),
+            "schema": repeat(table.schema, count),
+            "table": repeat(table.table, count),
+        }
+        names = [field.name for field in source_schema(self._block).fields]
+        return pa.StructArray.from_arrays([columns[name] for name in names], names=names)
+
+    def _sequence(self, columns: dict[str, pa.Array], count: int) -> pa.Array:
+        if self._block.sequence is None:
+            return pa.nulls(count, pa.string())
+        items = [
+            join('"', pc.cast(columns[name], pa.string()), '"').fill_null(literal("null"))
+            for name in self._block.sequence
+        ]
+        return join("[", items[0], ",", items[1], "]")
+
+    def _key(self, batch: ChangeBatch, layout: Envelope, news: Bools) -> Part | None:
+        if layout.key is None:
+            return None
+        images = [batch.rows.column(name) for name in ("after", "before")]
+        columns = []
+        for name in batch.table.key:
+            new, old = (image.field(image.type.get_field_index(name)) for image in images)
+            at = np.arange(len(batch)) + np.where(news, 0, len(batch))
+            columns.append(new if news.all() else pa.concat_arrays([new, old]).take(indices(at)))
+        return self._key_of(columns, layout, len(batch))
+
+    def _key_of(self, columns: Sequence[pa.Array], layout: Envelope, count: int) -> Part:
+        assert layout.key is not None
+        extra = [] if layout.key_extra is None else [repeat(layout.key_extra, count)]
+        fields = zip(layout.key.fields, [*columns, *extra], strict=True)
+        return struct(layout.key, [(field.name, Part(field.schema, values)) for field, values in fields], count)
+
+    def _other_key(self, batch: ChangeBatch, layout: Envelope) -> tuple[Header, ...]:
+        """Of a key change, the new key on its delete and the old one on its create."""
+        other = batch.column("other_key")
+        if other is None or layout.key is None or other.null_count == len(other):
+            return ()
+        columns = [other.field(other.type.get_field_index(name)) for name in batch.table.key]
+        key = self._key_of(columns, layout, len(batch))
+        delete = flags(pc.equal(batch.rows.column("op"), literal(DELETE)))
+        present = flags(other.is_valid())
+        sides = {"__debezium.newkey": present & delete, "__debezium.oldkey": present & ~delete}
+        return tuple(Header(name, key, there) for name, there in sides.items() if there.any())
+
+    def _control(self, batch: ControlBatch) -> Records:
+        rows, count = batch.rows, len(batch)
+        return Records(
+            np.arange(count, dtype=np.int64) * 2,
+            repeat(batch.topic, count),
+            rows.column("partition").cast(pa.int32()),
+            pa.nulls(count, _STAMP),
+            Part(batch.key_schema, text=rows.column("key").cast(pa.string())),
+            Part(batch.value_schema, text=rows.column("value").cast(pa.string())),
+        )
+
+    def _envelope(self, table: TableSchema) -> Envelope:
+        known = self._envelopes.get(table.id)
+        if known is None or known[0] != table:
+            known = self._envelopes[table.id] = (table, envelope(table, self._naming, self._block))
+        return known[1]

@@ -1,0 +1,240 @@
+"""Kafka Connect's own transforms that people put around Debezium's: fields of keys and values, and a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config.kinds import FLAG, NAMES, TEXT
+from tailrace.errors import TransformError
+from tailrace.events.encode.arrow import repeat
+from tailrace.events.envelope import STRING
+from tailrace.events.records import Part, Records, struct
+from tailrace.model.schema import ConnectSchema, Field
+from tailrace.transforms.fields import rebuilt, with_default
+from tailrace.transforms.settings import Given, Options, either, setting
+from tailrace.transforms.transform import Transform, require
+
+_FILL = setting("replace.null.with.default", FLAG, "true")
+_SYNTAX = setting("field.syntax.version", either("V1", "V2"), "V1")
+_TIMESTAMP = ConnectSchema("int64", name="org.apache.kafka.connect.data.Timestamp", version=1)
+
+
+class Sided:
+    """A transform of the key or of the value, which is null or a struct; null stays as it is."""
+
+    def __init__(self, key: bool) -> None:
+        self.key = key
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records with that side transformed."""
+        part = records.key if self.key else records.value
+        if part is None:
+            return [records]
+        present, nulls = records, None
+        if part.column is None or part.values.null_count:
+            valid = part.values.is_valid().to_numpy(zero_copy_only=False)
+            present, nulls = records.split(valid)
+        out = [] if nulls is None else [nulls]
+        side = present.key if self.key else present.value
+        if len(present) and side is not None:
+            made = self.of_part(side, present)
+            out.append(present.with_(key=made) if self.key else present.with_(value=made))
+        return out
+
+    def of_part(self, part: Part, records: Records) -> Part:
+        """The side without nulls, transformed."""
+        raise NotImplementedError
+
+
+def sided(make: Callable[[Given, bool], Transform]) -> dict[str, Callable[[Given], Transform]]:
+    """The two classes of a transform, by what is added to its name."""
+    return {"$Key": lambda given: make(given, True), "$Value": lambda given: make(given, False)}
+
+
+def _fields(part: Part, where: str, fill: bool = True) -> list[tuple[str, Part]]:
+    if part.schema.type != "struct":
+        raise TransformError(f"a struct is expected, not {part.schema.type}", where=where)
+    return [(name, with_default(field) if fill else field) for name, field in part.fields()]
+
+
+class ReplaceField(Sided):
+    """Keeps, drops and renames fields."""
+
+    OPTIONS: Options = (
+        setting("include", NAMES),
+        setting("exclude", NAMES),
+        setting("whitelist", NAMES),
+        setting("blacklist", NAMES),
+        setting("renames", NAMES),
+        _FILL,
+    )
+
+    def __init__(self, given: Given, key: bool) -> None:
+        super().__init__(key)
+        config = given.read(self.OPTIONS)
+        self.include = config.names("include") or config.names("whitelist")
+        self.exclude = config.names("exclude") or config.names("blacklist")
+        self.fill = config.flag("replace.null.with.default")
+        pairs = [tuple(text.strip() for text in pair.split(":")) for pair in config.names("renames")]
+        if any(len(pair) != 2 for pair in pairs):
+            raise given.problem("renames", "Invalid rename mapping", "write old:new,other:another")
+        self.renames: dict[str, str] = {pair[0]: pair[1] for pair in pairs}
+
+    def of_part(self, part: Part, records: Records) -> Part:
+        """The struct with the fields that stay."""
+        fields = _fields(part, "ReplaceField", self.fill)
+        kept = [
+            (self.renames.get(name, name), field)
+            for name, field in fields
+            if name not in self.exclude and (not self.include or name in self.include)
+        ]
+        return rebuilt(part, kept)
+
+
+class InsertField(Sided):
+    """Adds the topic, partition, timestamp or a constant; `name!` makes a required field, `name?` an optional one."""
+
+    OPTIONS: Options = (
+        setting("topic.field", TEXT),
+        setting("partition.field", TEXT),
+        setting("timestamp.field", TEXT),
+        setting("static.field", TEXT),
+        setting("static.value", TEXT),
+        _FILL,
+    )
+
+    def __init__(self, given: Given, key: bool) -> None:
+        super().__init__(key)
+        config = given.read(self.OPTIONS)
+        self.fill = config.flag("replace.null.with.default")
+        self.value = config.optional("static.value")
+        names = {name: config.optional(f"{name}.field") for name in ("topic", "partition", "timestamp", "static")}
+        self.names = {name: _spec(text) for name, text in names.items() if text}
+        if not self.names:
+            raise given.problem("topic.field", "No field insertion configured", "name the field for what is wanted")
+        if "static" in self.names and self.value is None:
+            raise given.problem("static.value", "No value specified for static field: static.field")
+
+    def of_part(self, part: Part, records: Records) -> Part:
+        """The struct with the fields at its end."""
+        fields = _fields(part, "InsertField", self.fill)
+        for kind, (name, optional) in self.names.items():
+            schema, values = self._inserted(kind, records)
+            fields.append((name, Part(schema.with_(optional=optional), values)))
+        return rebuilt(part, fields)
+
+    def _inserted(self, kind: str, records: Records) -> tuple[ConnectSchema, pa.Array]:
+        if kind == "topic":
+            return STRING, records.topic
+        if kind == "partition":
+            return ConnectSchema("int32"), records.partition
+        if kind == "timestamp":
+            millis = pc.floor_temporal(records.timestamp, unit="millisecond").cast(pa.timestamp("ms", "UTC"))
+            return _TIMESTAMP, millis.cast(pa.int64())
+        return STRING, repeat(self.value or "", len(records))
+
+
+def _spec(text: str) -> tuple[str, bool]:
+    """A field's name and whether it is optional."""
+    return (text[:-1], text.endswith("?")) if text.endswith(("!", "?")) else (text, True)
+
+
+class ExtractField(Sided):
+    """One field in place of the struct; with `field.syntax.version` V2 also one of a struct within, `a.b`."""
+
+    OPTIONS: Options = (setting("field", TEXT, required=True), _SYNTAX, _FILL)
+
+    def __init__(self, given: Given, key: bool) -> None:
+        super().__init__(key)
+        config = given.read(self.OPTIONS)
+        nested = config.text("field.syntax.version") == "V2"
+        self.path = config.text("field").split(".") if nested else [config.text("field")]
+        self.fill = config.flag("replace.null.with.default")
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records with the field; the field of null is null."""
+        part = records.key if self.key else records.value
+        if part is None:
+            return [records]
+        made = self.of_part(part, records)
+        return [records.with_(key=made) if self.key else records.with_(value=made)]
+
+    def of_part(self, part: Part, records: Records) -> Part:
+        """The field."""
+        for name in self.path:
+            part = require(part, name, "ExtractField")
+        return with_default(part) if self.fill else part
+
+
+class HoistField(Sided):
+    """A struct of one field that holds what was there."""
+
+    OPTIONS: Options = (setting("field", TEXT, required=True),)
+
+    def __init__(self, given: Given, key: bool) -> None:
+        super().__init__(key)
+        self.name = given.read(self.OPTIONS).text("field")
+
+    def of_part(self, part: Part, records: Records) -> Part:
+        """The struct."""
+        return struct(ConnectSchema("struct"), [(self.name, part)], len(records))
+
+
+@dataclass(frozen=True)
+class ValueToKey:
+    """A key made of fields of the value; records without a value keep theirs."""
+
+    fields: tuple[str, ...]
+    fill: bool
+
+    @staticmethod
+    def of(given: Given) -> ValueToKey:
+        """From the transform's settings. Raises SettingsError."""
+        config = given.read((setting("fields", NAMES, required=True), _FILL))
+        return ValueToKey(config.names("fields"), config.flag("replace.null.with.default"))
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records under their new keys."""
+        events, nulls = records.with_value()
+        if not len(events) or events.value is None:
+            return [records]
+        parts = [(name, require(events.value, name, "ValueToKey")) for name in self.fields]
+        parts = [(name, with_default(part) if self.fill else part) for name, part in parts]
+        schema = ConnectSchema("struct", fields=tuple(Field(name, part.schema) for name, part in parts))
+        return [events.with_(key=struct(schema, parts, len(events))), nulls]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Kafka Connect's Filter: drops every record it is applied to; a predicate says which."""
+
+    @staticmethod
+    def of(given: Given) -> Drop:
+        """It has no settings. Raises SettingsError."""
+        given.read(())
+        return Drop()
+
+    def apply(self, records: Records) -> list[Records]:
+        """None."""
+        return [records.take(np.empty(0, np.int64))]
+
+
+@dataclass(frozen=True)
+class DropHeaders:
+    """Drops headers by name."""
+
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(given: Given) -> DropHeaders:
+        """From the transform's settings. Raises SettingsError."""
+        return DropHeaders(given.read((setting("headers", NAMES, required=True),)).names("headers"))
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records without them."""
+        return [records.with_(headers=tuple(each for each in records.headers if each.name not in self.names))]

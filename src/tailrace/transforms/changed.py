@@ -1,0 +1,62 @@
+"""ExtractChangedRecordState: the names of changed and of unchanged fields as headers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.config.kinds import TEXT
+from tailrace.events.encode.arrow import flags
+from tailrace.events.envelope import OPTIONAL_STRING
+from tailrace.events.equality import same
+from tailrace.events.records import Bools, Header, Part, Records
+from tailrace.model.schema import ConnectSchema
+from tailrace.transforms.settings import Given, setting
+
+OPTIONS = (setting("header.changed.name", TEXT), setting("header.unchanged.name", TEXT))
+
+
+@dataclass(frozen=True)
+class ExtractChangedRecordState:
+    """Compares `before` and `after` column by column. Both lists are empty where one of the two is missing."""
+
+    changed: str | None
+    unchanged: str | None
+
+    @staticmethod
+    def of(given: Given) -> ExtractChangedRecordState:
+        """From the transform's settings. Raises SettingsError."""
+        config = given.read(OPTIONS)
+        names = [config.optional(option.name) for option in OPTIONS]
+        return ExtractChangedRecordState(*(name if name and name.strip() else None for name in names))
+
+    def added(self, records: Records) -> tuple[Header, ...]:
+        """The headers of change events."""
+        if records.value is None or not records.value.is_envelope or not (self.changed or self.unchanged):
+            return ()
+        if not (records.value.has("before") and records.value.has("after")):
+            return ()
+        before, after = records.value.field("before"), records.value.field("after")
+        compared = flags(before.values.is_valid()) & flags(after.values.is_valid())
+        differ = np.zeros((len(records), len(after.schema.fields)), np.bool_)
+        if compared.any():
+            olds = dict(before.fields())
+            for index, (name, part) in enumerate(after.fields()):
+                differ[:, index] = ~same(olds[name].values, part.values, part.schema)
+        names = pa.array([field.name for field in after.schema.fields], pa.string())
+        sides = ((self.changed, differ), (self.unchanged, ~differ))
+        return tuple(_header(name, names, chosen & compared[:, None]) for name, chosen in sides if name)
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records as they are: the headers are added in place."""
+        return [records]
+
+
+def _header(name: str, fields: pa.Array, chosen: Bools) -> Header:
+    """A header that lists the fields chosen in each row."""
+    items = fields.take(pa.array(np.nonzero(chosen)[1], pa.int64()))
+    offsets = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]).astype(np.int32)
+    schema = ConnectSchema("array", optional=True, name=name, items=OPTIONAL_STRING)
+    return Header(name, Part(schema, pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items)))

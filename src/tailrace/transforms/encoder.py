@@ -1,0 +1,52 @@
+"""Batches to Kafka records with a configuration's transforms; without any, by the encoder that knows no columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.events.record import RecordEncoder
+from tailrace.events.rows import RowWriter
+from tailrace.events.unfold import Unfolder
+from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.source import SourceBlock
+from tailrace.transforms import Step, rename
+from tailrace.transforms.registry import Single, stages
+from tailrace.transforms.route import Route
+from tailrace.transforms.transform import Stage
+
+
+class Encoder:
+    """Encodes batches into rows of the `kafka` shape: the properties' transforms first, then the pipeline's steps."""
+
+    def __init__(self, config: Config, source: SourceBlock, run_id: str, steps: Sequence[Step] = ()) -> None:
+        chain = [*stages(config), *_staged(steps)]
+        routes = [stage.transform for stage in chain if isinstance(stage.transform, Route) and stage.predicate is None]
+        # Topics alone are renamed without a look into the records.
+        self._routes = routes
+        self._stages = chain if len(routes) < len(chain) else []
+        self._plain = RecordEncoder(config, source, run_id)
+        self._unfolder = Unfolder(config, source, run_id)
+        self._writer = RowWriter(config)
+
+    def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
+        """The batch's records in order. Raises DecodeError and TransformError."""
+        if not self._stages:
+            for rows in self._plain.encode(batch):
+                yield rename(rows, self._routes)
+            return
+        for groups in self._unfolder.unfold(batch):
+            for stage in self._stages:
+                groups = stage.run(groups)
+            yield from self._writer.rows(groups)
+
+
+def _staged(steps: Sequence[Step]) -> Iterator[Stage]:
+    """Steps that act on records; filters have acted on changes before."""
+    for step in steps:
+        if isinstance(step, Single):
+            yield step.stage
+        elif isinstance(step, Route):
+            yield Stage(step)

@@ -1,0 +1,27 @@
+"""What several transforms do with the fields of a struct, as Connect's own transforms do it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tailrace.events.encode.arrow import flags
+from tailrace.events.payload import filled
+from tailrace.events.records import Part, struct
+
+
+def with_default(part: Part) -> Part:
+    """A field as `Struct.get` reads it: its default in place of null."""
+    return Part(part.schema, filled(part.values, part.schema))
+
+
+def excluding(part: Part, names: Collection[str]) -> Part:
+    """A struct without some fields; its schema is required from then on. Null stays as it is, schema included."""
+    if part.schema.type != "struct" or not flags(part.values.is_valid()).any():
+        return part
+    kept = [(name, with_default(field)) for name, field in part.fields() if name not in names]
+    return rebuilt(part, kept)
+
+
+def rebuilt(part: Part, fields: list[tuple[str, Part]]) -> Part:
+    """A struct of other fields under the same name, required, as Connect's transforms make them."""
+    return struct(part.schema.with_(optional=False, default=None), fields, len(part.values))

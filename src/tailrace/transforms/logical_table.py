@@ -1,0 +1,95 @@
+"""ByLogicalTableRouter: several tables in one topic, their keys told apart by one more field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.config.kinds import FLAG, PATTERN, TEXT
+from tailrace.errors import TransformError
+from tailrace.events.encode.arrow import repeat
+from tailrace.events.envelope import STRING
+from tailrace.events.records import Part, Records, by_topic, struct
+from tailrace.events.topics import adjusted
+from tailrace.model.schema import ConnectSchema
+from tailrace.transforms.java import Rewrite
+from tailrace.transforms.settings import Given, either, setting
+
+OPTIONS = (
+    setting("topic.regex", PATTERN, required=True),
+    setting("topic.replacement", TEXT, required=True),
+    setting("key.enforce.uniqueness", FLAG, "true"),
+    setting("key.field.regex", PATTERN),
+    setting("key.field.name", TEXT, "__dbz__physicalTableIdentifier"),
+    setting("key.field.replacement", TEXT),
+    setting("schema.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"),
+    # How much the reference remembers; nothing depends on it here.
+    setting("logical.table.cache.size", TEXT),
+)
+
+
+@dataclass(frozen=True)
+class ByLogicalTableRouter:
+    """Renames the topic and with it the schemas of key, row and envelope; a topic that does not match stays."""
+
+    topic: Rewrite
+    unique: bool
+    field: str
+    identifier: Rewrite | None
+    adjustment: str
+
+    @staticmethod
+    def of(given: Given) -> ByLogicalTableRouter:
+        """From the transform's settings. Raises SettingsError."""
+        config = given.read(OPTIONS)
+        expression = (config.optional("key.field.regex") or "").strip()
+        replacement = config.optional("key.field.replacement") or ""
+        if expression and not replacement.strip():
+            message = "key.field.replacement must be non-empty if key.field.regex is set."
+            raise given.problem("key.field.replacement", message)
+        try:
+            return ByLogicalTableRouter(
+                Rewrite.of(config.text("topic.regex"), config.text("topic.replacement")),
+                config.flag("key.enforce.uniqueness"),
+                config.text("key.field.name"),
+                Rewrite.of(expression, replacement) if expression else None,
+                config.text("schema.name.adjustment.mode"),
+            )
+        except ValueError as error:
+            raise given.problem("topic.replacement", str(error)) from error
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records, those of each topic by themselves."""
+        out = []
+        for old, group in by_topic(records):
+            new = self.topic(old)
+            out.append(self._routed(group, old, new) if new else group)
+        return out
+
+    def _routed(self, records: Records, old: str, new: str) -> Records:
+        key = None if records.key is None else self._key(records.key, old, new)
+        value = records.value
+        if value is not None and value.is_envelope:
+            fields = [
+                (name, self._row(part, new) if name in ("before", "after") else part) for name, part in value.fields()
+            ]
+            value = struct(value.schema.with_(name=self._name(f"{new}.Envelope")), fields, len(records))
+        return records.with_(topic=repeat(new, len(records)), key=key, value=value)
+
+    def _key(self, key: Part, old: str, new: str) -> Part:
+        if key.schema.type != "struct":
+            raise TransformError(f"the key is {key.schema.type}, not a struct", where=f"topic {old}")
+        fields, rows = key.fields(), len(key.values)
+        if self.unique:
+            identifier = old if self.identifier is None else self.identifier(old)
+            fields.append((self.field, Part(STRING, repeat(old if identifier is None else identifier, rows))))
+        return struct(_renamed(key.schema, self._name(f"{new}.Key")), fields, rows)
+
+    def _row(self, row: Part, new: str) -> Part:
+        return Part(_renamed(row.schema, self._name(f"{new}.Value")), row.values)
+
+    def _name(self, name: str) -> str:
+        return adjusted(name, self.adjustment, dots=True)
+
+
+def _renamed(schema: ConnectSchema, name: str) -> ConnectSchema:
+    return schema.with_(name=name, default=None)

@@ -1,0 +1,92 @@
+"""PartitionRouting: the partition by the hash of fields of the event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config.kinds import NAMES, POSITIVE_INT, TEXT
+from tailrace.errors import TransformError
+from tailrace.events.encode.arrow import flags, indices, literal, mask
+from tailrace.events.records import Bools, Integers, Part, Records
+from tailrace.model.change import DELETE
+from tailrace.transforms.fields import with_default
+from tailrace.transforms.murmur import java, murmur
+from tailrace.transforms.settings import Given, setting
+from tailrace.transforms.transform import require, texts
+
+OPTIONS = (
+    setting("partition.payload.fields", NAMES, required=True),
+    setting("partition.topic.num", POSITIVE_INT, required=True),
+    # Any word but murmur means java, as in the reference.
+    setting("partition.hash.function", TEXT, "java"),
+)
+_LARGEST = 0x7FFFFFFF
+# Truncates and logical messages keep their partition.
+_OTHERS = ("t", "m")
+
+
+@dataclass(frozen=True)
+class PartitionRouting:
+    """Sums the hashes of the fields that are there. Hashes each different value of a field once, in Python."""
+
+    fields: tuple[tuple[str, ...], ...]
+    partitions: int
+    murmur: bool
+
+    @staticmethod
+    def of(given: Given) -> PartitionRouting:
+        """From the transform's settings. Raises SettingsError."""
+        config = given.read(OPTIONS)
+        return PartitionRouting(
+            tuple(tuple(name.strip() for name in path.split(".")) for path in config.names("partition.payload.fields")),
+            config.number("partition.topic.num"),
+            config.text("partition.hash.function").strip().lower() == "murmur",
+        )
+
+    def apply(self, records: Records) -> list[Records]:
+        """Change events with their partition; others, and events that have none of the fields, as they are."""
+        events, nulls = records.with_value()
+        if not len(events) or events.value is None or not events.value.is_envelope:
+            return [records]
+        op = texts(require(events.value, "op", "PartitionRouting"), "op")
+        total, found = np.zeros(len(events), np.int64), np.zeros(len(events), np.bool_)
+        for path in self.fields:
+            hashes, there = self._hashes(events.value, path, flags(pc.equal(op, literal(DELETE))))
+            total += hashes
+            found |= there
+        found &= ~flags(pc.is_in(op, pa.array(_OTHERS, pa.string())))
+        number = total & _LARGEST
+        number = np.where(number == _LARGEST, 0, number) % self.partitions
+        partition = pc.if_else(mask(found), indices(number).cast(pa.int32()), events.partition)
+        return [events.with_(partition=partition), nulls]
+
+    def _hashes(self, envelope: Part, path: tuple[str, ...], deleted: Bools) -> tuple[Integers, Bools]:
+        """The hashes of a field and which records have it; `change` is the old row of a delete, else the new one."""
+        if "change" in path[:-1]:
+            at = path.index("change")
+            old, old_there = self._hashes(envelope, (*path[:at], "before", *path[at + 1 :]), deleted)
+            new, new_there = self._hashes(envelope, (*path[:at], "after", *path[at + 1 :]), deleted)
+            return np.where(deleted, old, new), np.where(deleted, old_there, new_there)
+        part = envelope
+        for name in path:
+            if part.schema.type != "struct" or not part.has(name):
+                return np.zeros(len(deleted), np.int64), np.zeros(len(deleted), np.bool_)
+            owner, part = part, with_default(part.field(name))
+        there = flags(part.values.is_valid()) & flags(owner.values.is_valid())
+        return self._of_values(part, ".".join(path)) * there, there
+
+    def _of_values(self, part: Part, path: str) -> Integers:
+        one = murmur if self.murmur else java
+        try:
+            if pa.types.is_nested(part.values.type):
+                raise ValueError(f"a value of type {part.schema.type} has no hash that is the same everywhere")
+            codes = part.values.dictionary_encode()
+            known = [0 if value is None else one(value, part.schema.type) for value in codes.dictionary.to_pylist()]
+        except ValueError as error:
+            raise TransformError(str(error), where=f"partition.payload.fields: {path}") from error
+        hashes: Integers = np.array([*known, 0], np.int64)[codes.indices.fill_null(len(known)).to_numpy()]
+        return hashes

@@ -1,0 +1,76 @@
+"""Kafka Connect's predicates: to which records a transform is applied."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.config.kinds import TEXT
+from tailrace.events.encode.arrow import flags
+from tailrace.events.records import Bools, Records
+from tailrace.transforms import java
+from tailrace.transforms.settings import Given, setting
+
+
+@dataclass(frozen=True)
+class TopicNameMatches:
+    """Records whose topic the expression matches as a whole."""
+
+    pattern: re.Pattern[str]
+
+    @staticmethod
+    def of(given: Given) -> TopicNameMatches:
+        """From the predicate's settings. Raises SettingsError."""
+        text = given.read((setting("pattern", TEXT, required=True),)).text("pattern")
+        try:
+            return TopicNameMatches(java.pattern(text))
+        except re.error as error:
+            raise given.problem("pattern", f"{text!r} is no regular expression: {error}") from error
+
+    def holds(self, records: Records) -> Bools:
+        """Record by record whether it holds."""
+        codes = records.topic.dictionary_encode()
+        found = [self.pattern.fullmatch(topic) is not None for topic in codes.dictionary.to_pylist()]
+        return flags(pa.array(found, pa.bool_()).take(codes.indices))
+
+
+@dataclass(frozen=True)
+class HasHeaderKey:
+    """Records that have a header of the name."""
+
+    name: str
+
+    @staticmethod
+    def of(given: Given) -> HasHeaderKey:
+        """From the predicate's settings. Raises SettingsError."""
+        return HasHeaderKey(given.read((setting("name", TEXT, required=True),)).text("name"))
+
+    def holds(self, records: Records) -> Bools:
+        """Record by record whether it holds."""
+        found = np.zeros(len(records), np.bool_)
+        for header in records.headers:
+            if header.name == self.name:
+                found |= header.where(len(records))
+        return found
+
+
+@dataclass(frozen=True)
+class RecordIsTombstone:
+    """Records without a value, also those whose value is null under a schema."""
+
+    @staticmethod
+    def of(given: Given) -> RecordIsTombstone:
+        """It has no settings. Raises SettingsError."""
+        given.read(())
+        return RecordIsTombstone()
+
+    def holds(self, records: Records) -> Bools:
+        """Record by record whether it holds."""
+        if records.value is None:
+            return np.ones(len(records), np.bool_)
+        if records.value.column is None:
+            return np.zeros(len(records), np.bool_)
+        return flags(records.value.values.is_null())

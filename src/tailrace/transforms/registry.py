@@ -1,0 +1,197 @@
+"""Transforms and predicates by name: Debezium's and Kafka Connect's classes, and a short name for a pipeline's step."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tailrace.config import Config
+from tailrace.config.kinds import FLAG, TEXT
+from tailrace.config.resolve import Problem
+from tailrace.model.change import ChangeBatch
+from tailrace.transforms.apache import (
+    Drop,
+    DropHeaders,
+    ExtractField,
+    HoistField,
+    InsertField,
+    ReplaceField,
+    ValueToKey,
+    sided,
+)
+from tailrace.transforms.changed import ExtractChangedRecordState
+from tailrace.transforms.decode_message import DecodeMessageContent
+from tailrace.transforms.header_to_value import HeaderToValue
+from tailrace.transforms.logical_table import ByLogicalTableRouter
+from tailrace.transforms.outbox import EventRouter
+from tailrace.transforms.partition import PartitionRouting
+from tailrace.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
+from tailrace.transforms.route import Route
+from tailrace.transforms.schema_changes import SchemaChangeEventFilter
+from tailrace.transforms.scripting import ConditionFilter, ContentBasedRouter
+from tailrace.transforms.settings import Given, SettingsError, setting
+from tailrace.transforms.source_schema import ExtractSchemaToNewRecord
+from tailrace.transforms.structure import Flatten, SetSchemaMetadata
+from tailrace.transforms.timezone import TimezoneConverter
+from tailrace.transforms.transform import Predicate, Stage, Transform
+from tailrace.transforms.unwrap import ExtractNewRecordState
+from tailrace.transforms.vector import VectorToJson
+
+_T = TypeVar("_T")
+_DEBEZIUM = "io.debezium.transforms."
+_APACHE = "org.apache.kafka.connect.transforms."
+
+TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
+    _DEBEZIUM + "ExtractNewRecordState": ExtractNewRecordState.of,
+    _DEBEZIUM + "ExtractChangedRecordState": ExtractChangedRecordState.of,
+    _DEBEZIUM + "ByLogicalTableRouter": ByLogicalTableRouter.of,
+    _DEBEZIUM + "partitions.PartitionRouting": PartitionRouting.of,
+    _DEBEZIUM + "HeaderToValue": HeaderToValue.of,
+    _DEBEZIUM + "outbox.EventRouter": EventRouter.of,
+    _DEBEZIUM + "TimezoneConverter": TimezoneConverter.of,
+    _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
+    "io.debezium.connector.postgresql.transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
+    _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
+    _DEBEZIUM + "SchemaChangeEventFilter": SchemaChangeEventFilter.of,
+    _DEBEZIUM + "Filter": ConditionFilter.of,
+    _DEBEZIUM + "ContentBasedRouter": ContentBasedRouter.of,
+    _APACHE + "RegexRouter": Route.from_settings,
+    _APACHE + "ValueToKey": ValueToKey.of,
+    _APACHE + "Filter": Drop.of,
+    _APACHE + "DropHeaders": DropHeaders.of,
+    **{
+        f"{_APACHE}{name}{side}": make
+        for name, kind in (
+            ("ReplaceField", ReplaceField),
+            ("InsertField", InsertField),
+            ("ExtractField", ExtractField),
+            ("HoistField", HoistField),
+            ("Flatten", Flatten),
+            ("SetSchemaMetadata", SetSchemaMetadata),
+        )
+        for side, make in sided(kind).items()
+    },
+}
+SHORT: Mapping[str, str] = {
+    "unwrap": _DEBEZIUM + "ExtractNewRecordState",
+    "changes": _DEBEZIUM + "ExtractChangedRecordState",
+    "outbox": _DEBEZIUM + "outbox.EventRouter",
+    "timezone": _DEBEZIUM + "TimezoneConverter",
+}
+PREDICATES: Mapping[str, Callable[[Given], Predicate]] = {
+    _APACHE + "predicates.TopicNameMatches": TopicNameMatches.of,
+    _APACHE + "predicates.HasHeaderKey": HasHeaderKey.of,
+    _APACHE + "predicates.RecordIsTombstone": RecordIsTombstone.of,
+}
+
+_WRAPPING = (setting("type", TEXT, required=True), setting("predicate", TEXT), setting("negate", FLAG, "false"))
+_WRAPPING_NAMES = frozenset(option.name for option in _WRAPPING)
+
+
+def stages(config: Config) -> list[Stage]:
+    """The transforms of the connector's properties `transforms`, `transforms.*`, `predicates`, `predicates.*`.
+
+    Raises SettingsError naming every problem.
+    """
+    found = [_tried(_given(config, f"transforms.{alias}."), config) for alias in config.names("transforms")]
+    problems = [problem for each in found if isinstance(each, SettingsError) for problem in each.problems]
+    if problems:
+        raise SettingsError(problems)
+    return [each for each in found if isinstance(each, Stage)]
+
+
+def _tried(given: Given, config: Config) -> Stage | SettingsError:
+    try:
+        return _stage(given, config)
+    except SettingsError as error:
+        return error
+
+
+def check(config: Config) -> Iterator[Problem]:
+    """What is wrong with the transforms of a configuration; nothing is connected or read."""
+    try:
+        stages(config)
+    except SettingsError as error:
+        yield from error.problems
+
+
+@dataclass(frozen=True)
+class Single:
+    """A transform as a step of a pipeline."""
+
+    stage: Stage
+
+    @staticmethod
+    def of(**settings: Any) -> Single:
+        """From `type`, a class or a short name, and the transform's own settings beside it. Raises ConfigError.
+
+        `predicate` is a mapping here: the predicate's type, and its settings.
+        """
+        condition = settings.pop("predicate", None)
+        stage = _stage(Given("", {name: _text(value) for name, value in settings.items()}), None)
+        if condition is None:
+            return Single(stage)
+        given = Given("predicate.", {name: _text(value) for name, value in dict(condition).items()})
+        negate = _text(settings.get("negate", "false")).strip().lower() == "true"
+        return Single(Stage(stage.transform, _predicate_of(given), negate))
+
+    def keep(self, batch: ChangeBatch) -> ChangeBatch:
+        """A transform sees records, not changes."""
+        return batch
+
+    def topic(self, topic: str) -> str:
+        """A transform sees records, not topics alone."""
+        return topic
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(str(item) for item in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _given(config: Config, prefix: str) -> Given:
+    low = prefix.lower()
+    return Given(
+        prefix, {name[len(low) :]: text for name, text in config.given.items() if name.lower().startswith(low)}
+    )
+
+
+def _stage(given: Given, config: Config | None) -> Stage:
+    wrapping = Given(given.prefix, {n: text for n, text in given.values.items() if n.lower() in _WRAPPING_NAMES})
+    read = wrapping.read(_WRAPPING)
+    settings = Given(given.prefix, {n: text for n, text in given.values.items() if n.lower() not in _WRAPPING_NAMES})
+    transform = _made(TRANSFORMS, read.text("type"), settings, "transform")
+    name = read.optional("predicate")
+    if not name:
+        return Stage(transform)
+    return Stage(transform, _predicate(given, name, config), read.flag("negate"))
+
+
+def _predicate(given: Given, name: str, config: Config | None) -> Predicate:
+    if config is None or name not in config.names("predicates"):
+        known = "" if config is None else ", ".join(config.names("predicates"))
+        remedy = f"known predicates: {known}" if known else f"name it in predicates and set predicates.{name}.type"
+        raise given.problem("predicate", f"there is no predicate {name!r}", remedy)
+    return _predicate_of(_given(config, f"predicates.{name}."))
+
+
+def _predicate_of(settings: Given) -> Predicate:
+    kind = next((text for key, text in settings.values.items() if key.lower() == "type"), None)
+    if not kind:
+        raise settings.problem("type", "A value is required")
+    rest = {key: text for key, text in settings.values.items() if key.lower() != "type"}
+    return _made(PREDICATES, kind, Given(settings.prefix, rest), "predicate")
+
+
+def _made(known: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:
+    name = name.strip()
+    name = SHORT.get(name, f"{_APACHE}predicates.{name}" if f"{_APACHE}predicates.{name}" in known else name)
+    if name not in known:
+        names = {each.rpartition(".")[2]: each for each in known}
+        near = difflib.get_close_matches(name.rpartition(".")[2], names, n=1, cutoff=0.6)
+        remedy = f"did you mean {names[near[0]]}?" if near else f"known are {', '.join(known)}"
+        raise given.problem("type", f"unknown {what} {name!r}; Java classes cannot be loaded", remedy)
+    return known[name](given)

@@ -1,0 +1,80 @@
+"""The settings of a transform or a predicate: declared as options, read from the connector's properties or a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tailrace.config import Config
+from tailrace.config.kinds import InvalidValue, Kind, Value, choice
+from tailrace.config.option import Option, OptionTable
+from tailrace.config.resolve import Problem
+from tailrace.errors import ConfigError
+
+Options = tuple[Option, ...]
+
+
+class SettingsError(ConfigError):
+    """Settings that a transform cannot take; `problems` are those by property."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("\n  - ".join(str(problem) for problem in problems))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.problems,)
+
+
+def setting(name: str, kind: Kind, default: str | None = None, *, required: bool = False) -> Option:
+    """One setting."""
+    return Option(name, kind, default, required=required)
+
+
+def either(*values: str) -> Kind:
+    """One of some words, in any case."""
+    return choice(*values)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Settings as given: `prefix` is what stands before their names where a person wrote them."""
+
+    prefix: str
+    values: Mapping[str, str]
+
+    def problem(self, name: str, message: str, remedy: str | None = None) -> SettingsError:
+        """A fault of one setting."""
+        return SettingsError([Problem(self.prefix + name, message, remedy)])
+
+    def read(self, options: Iterable[Option], ignored: frozenset[str] = frozenset()) -> Config:
+        """The settings by the options declared; `ignored` are read by somebody else. Raises SettingsError."""
+        table = OptionTable({"": tuple(options)})
+        values: dict[str, Value | None] = {
+            option.name: None if option.default is None else option.kind.parse(option.default) for option in table
+        }
+        problems: list[Problem] = []
+        for name, text in self.values.items():
+            if name.lower() in ignored:
+                continue
+            found = table.find(name)
+            if found is None:
+                near = table.nearest(name)
+                known = ", ".join(option.name for option in table) or "none"
+                remedy = f"did you mean {near}?" if near else f"known settings: {known}"
+                problems.append(Problem(self.prefix + name, "unknown setting of this transform", remedy))
+            elif text.strip() or not found[0].kind.blank_is_unset:
+                try:
+                    values[found[0].name] = found[0].kind.parse(text)
+                except InvalidValue as invalid:
+                    problems.append(Problem(self.prefix + name, invalid.message, invalid.remedy))
+        faulty = {problem.name for problem in problems}
+        problems += [
+            Problem(self.prefix + option.name, "A value is required")
+            for option in table
+            if option.required
+            and not str(values[option.name] or "").strip()
+            and self.prefix + option.name not in faulty
+        ]
+        if problems:
+            raise SettingsError(problems)
+        return Config(values, dict(self.values))

@@ -1,0 +1,65 @@
+"""Kafka Connect's transforms of whole structs: Flatten and SetSchemaMetadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tailrace.config.kinds import FLAG, POSITIVE_INT, TEXT
+from tailrace.errors import TransformError
+from tailrace.events.records import Part, Records
+from tailrace.transforms.apache import Sided
+from tailrace.transforms.fields import rebuilt, with_default
+from tailrace.transforms.settings import Given, Options, setting
+
+
+class Flatten(Sided):
+    """Fields of structs within become fields of the struct, their names joined; lists and maps stay."""
+
+    OPTIONS: Options = (setting("delimiter", TEXT, "."),)
+
+    def __init__(self, given: Given, key: bool) -> None:
+        super().__init__(key)
+        self.delimiter = given.read(self.OPTIONS).text("delimiter")
+
+    def of_part(self, part: Part, records: Records) -> Part:
+        """The flat struct."""
+        if part.schema.type != "struct":
+            raise TransformError(f"a struct is expected, not {part.schema.type}", where="Flatten")
+        return rebuilt(part, list(self._flat(part, "", part.schema.optional)))
+
+    def _flat(self, part: Part, prefix: str, optional: bool) -> Iterator[tuple[str, Part]]:
+        for name, field in part.fields():
+            loose = optional or field.schema.optional
+            if field.schema.type == "struct":
+                yield from self._flat(field, f"{prefix}{name}{self.delimiter}", loose)
+            else:
+                yield prefix + name, Part(field.schema.with_(optional=loose), with_default(field).values)
+
+
+class SetSchemaMetadata(Sided):
+    """Gives the schema another name or version; a null under a schema, too."""
+
+    OPTIONS: Options = (
+        setting("schema.name", TEXT),
+        setting("schema.version", POSITIVE_INT),
+        setting("replace.null.with.default", FLAG, "true"),
+    )
+
+    def __init__(self, given: Given, key: bool) -> None:
+        super().__init__(key)
+        config = given.read(self.OPTIONS)
+        self.changes: dict[str, str | int] = {}
+        if config.optional("schema.name"):
+            self.changes["name"] = config.text("schema.name")
+        if config.values["schema.version"] is not None:
+            self.changes["version"] = config.number("schema.version")
+        if not self.changes:
+            raise given.problem("schema.name", "Neither schema name nor version configured", "give one of the two")
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records under the other schema."""
+        part = records.key if self.key else records.value
+        if part is None:
+            return [records]
+        made = Part(part.schema.with_(**self.changes), part.column, part.text)
+        return [records.with_(key=made) if self.key else records.with_(value=made)]

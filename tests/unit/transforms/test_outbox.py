@@ -1,0 +1,112 @@
+"""The outbox event router: which rows become messages, and what each setting does to them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tailrace.errors import ConfigError, TransformError
+from tailrace.model.change import ChangeBatch
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
+from tests.unit.events.changes import changes
+from tests.unit.transforms.transformed import headers, payload, properties, rows
+
+ROUTER = "io.debezium.transforms.outbox.EventRouter"
+STRING, TEXT = ConnectSchema("string"), ConnectSchema("string", optional=True)
+TABLE = TableSchema(
+    TableId("golden", "public", "outbox"),
+    (
+        Column("id", STRING, pa.string()),
+        Column("aggregatetype", STRING, pa.string()),
+        Column("aggregateid", STRING, pa.string()),
+        Column("type", STRING, pa.string()),
+        Column("payload", TEXT, pa.string()),
+        Column("part", ConnectSchema("int32", optional=True), pa.int32()),
+        Column("at", ConnectSchema("int64", True, "io.debezium.time.MicroTimestamp", 1), pa.int64()),
+    ),
+    ("id",),
+    ("id",),
+)
+ROW = {"id": "e1", "aggregatetype": "Order", "aggregateid": "7", "type": "Made", "payload": '{"a": 1}', "part": 3}
+
+
+def routed(settings: dict[str, str] | None = None, *, ops: str = "c", **columns: Any) -> list[dict[str, Any]]:
+    """The messages of rows that differ from ROW in these columns."""
+    batch: ChangeBatch = changes(
+        TABLE,
+        *({"op": op, "before" if op == "d" else "after": {**ROW, "at": -1_500, **columns}} for op in ops),
+    )
+    return rows(batch, properties(ROUTER, settings))
+
+
+def test_a_row_becomes_a_message_of_its_aggregate() -> None:
+    (row,) = routed()
+    assert (row["topic"], payload(row["key"]), payload(row["value"])) == ("outbox.event.Order", "7", '{"a": 1}')
+    assert headers(row) == [("id", "e1")]
+
+
+def test_reads_are_messages_and_deletes_and_updates_are_not() -> None:
+    assert len(routed(ops="cdur")) == 2
+
+
+def test_an_update_ends_it_where_that_is_asked_for() -> None:
+    with pytest.raises(TransformError, match="update of the outbox table"):
+        routed({"table.op.invalid.behavior": "fatal"}, ops="cu")
+
+
+def test_columns_go_to_headers_the_envelope_and_the_partition() -> None:
+    places = "type:envelope:kind,part:partition,aggregatetype:header"
+    (row,) = routed({"table.fields.additional.placement": places})
+    assert payload(row["value"]) == {"payload": '{"a": 1}', "kind": "Made"}
+    assert row["partition"] == 3
+    assert headers(row) == [("id", "e1"), ("aggregatetype", "Order")]
+    assert json.loads(row["value"])["schema"]["name"] == "server1.public.outbox.Order.Value"
+
+
+def test_a_missing_column_ends_it_or_is_left_out() -> None:
+    settings = {"table.fields.additional.placement": "colour:envelope,type:header"}
+    with pytest.raises(TransformError, match="no field 'colour'"):
+        routed(settings)
+    (row,) = routed({**settings, "table.field.additional.missing": "ignore"})
+    assert headers(row) == [("id", "e1"), ("type", "Made")]
+    assert payload(row["value"]) == {"payload": '{"a": 1}'}
+
+
+@pytest.mark.parametrize(("text", "dead"), [(None, True), (" \n", True), ("{}", False)])
+def test_an_empty_payload_is_a_tombstone_if_asked_for(text: str | None, dead: bool) -> None:
+    (row,) = routed({"route.tombstone.on.empty.payload": "true"}, payload=text)
+    assert (row["value"] is None) == dead
+    (kept,) = routed({}, payload=text)
+    assert payload(kept["value"]) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [('{"a": {"b": [1, 2]}, "n": null}', {"a": {"b": [1, 2]}}), ("[1]", "[1]"), ("oh", "oh"), (None, None)],
+)
+def test_a_document_is_expanded_and_anything_else_stays_text(text: str | None, expected: object) -> None:
+    (row,) = routed({"table.expand.json.payload": "true"}, payload=text)
+    assert payload(row["value"]) == expected
+
+
+def test_the_time_is_that_of_a_column_cut_to_milliseconds() -> None:
+    (row,) = routed({"table.field.event.timestamp": "at"})
+    assert row["timestamp"].timestamp() == -0.001
+    with pytest.raises(TransformError, match="Unsupported field type"):
+        routed({"table.field.event.timestamp": "part"})
+
+
+def test_the_version_of_the_schema_is_that_of_a_column() -> None:
+    settings = {"table.fields.additional.placement": "type:envelope", "table.field.event.schema.version": "part"}
+    (row,) = routed(settings)
+    assert json.loads(row["value"])["schema"]["version"] == 3
+
+
+def test_placements_are_checked_before_anything_starts() -> None:
+    for text, words in (("type", "pairs or trios"), ("type:body", "unknown placement 'body'")):
+        with pytest.raises(ConfigError, match=words):
+            routed({"table.fields.additional.placement": text})
