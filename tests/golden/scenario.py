@@ -148,7 +148,8 @@ class Stream:
 
     def _reached(self, lsn: int) -> bool:
         offset = self._position()
-        return offset.get("phase") == STREAM and parse_lsn(offset["lsn"]) >= lsn
+        is_reading = bool(offset.get("snapshots", {}).get("queue"))
+        return offset.get("phase") == STREAM and parse_lsn(offset["lsn"]) >= lsn and not is_reading
 
 
 def run(scenario: Scenario, server: PostgresServer, spark: SparkSession) -> list[str]:

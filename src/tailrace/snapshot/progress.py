@@ -79,6 +79,17 @@ class Progress:
         """The state once the present table is read."""
         return replace(self, queue=self.queue[1:], last=None, maximum=None, rows=0, undo=self._now())
 
+    def is_next(self, kind: str) -> bool:
+        """Whether a table is to be read next, and in that way."""
+        return bool(self.queue) and not self.paused and self.queue[0].kind == kind
+
+    def without_blocking(self) -> tuple[Progress, dict[str, str | None]]:
+        """The state once the present blocking snapshot is read, and its tables with their SELECTs."""
+        present = [request for request in self.queue if request.signal == self.queue[0].signal]
+        queue = tuple(request for request in self.queue if request not in present)
+        wanted = {request.table: request.condition for request in present}
+        return replace(self, queue=queue, undo=self._now()), wanted
+
     def _now(self) -> tuple[tuple[Request, ...], Key | None, Key | None, int]:
         return self.queue, self.last, self.maximum, self.rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -35,6 +35,7 @@ from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.table import TableSchema
 from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
 from tailrace.snapshot.window import Window
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,8 @@ class PostgresConnector:
         self._mode = SnapshotMode.of(config)
         self._incremental = IncrementalSnapshots(config) if config.names("signal.data.collection") else None
         self._chunk: tuple[Offset, ReadChunk] | None = None
+        self._aside: Export | None = None
+        self._blocking: tuple[Offset, Mapping[str, str | None]] | None = None
 
     def begin(self) -> Offset:
         """See Connector.begin."""
@@ -119,7 +122,11 @@ class PostgresConnector:
         is_due = self._is_heartbeat_due(here, now)
         if is_due:
             self._act()
-        progress, chunk = self._go_on(here, is_start, is_behind=end < newest)
+        progress = self._signalled(here, is_start)
+        if progress is not None and progress.is_next(BLOCKING) and end >= newest:
+            return self._block(here, progress, from_lsn, now)
+        self._let_aside()
+        progress, chunk = self._go_on(progress, is_behind=end < newest)
         end = max(end, from_lsn, chunk.end if chunk is not None else 0)
         is_told = progress is not None and here.progress is not None and progress.queue != here.progress.queue
         if end == from_lsn and chunk is None and not is_told and (until is not None or not is_due):
@@ -135,21 +142,43 @@ class PostgresConnector:
             return None
         return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
 
-    def _go_on(self, here: Position, is_start: bool, *, is_behind: bool) -> tuple[Progress | None, ReadChunk | None]:
-        """Carry out signals and read the next chunk, unless there is a backlog of the log.
+    def _signalled(self, here: Position, is_start: bool) -> Progress | None:
+        """What is in progress, new signals included.
 
-        The first batch after a start reads the last chunk again, as its rows may be lost. Any later call means that
-        the batch before is committed.
+        The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
+        that the batch before is committed.
         """
         incremental = self._incremental
         if incremental is None:
-            return None, None
+            return None
         progress = here.progress or Progress()
         progress = progress.undone() if is_start else replace(progress, undo=None)
-        progress = self._ask(lambda connection: incremental.poll(connection, progress))
-        if not progress.queue or progress.paused or is_behind:
+        return self._ask(lambda connection: incremental.poll(connection, progress))
+
+    def _go_on(self, progress: Progress | None, *, is_behind: bool) -> tuple[Progress | None, ReadChunk | None]:
+        """Read the next chunk of an incremental snapshot, unless there is a backlog of the log."""
+        if self._incremental is None or progress is None or is_behind or not progress.is_next(INCREMENTAL):
             return progress, None
-        return incremental.chunk(progress)
+        return self._incremental.chunk(progress)
+
+    def _block(self, here: Position, progress: Progress, from_lsn: int, now: int) -> Offset:
+        """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
+        if self._aside is None or self._aside.lsn != from_lsn:
+            self._let_aside()
+            with server_errors("a snapshot cannot be exported"):
+                self._aside = snapshot.export_aside(self.config)
+            if self._aside.lsn > from_lsn:
+                moved = here.at(phase=STREAM, lsn=self._aside.lsn, ts_us=now, progress=progress)
+                return moved.to_json()
+        done, wanted = progress.without_blocking()
+        offset = here.at(phase=STREAM, lsn=from_lsn, ts_us=now, progress=done).to_json()
+        self._blocking = offset, wanted
+        return offset
+
+    def _let_aside(self) -> None:
+        if self._aside is not None:
+            self._aside.close()
+            self._aside = None
 
     def _reads_again(self, here: Position) -> bool:
         """Whether the tables are to be read again at this start."""
@@ -186,6 +215,9 @@ class PostgresConnector:
         if end.phase == SNAPSHOT:
             return self._begin_log(start)
         assert end.lsn is not None
+        if self._aside is not None and self._blocking is not None and self._blocking[0] == end.to_json():
+            with server_errors("the snapshot cannot be planned"):
+                return snapshot.plan(self.config, self._aside, self._blocking[1])
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
@@ -290,6 +322,7 @@ class PostgresConnector:
     def close(self) -> None:
         """See Connector.close."""
         self._end_export()
+        self._let_aside()
         if self._control is not None:
             self._control.close()
             self._control = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import psycopg
@@ -63,13 +63,22 @@ class Blocks:
 
 @dataclass(frozen=True)
 class SnapshotSplit:
-    """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one."""
+    """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one.
+
+    `select`, where one is given, is read instead of the table.
+    """
 
     moment: Moment
     table: CapturedTable
     blocks: Blocks
     first: str | None = None
     last: str | None = None
+    select: str | None = None
+
+    @property
+    def rows(self) -> sql.Composable:
+        """What stands in a FROM clause."""
+        return _rows(self.table, self.select)
 
 
 @dataclass(frozen=True)
@@ -118,8 +127,27 @@ def export_now(config: Config) -> Export:
     return Export(holder, row[0], row[1])
 
 
-def plan(config: Config, export: Export) -> list[SnapshotSplit | EmptySplit]:
-    """Splits of all captured tables under an exported snapshot, in snapshot order, markers included."""
+def export_aside(config: Config) -> Export:
+    """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
+    holder = connect(config, replication=True, application="tailrace snapshot")
+    lsn, name = slot.create_temporary(holder, config)
+    return Export(holder, name, lsn)
+
+
+def overrides(config: Config) -> dict[str, str]:
+    """The SELECTs of snapshot.select.statement.overrides, by table."""
+    name = "snapshot.select.statement.overrides"
+    given = {key.lower(): str(value) for key, value in config.values.items() if key.lower().startswith(f"{name}.")}
+    return {table: given[key] for table in config.names(name) if (key := f"{name}.{table}".lower()) in given}
+
+
+def plan(
+    config: Config, export: Export, wanted: Mapping[str, str | None] | None = None
+) -> list[SnapshotSplit | EmptySplit]:
+    """Splits under an exported snapshot, in snapshot order, markers included.
+
+    Of all captured tables, or of those in `wanted`, which may give a SELECT to read instead.
+    """
     with connect(config, application="tailrace planner") as connection:
         row = connection.execute(
             "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END, "
@@ -131,13 +159,16 @@ def plan(config: Config, export: Export) -> list[SnapshotSplit | EmptySplit]:
         catalog = Catalog(connection, config)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
+        selects = overrides(config) if wanted is None else wanted
         for place, table in enumerate(
-            table for table in catalog.tables() if catalog.filter.snapshots(table.schema, table.table)
+            table
+            for table in catalog.tables()
+            if (str(table) in wanted if wanted is not None else catalog.filter.snapshots(table.schema, table.table))
         ):
             captured = catalog.table(table)
             if captured is None:
                 continue
-            found = _table_splits(connection, moment, captured, place == 0)
+            found = _table_splits(connection, moment, captured, place == 0, selects.get(str(table)))
             splits.extend(found)
             if not found:
                 empty.append(captured.schema)
@@ -145,26 +176,25 @@ def plan(config: Config, export: Export) -> list[SnapshotSplit | EmptySplit]:
 
 
 def _table_splits(
-    connection: psycopg.Connection, moment: Moment, table: CapturedTable, is_first: bool
+    connection: psycopg.Connection, moment: Moment, table: CapturedTable, is_first: bool, select: str | None
 ) -> list[SnapshotSplit]:
     """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
-    ranges = _ranges(connection, table)
-    while ranges and _empty(connection, table, ranges[0]):
+    ranges = [Blocks()] if select else _ranges(connection, table)
+    while ranges and _empty(connection, _rows(table, select), ranges[0]):
         ranges.pop(0)
-    while ranges and _empty(connection, table, ranges[-1]):
+    while ranges and _empty(connection, _rows(table, select), ranges[-1]):
         ranges.pop()
-    splits = [SnapshotSplit(moment, table, blocks) for blocks in ranges]
+    splits = [SnapshotSplit(moment, table, blocks, select=select) for blocks in ranges]
     if splits:
         first = "first" if is_first else "first_in_data_collection"
-        splits[0] = SnapshotSplit(moment, table, ranges[0], first, None)
-        splits[-1] = SnapshotSplit(moment, table, ranges[-1], splits[-1].first, "last_in_data_collection")
+        splits[0] = replace(splits[0], first=first)
+        splits[-1] = replace(splits[-1], last="last_in_data_collection")
     return splits
 
 
 def _mark_last(splits: list[SnapshotSplit]) -> list[SnapshotSplit]:
     if splits:
-        end = splits[-1]
-        splits[-1] = SnapshotSplit(end.moment, end.table, end.blocks, end.first, "last")
+        splits[-1] = replace(splits[-1], last="last")
     return splits
 
 
@@ -182,8 +212,12 @@ def _ranges(connection: psycopg.Connection, table: CapturedTable) -> list[Blocks
     return [Blocks(first, last) for first, last in zip([None, *edges], [*edges, None], strict=True)]
 
 
-def _empty(connection: psycopg.Connection, table: CapturedTable, blocks: Blocks) -> bool:
-    query = sql.SQL("SELECT 1 FROM {}{} LIMIT 1").format(_name(table), blocks.condition())
+def _rows(table: CapturedTable, select: str | None) -> sql.Composable:
+    return _name(table) if select is None else sql.SQL("({}) AS overridden").format(sql.SQL(select.rstrip("; ")))
+
+
+def _empty(connection: psycopg.Connection, rows: sql.Composable, blocks: Blocks) -> bool:
+    query = sql.SQL("SELECT 1 FROM {}{} LIMIT 1").format(rows, blocks.condition())
     return connection.execute(query).fetchone() is None
 
 
@@ -230,9 +264,7 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
 
 def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes | memoryview]]:
     columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in split.table.schema.columns)
-    query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT").format(
-        columns, _name(split.table), split.blocks.condition()
-    )
+    query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT").format(columns, split.rows, split.blocks.condition())
     return copy_lines(connection, query, str(split.table.schema.id))
 
 
