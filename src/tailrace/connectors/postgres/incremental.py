@@ -118,11 +118,11 @@ class IncrementalSnapshots:
         self, connection: psycopg.Connection, table: CapturedTable, request: Request, key: tuple[tuple[str, str], ...]
     ) -> Key | None:
         names = [sql.Identifier(name) for name, _ in key]
-        query = sql.SQL("SELECT {} FROM {}{} ORDER BY {} LIMIT 1").format(
+        query = sql.SQL("SELECT {} FROM {} AS t{} ORDER BY {} LIMIT 1").format(
             sql.SQL(", ").join(sql.SQL("{}::text").format(name) for name in names),
             _name(table),
             _where(request),
-            sql.SQL(", ").join(sql.SQL("{} DESC").format(name) for name in names),
+            sql.SQL(", ").join(sql.SQL("t.{} DESC").format(name) for name in names),
         )
         row = connection.execute(query).fetchone()
         return None if row is None else tuple(str(part) for part in row)
