@@ -79,6 +79,11 @@ class Progress:
         """The state once the present table is read."""
         return replace(self, queue=self.queue[1:], last=None, maximum=None, rows=0, undo=self._now())
 
+    @property
+    def tables(self) -> str:
+        """The names of the tables that are to be read."""
+        return ",".join(request.table for request in self.queue)
+
     def is_next(self, kind: str) -> bool:
         """Whether a table is to be read next, and in that way."""
         return bool(self.queue) and not self.paused and self.queue[0].kind == kind

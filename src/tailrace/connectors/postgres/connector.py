@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -16,9 +16,10 @@ from tailrace.config import Config
 from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
+from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
-from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk, visibility
+from tailrace.connectors.postgres.incremental import ReadChunk, visibility
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
 from tailrace.connectors.postgres.modes import SnapshotMode
@@ -31,11 +32,10 @@ from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.heartbeat import heartbeat
+from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.table import TableSchema
-from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
 from tailrace.snapshot.window import Window
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class LogSplit:
     """A stretch of the log, [start, end) by commit records, for one task.
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
-    incremental snapshot, which was read in between.
+    incremental snapshot, which was read in between, and `notices` of that.
     """
 
     application: str
@@ -57,6 +57,7 @@ class LogSplit:
     last_commit: int | None
     heartbeat: int | None = None
     chunk: ReadChunk | None = None
+    notices: tuple[Notice, ...] = ()
 
 
 Split = LogSplit | SnapshotSplit | EmptySplit
@@ -80,10 +81,7 @@ class PostgresConnector:
         self._has_adapted = False
         self._has_started = False
         self._mode = SnapshotMode.of(config)
-        self._incremental = IncrementalSnapshots(config) if config.names("signal.data.collection") else None
-        self._chunk: tuple[Offset, ReadChunk] | None = None
-        self._aside: Export | None = None
-        self._blocking: tuple[Offset, Mapping[str, str | None]] | None = None
+        self._adhoc = AdHocSnapshots(config, self._ask) if config.names("signal.data.collection") else None
 
     def begin(self) -> Offset:
         """See Connector.begin."""
@@ -108,7 +106,8 @@ class PostgresConnector:
         here = self._position(start)
         is_start, self._has_started = not self._has_started, True
         if here.phase == BEGIN:
-            return here.at(phase=SNAPSHOT, progress=self._signals_before()).to_json()
+            progress = self._adhoc.before() if self._adhoc is not None else None
+            return here.at(phase=SNAPSHOT, progress=progress).to_json()
         if not self._mode.streams:
             return start
         if is_start and here.phase == STREAM and self._reads_again(here):
@@ -122,63 +121,18 @@ class PostgresConnector:
         is_due = self._is_heartbeat_due(here, now)
         if is_due:
             self._act()
-        progress = self._signalled(here, is_start)
-        if progress is not None and progress.is_next(BLOCKING) and end >= newest:
-            return self._block(here, progress, from_lsn, now)
-        self._let_aside()
-        progress, chunk = self._go_on(progress, is_behind=end < newest)
-        end = max(end, from_lsn, chunk.end if chunk is not None else 0)
-        is_told = progress is not None and here.progress is not None and progress.queue != here.progress.queue
-        if end == from_lsn and chunk is None and not is_told and (until is not None or not is_due):
+        step = Step()
+        if self._adhoc is not None:
+            step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest)
+        end = end if step.end is None else step.end
+        if end <= from_lsn and not step.moves and (until is not None or not is_due):
             return start
         last_commit = max(here.last_commit or 0, seen) or None
+        end, progress = max(end, from_lsn), step.progress
         moved = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress).to_json()
-        self._chunk = None if chunk is None else (moved, chunk)
+        if self._adhoc is not None:
+            self._adhoc.keep(moved, step)
         return moved
-
-    def _signals_before(self) -> Progress | None:
-        """What is in the signal table at the very first start asks for nothing."""
-        if self._incremental is None:
-            return None
-        return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
-
-    def _signalled(self, here: Position, is_start: bool) -> Progress | None:
-        """What is in progress, new signals included.
-
-        The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
-        that the batch before is committed.
-        """
-        incremental = self._incremental
-        if incremental is None:
-            return None
-        progress = here.progress or Progress()
-        progress = progress.undone() if is_start else replace(progress, undo=None)
-        return self._ask(lambda connection: incremental.poll(connection, progress))
-
-    def _go_on(self, progress: Progress | None, *, is_behind: bool) -> tuple[Progress | None, ReadChunk | None]:
-        """Read the next chunk of an incremental snapshot, unless there is a backlog of the log."""
-        if self._incremental is None or progress is None or is_behind or not progress.is_next(INCREMENTAL):
-            return progress, None
-        return self._incremental.chunk(progress)
-
-    def _block(self, here: Position, progress: Progress, from_lsn: int, now: int) -> Offset:
-        """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
-        if self._aside is None or self._aside.lsn != from_lsn:
-            self._let_aside()
-            with server_errors("a snapshot cannot be exported"):
-                self._aside = snapshot.export_aside(self.config)
-            if self._aside.lsn > from_lsn:
-                moved = here.at(phase=STREAM, lsn=self._aside.lsn, ts_us=now, progress=progress)
-                return moved.to_json()
-        done, wanted = progress.without_blocking()
-        offset = here.at(phase=STREAM, lsn=from_lsn, ts_us=now, progress=done).to_json()
-        self._blocking = offset, wanted
-        return offset
-
-    def _let_aside(self) -> None:
-        if self._aside is not None:
-            self._aside.close()
-            self._aside = None
 
     def _reads_again(self, here: Position) -> bool:
         """Whether the tables are to be read again at this start."""
@@ -215,14 +169,14 @@ class PostgresConnector:
         if end.phase == SNAPSHOT:
             return self._begin_log(start)
         assert end.lsn is not None
-        if self._aside is not None and self._blocking is not None and self._blocking[0] == end.to_json():
-            with server_errors("the snapshot cannot be planned"):
-                return snapshot.plan(self.config, self._aside, self._blocking[1])
+        step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
+        if self._adhoc is not None and step.tables is not None:
+            return self._adhoc.plan(step)
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
-        chunk = self._chunk[1] if self._chunk is not None and self._chunk[0] == end.to_json() else None
-        return [LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, chunk)]
+        split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
+        return [split]
 
     def _begin_log(self, start: Position) -> Sequence[Split]:
         """Prepare publication and slot; read the tables if snapshot.mode says so.
@@ -279,6 +233,8 @@ class PostgresConnector:
                 yield chunk
             if window is not None:
                 yield Chunk([window.survivors()])
+            if split.notices:
+                yield Chunk([], controls=notify(self.config, split.notices))
             if split.heartbeat is not None:
                 yield Chunk([], controls=(heartbeat(TopicNaming(self.config), split.heartbeat),))
 
@@ -322,7 +278,8 @@ class PostgresConnector:
     def close(self) -> None:
         """See Connector.close."""
         self._end_export()
-        self._let_aside()
+        if self._adhoc is not None:
+            self._adhoc.close()
         if self._control is not None:
             self._control.close()
             self._control = None

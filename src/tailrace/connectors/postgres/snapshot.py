@@ -23,8 +23,10 @@ from tailrace.connectors.postgres.protocol import copy_text
 from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import indices, repeat
+from tailrace.events.notifications import Notice, is_wanted, notify
 from tailrace.model.change import READ, ChangeBatch
-from tailrace.model.table import TableSchema
+from tailrace.model.table import TableId, TableSchema
+from tailrace.snapshot.notices import around_splits
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +67,7 @@ class Blocks:
 class SnapshotSplit:
     """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one.
 
-    `select`, where one is given, is read instead of the table.
+    `select`, where one is given, is read instead of the table. `before` and `after` are told around the rows.
     """
 
     moment: Moment
@@ -74,6 +76,8 @@ class SnapshotSplit:
     first: str | None = None
     last: str | None = None
     select: str | None = None
+    before: tuple[Notice, ...] = ()
+    after: tuple[Notice, ...] = ()
 
     @property
     def rows(self) -> sql.Composable:
@@ -87,6 +91,7 @@ class EmptySplit:
 
     moment: Moment
     tables: tuple[TableSchema, ...]
+    notices: tuple[Notice, ...] = ()
 
 
 class Export:
@@ -134,6 +139,12 @@ def export_aside(config: Config) -> Export:
     return Export(holder, name, lsn)
 
 
+def _is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
+    """Whether the first snapshot reads a table: signals are no data."""
+    is_signal = str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]
+    return not is_signal and catalog.filter.snapshots(table.schema, table.table)
+
+
 def overrides(config: Config) -> dict[str, str]:
     """The SELECTs of snapshot.select.statement.overrides, by table."""
     name = "snapshot.select.statement.overrides"
@@ -163,7 +174,7 @@ def plan(
         for place, table in enumerate(
             table
             for table in catalog.tables()
-            if (str(table) in wanted if wanted is not None else catalog.filter.snapshots(table.schema, table.table))
+            if (str(table) in wanted if wanted is not None else _is_read(config, catalog, table))
         ):
             captured = catalog.table(table)
             if captured is None:
@@ -172,7 +183,23 @@ def plan(
             splits.extend(found)
             if not found:
                 empty.append(captured.schema)
-        return [*_mark_last(splits), *([EmptySplit(moment, tuple(empty))] if empty else [])]
+        marked = _mark_last(splits)
+        if wanted is None and is_wanted(config):
+            # Tasks only know how many rows they read themselves: those of a table that several read are counted here.
+            several = {split.table.schema.id: split for split in marked if split.blocks != Blocks()}
+            counts = {str(table): _count(connection, split) for table, split in several.items()}
+            names = [str(split.table.schema.id) for split in marked]
+            listed = [str(table) for table in catalog.tables()]
+            around, notices = around_splits(names, listed, [str(schema.id) for schema in empty], counts)
+            marked = [replace(split, before=one[0], after=one[1]) for split, one in zip(marked, around, strict=True)]
+            return [*marked, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
+        return [*marked, *([EmptySplit(moment, tuple(empty))] if empty else [])]
+
+
+def _count(connection: psycopg.Connection, split: SnapshotSplit) -> int:
+    row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(split.rows)).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _table_splits(
@@ -241,8 +268,11 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
     """The rows of a split as `r` changes. Raises SourceError, DecodeError."""
     if isinstance(split, EmptySplit):
         none = [(table, pa.nulls(0, table.row_type)) for table in split.tables]
-        yield Chunk([ChangeBatch(table, _reads(split.moment, rows, 0), split.moment.lsn) for table, rows in none])
+        batches = [ChangeBatch(table, _reads(split.moment, rows, 0), split.moment.lsn) for table, rows in none]
+        yield Chunk(batches, controls=notify(config, split.notices))
         return
+    if split.before:
+        yield Chunk([], controls=notify(config, split.before))
     with closing(connect(config, application="tailrace snapshot reader")) as connection:
         connection.execute("SET statement_timeout = 0")
         _adopt(connection, split.moment.name)
@@ -260,6 +290,8 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
             # The very first row keeps its marker even as the last of its table, not as the last of all.
             keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
             yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
+    if split.after:
+        yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
 
 
 def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes | memoryview]]:

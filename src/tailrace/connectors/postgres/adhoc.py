@@ -1,0 +1,138 @@
+"""Planning of what signals ask for: which chunk, or which tables, the next micro-batch reads beside the log.
+
+What a planned batch reads is kept here until it is planned, and lost if the driver dies before: then the batch, planned
+again, is the log alone, and the first batch after the restart reads the chunk or the tables again (see Progress.undo).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.connectors.postgres import snapshot
+from tailrace.connectors.postgres.connect import server_errors
+from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
+from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
+from tailrace.events import notifications
+from tailrace.events.notifications import Notice
+from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the next batch does: `end` is where it must end (None: wherever), `moves` whether it has to come at all."""
+
+    progress: Progress | None = None
+    end: int | None = None
+    moves: bool = False
+    chunk: ReadChunk | None = None
+    tables: Mapping[str, str | None] | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+class AdHocSnapshots:
+    """Carries out signals for one pipeline's planner. `ask` runs a query on its control connection."""
+
+    def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
+        self.config = config
+        self._ask = ask
+        self._incremental = IncrementalSnapshots(config)
+        self._aside: Export | None = None
+        self._kept: tuple[dict[str, Any], Step] | None = None
+
+    def before(self) -> Progress:
+        """What is in the signal table when a pipeline begins to look at it asks for nothing."""
+        return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
+
+    def step(self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool) -> Step:
+        """The next step, new signals included; nothing is read while there is a backlog of the log.
+
+        The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
+        that the batch before is committed.
+        """
+        known = here.progress if here.progress is not None else self.before()
+        before = known.undone() if is_start else replace(known, undo=None)
+        progress: Progress = self._ask(lambda connection: self._incremental.poll(connection, before))
+        notices = _told(before, progress)
+        moves = progress.queue != known.queue
+        if is_behind or not progress.is_next(BLOCKING):
+            self._let_aside()
+        if not is_behind and progress.is_next(BLOCKING):
+            return self._block(progress, from_lsn, notices)
+        if is_behind or not progress.is_next(INCREMENTAL):
+            return Step(progress, moves=moves, notices=notices)
+        after, chunk = self._incremental.chunk(progress)
+        notices += _read(progress, after)
+        return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
+
+    def _block(self, progress: Progress, from_lsn: int, notices: tuple[Notice, ...]) -> Step:
+        """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
+        if self._aside is None or self._aside.lsn != from_lsn:
+            self._let_aside()
+            with server_errors("a snapshot cannot be exported"):
+                self._aside = snapshot.export_aside(self.config)
+            if self._aside.lsn > from_lsn:
+                return Step(progress, self._aside.lsn, True, notices=notices)
+        done, tables = progress.without_blocking()
+        return Step(done, from_lsn, True, tables=tables, notices=notices)
+
+    def keep(self, offset: dict[str, Any], step: Step) -> None:
+        """Remember the step that the batch up to `offset` does."""
+        self._kept = offset, step
+
+    def kept(self, offset: dict[str, Any]) -> Step:
+        """The step of the batch up to `offset`; an empty one where it is lost."""
+        return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
+
+    def plan(self, step: Step) -> Sequence[SnapshotSplit | EmptySplit]:
+        """The splits of a blocking snapshot."""
+        assert self._aside is not None
+        with server_errors("the snapshot cannot be planned"):
+            return snapshot.plan(self.config, self._aside, step.tables)
+
+    def close(self) -> None:
+        """Let go of an exported snapshot."""
+        self._let_aside()
+
+    def _let_aside(self) -> None:
+        if self._aside is not None:
+            self._aside.close()
+            self._aside = None
+
+
+def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
+    """What new signals did."""
+    if not after.queue:
+        return () if not before.queue else (_notice(notifications.ABORTED, before, ()),)
+    listed = (("data_collections", after.tables),)
+    found = []
+    if not before.queue and after.is_next(INCREMENTAL):
+        found.append(_notice(notifications.STARTED, after, listed))
+    if before.paused != after.paused:
+        found.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
+    return tuple(found)
+
+
+def _read(before: Progress, after: Progress) -> tuple[Notice, ...]:
+    """What a chunk did: a table goes on, or is read, and with the last one all is."""
+    request = before.queue[0]
+    if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
+        keys = (("maximum_key", ",".join(after.maximum)), ("last_processed_key", ",".join(after.last)))
+        place = (notifications.INCREMENTAL, request.table, before.tables)
+        return (notifications.in_progress(*place, *keys, id_=request.signal),)
+    status = "SUCCEEDED" if before.last is not None else "EMPTY"
+    done = notifications.scanned(notifications.INCREMENTAL, request.table, before.tables, status, request.signal)
+    done = done.with_rows(before.rows)
+    return (done,) if after.queue else (done, _notice(notifications.COMPLETED, before, ()))
+
+
+def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:
+    return Notice(notifications.INCREMENTAL, type_, data, progress.queue[0].signal)

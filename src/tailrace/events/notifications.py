@@ -1,0 +1,103 @@
+"""Notifications: what a snapshot is doing, for those who wait for it (`notification.enabled.channels`)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.events.encode.json import dump
+from tailrace.events.envelope import INT64, STRING
+from tailrace.model.change import ControlBatch
+from tailrace.model.schema import ConnectSchema, Field
+
+log = logging.getLogger(__name__)
+
+INITIAL, INCREMENTAL = "Initial Snapshot", "Incremental Snapshot"
+STARTED, IN_PROGRESS, COMPLETED, SCANNED = "STARTED", "IN_PROGRESS", "COMPLETED", "TABLE_SCAN_COMPLETED"
+PAUSED, RESUMED, ABORTED = "PAUSED", "RESUMED", "ABORTED"
+
+_COMMON = "io.debezium.connector.common."
+KEY = ConnectSchema("struct", name=_COMMON + "NotificationKey", version=1, fields=(Field("id", STRING),))
+VALUE = ConnectSchema(
+    "struct",
+    name=_COMMON + "Notification",
+    version=1,
+    fields=(
+        Field("id", STRING),
+        Field("type", STRING),
+        Field("aggregate_type", STRING),
+        Field("additional_data", ConnectSchema("map", optional=True, keys=STRING, values=STRING)),
+        Field("timestamp", INT64),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One notification; `data` are its additional data, `id` a signal's (None: one is drawn).
+
+    Where `data` lacks `total_rows_scanned` although the type has it, whoever reads the rows fills it in.
+    """
+
+    aggregate: str
+    type: str
+    data: tuple[tuple[str, str], ...] = ()
+    id: str | None = None
+
+    def with_rows(self, rows: int) -> Notice:
+        """The notice with the number of rows where it is to have one."""
+        if self.type != SCANNED or any(name == "total_rows_scanned" for name, _ in self.data):
+            return self
+        return Notice(self.aggregate, self.type, (*self.data, ("total_rows_scanned", str(rows))), self.id)
+
+
+def is_wanted(config: Config) -> bool:
+    """Whether anybody listens."""
+    return bool(config.names("notification.enabled.channels"))
+
+
+def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...]:
+    """Tell the log, where it is a channel, and make the records of the sink channel's topic."""
+    channels = config.names("notification.enabled.channels")
+    told = [_payload(notice, config.text("topic.prefix")) for notice in notices]
+    if "log" in channels:
+        for payload in told:
+            log.info("[Notification Service]  %s", json.dumps(payload))
+    if "sink" not in channels or not told:
+        return ()
+    columns = [
+        pa.array([dump({"id": payload["id"]}) for payload in told], pa.string()),
+        pa.array([dump(payload) for payload in told], pa.string()),
+        pa.nulls(len(told), pa.int32()),
+    ]
+    rows = pa.record_batch(columns, names=["key", "value", "partition"])
+    return (ControlBatch(config.text("notification.sink.topic.name"), KEY, VALUE, rows),)
+
+
+def _payload(notice: Notice, connector: str) -> dict[str, object]:
+    return {
+        "id": notice.id or str(uuid.uuid4()),
+        "type": notice.type,
+        "aggregate_type": notice.aggregate,
+        "additional_data": {**dict(notice.data), "connector_name": connector},
+        "timestamp": time.time_ns() // 1_000_000,
+    }
+
+
+def scanned(aggregate: str, table: str, tables: str, status: str = "SUCCEEDED", id_: str | None = None) -> Notice:
+    """A table's rows are read; their number is filled in later."""
+    data = (("scanned_collection", table), ("data_collections", tables), ("status", status))
+    return Notice(aggregate, SCANNED, data, id_)
+
+
+def in_progress(aggregate: str, table: str, tables: str, *more: tuple[str, str], id_: str | None = None) -> Notice:
+    """A table is being read."""
+    data = (("current_collection_in_progress", table), ("data_collections", tables), *more)
+    return Notice(aggregate, IN_PROGRESS, data, id_)

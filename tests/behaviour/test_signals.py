@@ -1,0 +1,258 @@
+"""Snapshots asked for by signals, on a real server: what is read, beside which changes, and what a restart does."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.behaviour.capture import Capture, capturing
+from tests.conftest import Database
+
+SIGNALS = "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048))"
+ROWS = (
+    "CREATE TABLE t (id int PRIMARY KEY, version int NOT NULL, note text)",
+    "INSERT INTO t SELECT n, 0, 'note ' || n FROM generate_series(1, 10) n",
+)
+GIVEN = {
+    "signal__data__collection": "public.signals",
+    "incremental__snapshot__chunk__size": "3",
+    "snapshot__mode": "no_data",
+}
+
+Row = dict[str, Any]
+
+
+def send(database: Database, id_: str, kind: str, data: str | None) -> None:
+    """Insert a signal."""
+    with database.connect() as connection:
+        connection.execute("INSERT INTO signals VALUES (%s, %s, %s)", [id_, kind, data])
+
+
+def execute(database: Database, id_: str, more: str = "", table: str = "public.t") -> None:
+    """Ask for a snapshot."""
+    send(database, id_, "execute-snapshot", f'{{"data-collections": ["{table}"]{more}}}')
+
+
+def drained(capture: Capture) -> list[Row]:
+    """All rows of all steps until nothing more comes, signals aside."""
+    found: list[Row] = []
+    idle = 0
+    while idle < 2:
+        before = capture.offset
+        found += [row for row in capture.step() if row["table"] != "public.signals"]
+        idle = idle + 1 if capture.offset == before else 0
+    return found
+
+
+def told(rows: list[Row]) -> list[tuple[str, int]]:
+    """Operation and id of each row."""
+    return [(row["op"], (row["after"] or row["before"])["id"]) for row in rows]
+
+
+@pytest.fixture
+def table(database: Database) -> Database:
+    """A table of ten rows and one for signals."""
+    database.execute(SIGNALS, *ROWS)
+    return database
+
+
+@pytest.fixture
+def capture(table: Database) -> Iterator[Capture]:
+    """A pipeline that streams."""
+    with capturing(table, **GIVEN) as capture:
+        capture.step()
+        yield capture
+
+
+def test_an_incremental_snapshot_reads_every_row_once(table: Database, capture: Capture) -> None:
+    execute(table, "s1")
+    rows = drained(capture)
+    assert told(rows) == [("r", n) for n in range(1, 11)]
+    assert {row["snapshot"] for row in rows} == {"incremental"}
+    assert {(row["source"]["txId"], row["source"]["lsn"]) for row in rows} == {(None, None)}
+    table.execute("UPDATE t SET version = 1 WHERE id = 1")
+    assert told(drained(capture)) == [("u", 1)]
+
+
+def test_conditions_surrogate_keys_and_patterns(table: Database, capture: Capture) -> None:
+    condition = ', "additional-conditions": [{"data-collection": "public.t", "filter": "id > 8 OR id = 2"}]'
+    execute(table, "s1", condition, table=r"public\\..*")
+    assert told(drained(capture)) == [("r", 2), ("r", 9), ("r", 10)]
+    execute(table, "s2", ', "additional-condition": "id < 3"')
+    assert told(drained(capture)) == [("r", 1), ("r", 2)]
+    execute(table, "s3", ', "surrogate-key": "note"')
+    assert [id_ for _, id_ in told(drained(capture))] == [1, 10, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
+    database.execute(
+        SIGNALS,
+        "CREATE TABLE t (a text, id int, PRIMARY KEY (a, id))",
+        "INSERT INTO t SELECT chr(97 + n % 3), n FROM generate_series(1, 11) n",
+    )
+    with capturing(database, **GIVEN) as capture:
+        capture.step()
+        execute(database, "s1")
+        found = [(row["after"]["a"], row["after"]["id"]) for row in drained(capture)]
+    assert found == sorted((chr(97 + n % 3), n) for n in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    "data", ["{", '["public.t"]', '{"data-collections": "public.t"}', '{"data-collections": [1, "nowhere"]}', None]
+)
+def test_a_malformed_signal_is_told_and_nothing_stops(
+    table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, data: str | None
+) -> None:
+    send(table, "bad", "execute-snapshot", data)
+    send(table, "odd", "dance", "{}")
+    table.execute("DELETE FROM t WHERE id = 3")
+    assert told(drained(capture)) == [("d", 3)]
+    assert "signal bad" in caplog.text
+    assert "'dance' is unknown" in caplog.text
+
+
+def test_a_condition_that_fails_gives_up_that_table_alone(
+    table: Database, capture: Capture, caplog: pytest.LogCaptureFixture
+) -> None:
+    execute(table, "bad", ', "additional-condition": "no_such_column > 1"')
+    execute(table, "good", ', "additional-condition": "id = 5"')
+    assert told(drained(capture)) == [("r", 5)]
+    assert "no_such_column" in caplog.text
+
+
+def test_pause_resume_and_stop(table: Database, capture: Capture) -> None:
+    execute(table, "s1")
+    first = told(capture.step()[1:])
+    send(table, "p", "pause-snapshot", None)
+    paused = told(drained(capture))
+    send(table, "r", "resume-snapshot", None)
+    rest = told([row for row in capture.step() if row["table"] == "public.t"])
+    send(table, "x", "stop-snapshot", '{"data-collections": ["public.t"], "type": "incremental"}')
+    assert told(drained(capture)) == []
+    seen = [id_ for op, id_ in (*first, *paused, *rest) if op == "r"]
+    assert seen == list(range(1, len(seen) + 1))
+    assert len(seen) < 10
+
+
+@pytest.mark.parametrize("restarts", [1, 2, 3, 4])
+def test_a_restart_goes_on_and_reads_at_most_one_chunk_again(table: Database, restarts: int) -> None:
+    with capturing(table, **GIVEN) as capture:
+        capture.step()
+        execute(table, "s1")
+        rows: list[Row] = []
+        for _ in range(restarts):
+            rows += [row for row in capture.step() if row["table"] == "public.t"]
+        # Planned and written down, but never read: as if the driver was killed before the batch was done.
+        capture.plan()
+        offset = capture.offset
+        properties = {name: value for name, value in capture.config.given.items() if name != "topic.prefix"}
+        capture.close()
+        second = Capture(table, properties)
+        second.offset = offset
+        rows += drained(second)
+        second.close()
+    seen = [id_ for op, id_ in told(rows) if op == "r"]
+    assert set(seen) == set(range(1, 11))
+    assert len(seen) <= 13
+    assert seen == sorted(seen)
+
+
+def test_read_only_writes_nothing(table: Database) -> None:
+    with capturing(table, read__only="true", **GIVEN) as capture:
+        capture.step()
+        execute(table, "s1")
+        assert told(drained(capture)) == [("r", n) for n in range(1, 11)]
+    with table.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM signals").fetchone() == (1,)
+
+
+def test_insert_delete_leaves_no_windows(table: Database) -> None:
+    with capturing(table, incremental__snapshot__watermarking__strategy="insert_delete", **GIVEN) as capture:
+        capture.step()
+        execute(table, "s1")
+        assert len(drained(capture)) == 10
+    with table.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM signals").fetchone() == (1,)
+
+
+def test_a_blocking_snapshot_is_exact(table: Database, capture: Capture) -> None:
+    execute(table, "s1", ', "type": "blocking"')
+    table.execute("UPDATE t SET version = 1 WHERE id = 4")
+    rows = drained(capture)
+    reads = [row for row in rows if row["op"] == "r"]
+    assert [row["after"]["id"] for row in reads] == sorted(range(1, 11), key=lambda n: (n == 4, n))
+    assert [reads[0]["snapshot"], reads[-1]["snapshot"]] == ["first", "last"]
+    versions = [row["after"]["version"] for row in rows if (row["after"] or {}).get("id") == 4]
+    assert versions == sorted(versions)
+    table.execute("DELETE FROM t WHERE id = 1")
+    assert told(drained(capture)) == [("d", 1)]
+
+
+def write(database: Database, seed: int, over: threading.Event) -> None:
+    """Changes of many kinds: each sets a version that no row of that key has had."""
+    draw = random.Random(seed)
+    version = seed * 1_000_000
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute(f"SET synchronous_commit = {draw.choice(['on', 'off'])}")
+        while not over.is_set():
+            for _ in range(draw.randint(1, 4)):
+                version += 1
+                key = draw.randint(1, 40)
+                # One writer a key, so that versions of a key ascend in commit order.
+                key = key - key % 3 + seed
+                statement = draw.choice(
+                    [
+                        "INSERT INTO t VALUES (%(key)s, %(v)s, 'x') ON CONFLICT (id) DO UPDATE SET version = %(v)s",
+                        "UPDATE t SET version = %(v)s WHERE id = %(key)s",
+                        "DELETE FROM t WHERE id = %(key)s",
+                    ]
+                )
+                if draw.random() < 0.2:
+                    connection.execute("SAVEPOINT s")
+                    connection.execute("UPDATE t SET version = -1 WHERE id = %s", [key])
+                    connection.execute("ROLLBACK TO s")
+                connection.execute(statement, {"key": key, "v": version})
+            if draw.random() < 0.15:
+                connection.rollback()
+            else:
+                connection.commit()
+
+
+@pytest.mark.parametrize("kind", ["incremental", "blocking"])
+@pytest.mark.parametrize("seed", range(4))
+def test_under_traffic_no_key_ever_steps_back(table: Database, seed: int, kind: str) -> None:
+    with capturing(table, **GIVEN) as capture:
+        capture.step()
+        over = threading.Event()
+        writers = [threading.Thread(target=write, args=(table, number, over)) for number in range(3)]
+        for writer in writers:
+            writer.start()
+        rows: list[Row] = []
+        try:
+            for number in range(3):
+                execute(table, f"s{seed}-{number}", f', "type": "{kind}"')
+                for _ in range(15):
+                    rows += [row for row in capture.step() if row["table"] == "public.t"]
+        finally:
+            over.set()
+            for writer in writers:
+                writer.join()
+        table.execute("SELECT pg_current_xact_id()", "CREATE TABLE flushed ()")
+        rows += drained(capture)
+        with table.connect() as connection:
+            expected = dict(connection.execute("SELECT id, version FROM t").fetchall())
+    state: dict[int, int] = {}
+    for row in rows:
+        image = row["after"] or row["before"]
+        if row["op"] == "d":
+            state.pop(image["id"], None)
+        else:
+            assert image["version"] >= state.get(image["id"], -1), (row["op"], image)
+            state[image["id"]] = image["version"]
+    assert state == expected
+    assert sum(row["op"] == "r" for row in rows) > 10
