@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from tailrace.connectors.base import Connector
 from tailrace.spark import failpoint
+from tailrace.spark.ahead import ahead
 from tailrace.spark.shapes import Shaper
 
 
@@ -39,7 +40,7 @@ class _Rows:
     def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows."""
         shaper = Shaper(self.connector, self.schema, self.steps, self.run_id)
-        for chunk in self.connector.read(partition.value):
+        for chunk in ahead(self.connector.read(partition.value)):
             yield from shaper.rows(chunk)
         failpoint.reach("after-read")
 

@@ -1,0 +1,71 @@
+"""One step ahead: the next chunk is received and decoded while this one is encoded and handed to Spark.
+
+Both sides spend most of their time in Arrow, numpy and sockets, where Python lets the other thread run.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_PATIENCE_SECONDS = 0.1
+
+
+class _End:
+    """What the producer says last: it is over, or failed."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The items in their order, produced by a thread that is at most one item ahead.
+
+    What the producer raises is raised here. When the consumer leaves early the producer is closed, in its thread, before
+    this returns: what it holds (a connection) serves the next read.
+    """
+    handed: queue.Queue[T | _End] = queue.Queue(maxsize=1)
+    left = threading.Event()
+    thread = threading.Thread(target=_produce, args=(items, handed, left), name="tailrace-read", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item = handed.get()
+            if isinstance(item, _End):
+                if item.error is not None:
+                    raise item.error
+                return
+            yield item
+    finally:
+        left.set()
+        thread.join()
+
+
+def _produce(items: Iterator[T], handed: queue.Queue[T | _End], left: threading.Event) -> None:
+    end = _End(None)
+    try:
+        for item in items:
+            if not _put(handed, item, left):
+                break
+    except BaseException as error:  # whatever it is, the consumer raises it
+        end = _End(error)
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+    _put(handed, end, left)
+
+
+def _put(handed: queue.Queue[T | _End], item: T | _End, left: threading.Event) -> bool:
+    """Hand an item over; false once nobody takes it any more."""
+    while not left.is_set():
+        try:
+            handed.put(item, timeout=_PATIENCE_SECONDS)
+        except queue.Full:
+            continue
+        return True
+    return False

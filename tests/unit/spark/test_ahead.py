@@ -1,0 +1,68 @@
+"""The reader's thread: same items, same errors, and the producer closed before the consumer goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tailrace.spark.ahead import ahead
+
+
+def test_items_come_in_order_and_one_step_ahead() -> None:
+    produced: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            produced.append(number)
+            yield number
+
+    consumed = []
+    for number in ahead(items()):
+        consumed.append(number)
+        # One waits in the queue, one in the producer's hands.
+        assert len(produced) <= number + 3
+    assert consumed == list(range(100))
+
+
+def test_the_next_item_is_made_meanwhile() -> None:
+    def slow(count: int) -> Iterator[int]:
+        for number in range(count):
+            time.sleep(0.05)
+            yield number
+
+    begin = time.monotonic()
+    for _ in ahead(slow(10)):
+        time.sleep(0.05)
+    assert time.monotonic() - begin < 0.9
+
+
+def test_an_error_of_the_producer_is_raised_to_the_consumer() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise KeyError("gone")
+
+    got = []
+    with pytest.raises(KeyError, match="gone"):
+        for item in ahead(items()):
+            got.append(item)
+    assert got == [1]
+
+
+def test_leaving_early_closes_the_producer_in_its_thread_first() -> None:
+    closed: list[str] = []
+
+    def items() -> Iterator[int]:
+        try:
+            for number in range(1000):
+                yield number
+        finally:
+            closed.append(threading.current_thread().name)
+
+    taken = ahead(items())
+    assert next(taken) == 0
+    taken.close()  # type: ignore[attr-defined]
+    assert closed == ["tailrace-read"]
+    assert "tailrace-read" not in [thread.name for thread in threading.enumerate()]
