@@ -25,8 +25,8 @@ class _End:
 def ahead(items: Iterator[T]) -> Iterator[T]:
     """The items in their order, produced by a thread that is at most one item ahead.
 
-    What the producer raises is raised here. When the consumer leaves early the producer is closed, in its thread, before
-    this returns: what it holds (a connection) serves the next read.
+    What the producer raises is raised here. When the consumer leaves early the producer is closed, in its thread,
+    before this returns: what it holds (a connection) serves the next read.
     """
     handed: queue.Queue[T | _End] = queue.Queue(maxsize=1)
     left = threading.Event()
