@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.position import SOURCE
+from tailrace.connectors.postgres.position import source_block
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.sinks.console import ConsoleSink
@@ -45,7 +45,7 @@ def build(definition: Definition, config: Config) -> Target:
     target = definition.sink.target
     if isinstance(target, KafkaTarget):
         properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
-        return KafkaSink(properties, config, SOURCE, parse(definition.steps_text()))
+        return KafkaSink(properties, config, source_block(config), parse(definition.steps_text()))
     if isinstance(target, ReplicaTarget):
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
