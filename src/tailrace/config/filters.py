@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tailrace.config.resolve import Config
+from tailrace.errors import ConfigError
 from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
 
 Patterns = tuple[re.Pattern[str], ...]
 
@@ -74,6 +78,17 @@ class TableFilter:
     def _place(self, name: str) -> int:
         patterns = self.tables.include
         return next((i for i, pattern in enumerate(patterns) if pattern.fullmatch(name)), len(patterns))
+
+
+def guard(config: Config, tables: Sequence[TableId]) -> None:
+    """Warn of too many captured tables, or raise ConfigError, as guardrail.collections.* say."""
+    most = config.number("guardrail.collections.max")
+    if not most or len(tables) <= most:
+        return
+    what = f"{len(tables)} tables are captured, and guardrail.collections.max allows {most}"
+    if config.text("guardrail.collections.limit.action") == "fail":
+        raise ConfigError(what, remedy="narrow table.include.list, or raise the limit")
+    log.warning("%s", what)
 
 
 def key_columns(

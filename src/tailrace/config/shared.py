@@ -119,8 +119,8 @@ FILTERS = (
     ),
     Option("skip.messages.without.change", FLAG, "false", "Leave out updates that change no captured column."),
     Option("tombstones.on.delete", FLAG, "true", "A tombstone follows each delete."),
-    Option("guardrail.collections.max", COUNT, "0", "Most tables that may be captured; 0 is any number.", LATER),
-    Option("guardrail.collections.limit.action", choice("warn", "fail"), "warn", "What to do beyond it.", LATER),
+    Option("guardrail.collections.max", COUNT, "0", "Most tables that may be captured; 0 is any number."),
+    Option("guardrail.collections.limit.action", choice("warn", "fail"), "warn", "What to do beyond it."),
 )
 
 MASKS = (

@@ -162,9 +162,9 @@ def test_an_unknown_property_is_named_once_with_its_neighbour(caplog: pytest.Log
 
 
 def test_what_has_no_effect_is_said() -> None:
-    assert resolved(xmin__fetch__interval__ms="0").warnings == ()
-    assert resolved(xmin__fetch__interval__ms="10").warnings == (
-        "xmin.fetch.interval.ms: not yet supported, has no effect",
+    assert resolved(status__update__interval__ms="10000").warnings == ()
+    assert resolved(status__update__interval__ms="10").warnings == (
+        "status.update.interval.ms: not yet supported, has no effect",
     )
     assert resolve({**BASE, "key.converter.x": "X"}).warnings[0].startswith("key.converter.x: not yet")
 

@@ -30,6 +30,8 @@ from tailrace.transforms.registry import check as check_transforms
 LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
 
 _CLASS = "io.debezium.connector.postgresql.PostgresConnector"
+_NO_WAIT = "a confirmation is sent and not waited for"
+_CORES = "tables are read in ranges of 64 MB, as many at once as Spark has cores"
 _PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
 _WAL2JSON = ("wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
 _JAVA = "Java classes cannot be loaded; use configuration_based"
@@ -110,8 +112,7 @@ REPLICATION = (
         "offset.mismatch.strategy",
         choice("no_validation", "trust_offset", "trust_slot", "trust_greater_lsn"),
         "no_validation",
-        "When slot and offset disagree.",
-        LATER,
+        "When the slot has moved beyond the offset: an error, or with trust_slot and trust_greater_lsn a warning.",
         aliases=(
             Alias(
                 "internal.slot.seek.to.known.offset.on.start",
@@ -123,14 +124,15 @@ REPLICATION = (
         "lsn.flush.mode",
         choice("connector", "manual", "connector_and_driver"),
         "connector",
-        "Who confirms positions to the server.",
-        LATER,
+        "Who confirms positions to the server; manual: nobody here.",
         aliases=(Alias("flush.lsn.source", {"true": "connector", "false": "manual"}),),
     ),
-    Option("lsn.flush.timeout.ms", LONG_COUNT, "30000", "Limit of a confirmation.", LATER),
-    Option("lsn.flush.timeout.action", choice("fail", "warn", "ignore"), "fail", "What to do beyond it.", LATER),
+    Option("lsn.flush.timeout.ms", LONG_COUNT, "30000", "Limit of a confirmation.", CONNECT, _NO_WAIT),
+    Option(
+        "lsn.flush.timeout.action", choice("fail", "warn", "ignore"), "fail", "What to do beyond it.", CONNECT, _NO_WAIT
+    ),
     Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server.", LATER),
-    Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Pause between looks at the slot's xmin; 0 is never.", LATER),
+    Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Whether `source.xmin` is filled; 0: it is not."),
     Option("internal.create.slot.command.timeout", INT, "90", "Limit of slot creation, seconds.", LATER),
     Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture."),
     Option(
@@ -203,18 +205,17 @@ SNAPSHOT = (
     Option("snapshot.query.mode.custom.name", TEXT, None, "Java class.", LATER),
     Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own."),
     Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT."),
-    Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot.", LATER),
-    Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot.", LATER),
+    Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
+    Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
     Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows a round trip.", CONNECT, "rows are streamed by COPY"),
-    Option("snapshot.max.threads", POSITIVE_INT, "1", "Parallel readers.", LATER),
-    Option("snapshot.max.threads.multiplier", POSITIVE_INT, "1", "Chunks a reader.", LATER),
-    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", LATER),
+    Option("snapshot.max.threads", POSITIVE_INT, "1", "Parallel readers.", CONNECT, _CORES),
+    Option("snapshot.max.threads.multiplier", POSITIVE_INT, "1", "Chunks a reader.", CONNECT, _CORES),
+    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, _CORES),
     Option(
         "snapshot.tables.order.by.row.count",
         choice("disabled", "ascending", "descending"),
         "disabled",
-        "Order of tables by their size.",
-        LATER,
+        "Order of tables by how many rows they are thought to have.",
     ),
     Option("snapshot.new.tables", TEXT, None, "Obsolete.", CONNECT, "it is obsolete"),
 )

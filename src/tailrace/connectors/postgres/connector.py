@@ -6,13 +6,14 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.filters import guard
 from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot
@@ -58,6 +59,7 @@ class LogSplit:
     heartbeat: int | None = None
     chunk: ReadChunk | None = None
     notices: tuple[Notice, ...] = ()
+    xmin: int | None = None
 
 
 Split = LogSplit | SnapshotSplit | EmptySplit
@@ -105,6 +107,8 @@ class PostgresConnector:
         """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
         here = self._position(start)
         is_start, self._has_started = not self._has_started, True
+        if is_start:
+            self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
         if here.phase == BEGIN:
             progress = self._adhoc.before() if self._adhoc is not None else None
             return here.at(phase=SNAPSHOT, progress=progress).to_json()
@@ -113,6 +117,8 @@ class PostgresConnector:
         if is_start and here.phase == STREAM and self._reads_again(here):
             return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None).to_json()
         self._end_export()
+        if here.phase == SNAPSHOT:
+            _pause(self.config, "streaming.delay.ms")
         self._adapt_publication()
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
@@ -176,6 +182,8 @@ class PostgresConnector:
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
+        if self.config.number("xmin.fetch.interval.ms") > 0:
+            split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
         return [split]
 
     def _begin_log(self, start: Position) -> Sequence[Split]:
@@ -185,6 +193,7 @@ class PostgresConnector:
         position the slot is moved.
         """
         self._end_export()
+        _pause(self.config, "snapshot.delay.ms")
         if not self._mode.at_first:
             self._ask(self._prepare_slot)
             return []
@@ -241,7 +250,7 @@ class PostgresConnector:
     def _read_log(self, split: LogSplit) -> Iterator[Chunk]:
         stream = self._stream(split.application)
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
-        decoder.messages = LogicalMessages.of(self.config)
+        decoder.messages, decoder.xmin = LogicalMessages.of(self.config), split.xmin
         wish = reselect(self.config)
         decoder.reselector = None if wish is None else Reselector(self.config, wish)
         try:
@@ -332,6 +341,13 @@ class PostgresConnector:
 
         with server_errors("the server's catalog cannot be read"):
             return retrying(self.config, attempt, is_transient)
+
+
+def _pause(config: Config, name: str) -> None:
+    """Wait as long as the property says."""
+    if config.number(name):
+        log.info("waiting as %s says: %d ms", name, config.number(name))
+        time.sleep(config.number(name) / 1000)
 
 
 def _window(chunk: ReadChunk) -> Window:

@@ -44,7 +44,7 @@ class LogDecoder:
 
     `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
     before this read, None when there was none. Without `messages` logical messages are left out; with `reselector`
-    values that the log did not repeat are looked up in the table.
+    values that the log did not repeat are looked up in the table. `xmin` is what `source.xmin` says.
     """
 
     describe: Callable[[Relation], CapturedTable | None]
@@ -55,6 +55,7 @@ class LogDecoder:
     order: int = 0
     messages: LogicalMessages | None = None
     reselector: Reselector | None = None
+    xmin: int | None = None
 
     def decode(self, messages: Sequence[bytes | memoryview]) -> Chunk:
         """The changes of some consecutive messages. Raises DecodeError."""
@@ -116,6 +117,7 @@ class _Context:
     carried: Transaction
     last_commit: int | None
     order: int
+    xmin: int | None
     lsn: Ints
     origins: npt.NDArray[np.intp]
     frames: Frames
@@ -128,6 +130,7 @@ class _Context:
             decoder.transaction,
             decoder.last_commit,
             decoder.order,
+            decoder.xmin,
             frames.lsn,
             pgoutput.positions(frames, pgoutput.ORIGIN),
             frames,
@@ -152,7 +155,8 @@ class _Context:
         if len(self.origins) or self.carried.origin:
             origin, origin_lsn = self._origins(index)
         last_commit = indices(ends[which], unknown if unknown.any() else None)
-        arrays = [indices(xids), indices(self.lsn[index]), nothing, origin, origin_lsn, last_commit]
+        xmin = nothing if self.xmin is None else pa.repeat(pa.scalar(self.xmin, pa.int64()), len(index))
+        arrays = [indices(xids), indices(self.lsn[index]), xmin, origin, origin_lsn, last_commit]
         return pa.StructArray.from_arrays(arrays, fields=list(SOURCE_TYPE))
 
     def _origins(self, index: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:

@@ -69,6 +69,14 @@ def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
     return slot
 
 
+def xmin(connection: psycopg.Connection, config: Config) -> int | None:
+    """The oldest transaction whose catalog rows the slot holds back (pg_replication_slots.catalog_xmin)."""
+    row = connection.execute(
+        "SELECT catalog_xmin::text::int8 FROM pg_replication_slots WHERE slot_name = %s", [config.text("slot.name")]
+    ).fetchone()
+    return None if row is None else row[0]
+
+
 def gap(connection: psycopg.Connection, config: Config, position: int) -> str | None:
     """Why the log from `position` on can no longer be read, None if it can.
 
@@ -172,6 +180,10 @@ def take(config: Config, application: str, start: int) -> None:
                 remedy="start with a new checkpoint: that makes the slot and takes a new snapshot",
             )
         if slot.confirmed is not None and slot.confirmed > start:
+            if config.text("offset.mismatch.strategy") in ("trust_slot", "trust_greater_lsn"):
+                lost = format_lsn(start), format_lsn(slot.confirmed)
+                log.warning("slot %s was moved: changes from %s to %s are lost to this pipeline", name, *lost)
+                return
             raise OffsetError(
                 f"the slot was moved to {format_lsn(slot.confirmed)}, {slot.confirmed - start} bytes of log beyond the "
                 f"checkpoint's {format_lsn(start)}; changes between are lost to this pipeline",

@@ -139,6 +139,18 @@ def export_aside(config: Config) -> Export:
     return Export(holder, name, lsn)
 
 
+def _by_size(connection: psycopg.Connection, config: Config, tables: list[TableId]) -> list[TableId]:
+    """The tables in the order of snapshot.tables.order.by.row.count, by the planner's estimates."""
+    order = config.text("snapshot.tables.order.by.row.count")
+    if order == "disabled":
+        return tables
+    rows = connection.execute(
+        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    )
+    sizes = {(schema, name): count for schema, name, count in rows}
+    return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
+
+
 def _is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
     """Whether the first snapshot reads a table: signals are no data."""
     is_signal = str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]
@@ -173,7 +185,7 @@ def plan(
         selects = overrides(config) if wanted is None else wanted
         for place, table in enumerate(
             table
-            for table in catalog.tables()
+            for table in _by_size(connection, config, catalog.tables())
             if (str(table) in wanted if wanted is not None else _is_read(config, catalog, table))
         ):
             captured = catalog.table(table)

@@ -70,12 +70,12 @@ class LogStream:
     def stretch(self, start: int, end: int) -> Iterator[list[Message]]:
         """The messages of all transactions whose commit record lies in [start, end), in chunks of about CHUNK_BYTES.
 
-        Begins by telling the server that everything before `start` is safe: Spark asks for a stretch only when the
-        one before it is committed. A lost connection is made anew, and what was already handed out is not repeated.
-        Raises SourceError when the slot is gone, taken or has moved on.
+        Begins by telling the server that everything before `start` is safe, unless lsn.flush.mode is manual: Spark
+        asks for a stretch only when the one before it is committed. A lost connection is made anew, and what was
+        already handed out is not repeated. Raises SourceError when the slot is gone, taken or has moved on.
         """
         self._wake()
-        self.confirmed = start
+        self.confirmed = 0 if self.config.text("lsn.flush.mode") == "manual" else start
         if self.connection is None or self.position != start:
             self.close()
         self.position = None
