@@ -76,6 +76,13 @@ def test_null_is_no_default(expression: str | None) -> None:
     assert column_default(expression, True, kind("int4")) is None
 
 
+def test_a_numeric_as_text_has_all_digits_of_its_scale() -> None:
+    text = kind("numeric", numeric(5, 3), properties={"decimal.handling.mode": "string"})
+    assert column_default("1.5", False, text) == "1.500"
+    assert column_default("now()", True, text) == "0.000"
+    assert column_default("1.5", False, kind("numeric", properties={"decimal.handling.mode": "string"})) == "1.5"
+
+
 def test_numeric_without_a_scale_has_no_default() -> None:
     assert column_default("1.5", True, kind("numeric")) is None
 

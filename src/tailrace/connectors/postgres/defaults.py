@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -41,9 +42,11 @@ def column_default(expression: str | None, required: bool, kind: ValueType, faul
     if text is None:
         return None
     try:
+        if kind.digits is not None and kind.digits > 0:
+            text = format(Decimal(text).quantize(Decimal(1).scaleb(-kind.digits)), "f")
         value = kind.convert(pa.array([text], pa.string()))
         return json.loads(encode(value, kind.schema)[0].as_py())
-    except (pa.ArrowInvalid, DecodeError, ValueError) as error:
+    except (pa.ArrowInvalid, ArithmeticError, DecodeError, ValueError) as error:
         log.warning("default %s cannot be read as %s (%s); the schema has none", expression, kind.schema.type, error)
         return None
 

@@ -77,6 +77,11 @@ def _decimal(*parameters: tuple[str, str]) -> ConnectSchema:
     return ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal", version=1, parameters=parameters)
 
 
+def scale_of(modifier: int, config: Config) -> int:
+    """The declared scale of a NUMERIC."""
+    return _declared(modifier, config.flag("compat.faults"))[1]
+
+
 def _declared(modifier: int, faults: bool) -> tuple[int, int]:
     """Precision and scale of a type modifier; the reference engine reads a negative scale as 2048 - n."""
     packed = modifier - 4

@@ -34,13 +34,14 @@ class ValueType:
     """What a PostgreSQL type becomes.
 
     `zero` is the JSON value that a function default of a required column reads as, None for a type whose defaults the
-    schema does not show.
+    schema does not show. `digits` of a NUMERIC as text are those after the point, which the server always prints.
     """
 
     schema: ConnectSchema
     arrow: pa.DataType
     convert: Convert
     zero: object = None
+    digits: int | None = None
 
 
 def _same(text: pa.Array) -> pa.Array:
@@ -140,7 +141,9 @@ def _scalar(pg: PgType, modifier: int, config: Config) -> ValueType | None:
     if pg.name == "hstore":
         return _hstore(config.text("hstore.handling.mode"))
     if pg.name in ("numeric", "money"):
-        return ValueType(*numbers.numeric(pg.name, modifier, config))
+        kind = ValueType(*numbers.numeric(pg.name, modifier, config))
+        is_text = pg.name == "numeric" and kind.arrow == pa.string() and modifier >= 0
+        return replace(kind, digits=numbers.scale_of(modifier, config)) if is_text else kind
     if pg.name in temporal.TYPES:
         return ValueType(*temporal.temporal(pg.name, modifier, config))
     return None
