@@ -6,6 +6,7 @@ others (BC, years beyond 9999, infinity) are taken one by one.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from datetime import date
@@ -18,6 +19,8 @@ from tailrace.config import Config
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 from tailrace.model.schema import ConnectSchema
+
+log = logging.getLogger(__name__)
 
 Temporal = tuple[ConnectSchema, pa.DataType, Callable[[pa.Array], pa.Array], object]
 
@@ -46,7 +49,7 @@ def temporal(name: str, modifier: int, config: Config) -> Temporal:
     if name == "date":
         schema = "org.apache.kafka.connect.data.Date" if mode == "connect" else "io.debezium.time.Date"
         return _semantic("int32", schema, days, 0)
-    return _time(mode, digits) if name == "time" else _timestamp(mode, digits)
+    return _time(mode, digits) if name == "time" else _timestamp(mode, digits, _is_strict(config))
 
 
 def _semantic(connect: str, name: str, convert: Callable[[pa.Array], pa.Array], zero: object) -> Temporal:
@@ -64,11 +67,15 @@ def _time(mode: str, digits: int) -> Temporal:
     return _semantic("int64", "io.debezium.time.MicroTime", time_us, 0)
 
 
-def _timestamp(mode: str, digits: int) -> Temporal:
+def _is_strict(config: Config) -> bool:
+    return config.text("event.converting.failure.handling.mode") == "fail"
+
+
+def _timestamp(mode: str, digits: int, strict: bool) -> Temporal:
     if mode == "connect":
         return _semantic("int64", "org.apache.kafka.connect.data.Timestamp", timestamp_ms, 0)
     if mode == "nanoseconds":
-        return _semantic("int64", "io.debezium.time.NanoTimestamp", timestamp_ns, 0)
+        return _semantic("int64", "io.debezium.time.NanoTimestamp", lambda text: timestamp_ns(text, strict), 0)
     if mode.startswith("adaptive") and digits <= 3:
         return _semantic("int64", "io.debezium.time.Timestamp", timestamp_ms, 0)
     return _semantic("int64", "io.debezium.time.MicroTimestamp", timestamp_us, 0)
@@ -159,18 +166,24 @@ def _timestamps(text: pa.Array, unit_us: int) -> pa.Array:
     return _by_form(text, plain, odd, pa.int64())
 
 
-def timestamp_ns(text: pa.Array) -> pa.Array:
-    """TIMESTAMP as nanoseconds since 1970, infinity as the outermost int64. Raises DecodeError out of range."""
+def timestamp_ns(text: pa.Array, strict: bool) -> pa.Array:
+    """TIMESTAMP as nanoseconds since 1970, infinity as the outermost int64.
+
+    What int64 cannot hold is null, with a warning, or raises DecodeError if `strict`.
+    """
     micros = timestamp_us(text)
     highest = pc.equal(micros, _INFINITY_US["infinity"])
     lowest = pc.equal(micros, _INFINITY_US["-infinity"])
     finite = pc.if_else(pc.or_(highest, lowest), 0, micros)
-    try:
-        nanos = pc.multiply_checked(finite, 1000)
-    except pa.ArrowInvalid as error:
-        raise DecodeError(
-            "a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds"
-        ) from error
+    far = pc.or_(pc.greater(finite, _LARGEST // 1000), pc.less(finite, -(_LARGEST // 1000)))
+    if pc.any(far).as_py():
+        if strict:
+            raise DecodeError(
+                "a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds"
+            )
+        log.warning("%d timestamps outside 1677 to 2262 have no nanoseconds and become null", pc.sum(far).as_py())
+        finite = pc.if_else(far, pa.scalar(None, pa.int64()), finite)
+    nanos = pc.multiply_checked(finite, 1000)
     return pc.if_else(highest, _LARGEST, pc.if_else(lowest, _SMALLEST, nanos))
 
 
