@@ -101,7 +101,7 @@ def test_timestamps_in_nanoseconds() -> None:
         -(2**63),
     ]
     far = ["2262-04-12 00:00:00", "1677-09-20 00:00:00", "0044-03-15 12:00:00 BC", "2262-04-11 23:47:16.854775"]
-    assert read(of, *far) == [None, None, None, 2**63 - 807]
+    assert read(of, *far) == [None, None, None, 2**63 - 808]
     settings = {"time.precision.mode": "nanoseconds", "event.converting.failure.handling.mode": "fail"}
     with pytest.raises(DecodeError, match="2262-04-11"):
         read(kind("timestamp", -1, settings), *far)
