@@ -56,14 +56,16 @@ class IncrementalSnapshots:
 
     def signals(self, connection: psycopg.Connection) -> list[Signal]:
         """The signals in the table, window rows aside, in the order they came as far as that can be told."""
-        query = sql.SQL("SELECT * FROM {} ORDER BY age(xmin) DESC, ctid").format(self.table)
+        query = sql.SQL(
+            "SELECT s.id::text, s.type::text, s.data::text FROM {} AS s(id, type, data) "
+            "WHERE s.type <> ALL (%s) ORDER BY age(s.xmin) DESC, s.ctid"
+        ).format(self.table)
         try:
-            rows = connection.execute(query).fetchall()
+            rows = connection.execute(query, [[OPEN, CLOSE]]).fetchall()
         except psycopg.errors.UndefinedTable:
             log.warning("signal.data.collection: there is no table %s yet", self.table.as_string(connection))
             return []
-        found = [Signal(str(row[0]), str(row[1]), None if row[2] is None else str(row[2])) for row in rows]
-        return [signal for signal in found if signal.type not in (OPEN, CLOSE)]
+        return [Signal(*row) for row in rows]
 
     def poll(self, connection: psycopg.Connection, progress: Progress) -> Progress:
         """The state after the signals that are new."""
