@@ -156,6 +156,12 @@ def choice(*values: str, refused: Mapping[str, str] | None = None, otherwise: st
     return Kind(" \\| ".join(values), parse)
 
 
+def listed(*values: str, refused: Mapping[str, str]) -> Kind:
+    """A comma list of some of `values`; `refused` maps known ones that do not work to what to do instead."""
+    one = choice(*values, refused=refused)
+    return Kind(", ".join(values), lambda text: tuple(str(one.parse(item)) for item in split_list(text)))
+
+
 TEXT = Kind("text", str, blank_is_unset=False)
 FLAG = Kind("boolean", _flag)
 INT = Kind("int", _number(_INT, -_INT - 1, "An integer is expected"))

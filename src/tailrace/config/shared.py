@@ -21,6 +21,7 @@ from tailrace.config.kinds import (
     POSITIVE_LONG,
     TEXT,
     choice,
+    listed,
 )
 from tailrace.config.option import Alias, Option, Status
 from tailrace.config.resolve import Config, Problem
@@ -31,6 +32,7 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _ONLY_JSON = f"only {_JSON} works today"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
+_CHANNELS = listed("source", "file", refused={"kafka": "use source or file", "jmx": "use source or file"})
 _JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
 _MASKED = "schema.table.column"
@@ -222,7 +224,7 @@ CONVERTERS = (
 
 SIGNALS = (
     Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
-    Option("signal.enabled.channels", NAMES, "source", "Channels read for signals.", LATER),
+    Option("signal.enabled.channels", _CHANNELS, "source", "Channels read for signals: source, file."),
     Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at a channel.", LATER),
     Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of a watermark write.", LATER),
     Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them.", LATER),
@@ -231,7 +233,7 @@ SIGNALS = (
     Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group.", LATER),
     Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a poll.", LATER),
     Option("signal.consumer.*", TEXT, None, "Settings of that consumer.", LATER),
-    Option("signal.file", TEXT, "file-signals.txt", "Signal file.", LATER),
+    Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object a line, emptied when read."),
     Option("notification.enabled.channels", NAMES, None, "Channels that get notifications: sink, log."),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
     Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none."),

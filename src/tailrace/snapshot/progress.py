@@ -100,10 +100,14 @@ class Progress:
 
     def told(self, found: Sequence[Signal], tables: Iterable[TableId]) -> Progress:
         """The state after new signals, in their order; `found` are all that are there."""
-        progress = replace(self, handled=tuple(signal.id for signal in found))
+        new = [signal for signal in found if signal.id not in self.handled]
+        return replace(self, handled=tuple(signal.id for signal in found)).asked(new, tables)
+
+    def asked(self, found: Sequence[Signal], tables: Iterable[TableId]) -> Progress:
+        """The state after some signals, in their order."""
+        progress, known = self, list(tables)
         for signal in found:
-            if signal.id not in self.handled:
-                progress = progress._after(signal, list(tables))
+            progress = progress._after(signal, known)
         return progress
 
     def _after(self, signal: Signal, tables: list[TableId]) -> Progress:

@@ -26,6 +26,7 @@ from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import READ, ChangeBatch
 from tailrace.model.table import TableId
+from tailrace.snapshot.channels import SOURCE, from_file
 from tailrace.snapshot.progress import Key, Progress
 from tailrace.snapshot.signals import CLOSE, OPEN, Request, Signal
 from tailrace.snapshot.window import Visibility
@@ -49,13 +50,16 @@ class IncrementalSnapshots:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        (name,) = config.names("signal.data.collection")
-        schema, _, table = name.replace('"', "").rpartition(".")
-        self.table = sql.Identifier(schema or "public", table)
+        self.table: sql.Identifier | None = None
+        for name in config.names("signal.data.collection"):
+            schema, _, table = name.replace('"', "").rpartition(".")
+            self.table = sql.Identifier(schema or "public", table)
         self.size = config.number("incremental.snapshot.chunk.size")
 
     def signals(self, connection: psycopg.Connection) -> list[Signal]:
         """The signals in the table, window rows aside, in the order they came as far as that can be told."""
+        if self.table is None or SOURCE not in self.config.names("signal.enabled.channels"):
+            return []
         query = sql.SQL(
             "SELECT s.id::text, s.type::text, s.data::text FROM {} AS s(id, type, data) "
             "WHERE s.type <> ALL (%s) ORDER BY age(s.xmin) DESC, s.ctid"
@@ -68,11 +72,12 @@ class IncrementalSnapshots:
         return [Signal(*row) for row in rows]
 
     def poll(self, connection: psycopg.Connection, progress: Progress) -> Progress:
-        """The state after the signals that are new."""
-        found = self.signals(connection)
-        if all(signal.id in progress.handled for signal in found):
+        """The state after the signals that are new, in the table or in a file."""
+        found, filed = self.signals(connection), from_file(self.config)
+        if not filed and all(signal.id in progress.handled for signal in found):
             return progress
-        return progress.told(found, Catalog(connection, self.config).tables())
+        tables = Catalog(connection, self.config).tables()
+        return progress.told(found, tables).asked(filed, tables)
 
     def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None]:
         """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows."""
@@ -98,14 +103,15 @@ class IncrementalSnapshots:
         maximum = progress.maximum or self._maximum(connection, table, request, key)
         if maximum is None:
             return progress.without_present(), None
-        window = None if self.config.flag("read.only") else self._open(connection)
+        writes = self.table is not None and not self.config.flag("read.only")
+        window = self._open(connection, self.table) if self.table is not None and writes else None
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
         assert row is not None
         images, last, count = self._read(connection, table, request, key, progress.last, maximum)
         connection.execute("COMMIT")
-        if window is not None:
-            self._close(connection, *window)
+        if window is not None and self.table is not None:
+            self._close(connection, self.table, *window)
         end = _flushed(connection)
         rows = ChangeBatch(table.schema, _reads(images, end))
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
@@ -161,24 +167,25 @@ class IncrementalSnapshots:
         images, keys = rows_of(table, lines, len(key))
         return images, tuple(str(part[len(lines) - 1].as_py()) for part in keys), len(lines)
 
-    def _open(self, connection: psycopg.Connection) -> tuple[str, str]:
+    def _open(self, connection: psycopg.Connection, signals: sql.Identifier) -> tuple[str, str]:
         """Write the row that opens a window; returns the window's id and time."""
         window, now = str(uuid.uuid4()), _now()
-        self._write(connection, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
+        _write(connection, signals, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
         return window, now
 
-    def _close(self, connection: psycopg.Connection, window: str, opened: str) -> None:
+    def _close(self, connection: psycopg.Connection, signals: sql.Identifier, window: str, opened: str) -> None:
         if self.config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
-            row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.table))
+            row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(signals))
             first = sql.Identifier(row.description[0].name if row.description else "id")
-            query = sql.SQL("DELETE FROM {} WHERE {} = %s").format(self.table, first)
+            query = sql.SQL("DELETE FROM {} WHERE {} = %s").format(signals, first)
             connection.execute(query, [f"{window}-open"])
         else:
             times = f'{{"openWindowTimestamp": "{opened}", "closeWindowTimestamp": "{_now()}"}}'
-            self._write(connection, f"{window}-close", CLOSE, times)
+            _write(connection, signals, f"{window}-close", CLOSE, times)
 
-    def _write(self, connection: psycopg.Connection, id_: str, kind: str, data: str) -> None:
-        connection.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(self.table), [id_, kind, data])
+
+def _write(connection: psycopg.Connection, signals: sql.Identifier, id_: str, kind: str, data: str) -> None:
+    connection.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(signals), [id_, kind, data])
 
 
 def _reads(images: pa.StructArray, end: int) -> pa.RecordBatch:
