@@ -43,12 +43,12 @@ def main() -> None:
         console.print("[yellow]This machine is not idle: the figures will say less about the readers.[/]")
     report: dict[str, Any] = {"environment": environment(), "options": vars(options)}
     with EmbeddedPostgres(contestants.VERSION, settings=workload.SETTINGS) as server:
-        workload.prepare(server)
+        workload.prepare(server, wide=options.wide)
         report["throughput"] = throughput(server, options.rows, options.repetitions)
         report["latency"] = {
             trigger: latency(server, trigger, options.latency_seconds, options.rows + 1_000_000 * (place + 1))
             for place, trigger in enumerate(TRIGGERS)
-            if options.latency_seconds
+            if options.latency_seconds and not options.wide
         }
     if options.json:
         options.json.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
@@ -62,6 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--latency-seconds", type=float, default=30.0, help="how long latency is measured; 0: not at all"
     )
+    parser.add_argument("--wide", action="store_true", help="30 columns of mixed types instead of 8; no latency")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     return parser.parse_args()
 

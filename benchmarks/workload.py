@@ -21,18 +21,39 @@ SETTINGS = {
     "autovacuum": "off",
     "shared_buffers": "256MB",
 }
-_SCHEMA = f"""
-CREATE TABLE {TABLE} (
-  id bigint PRIMARY KEY, customer integer NOT NULL, title text NOT NULL, price numeric(12,2) NOT NULL,
-  placed timestamp NOT NULL, paid boolean NOT NULL, weight double precision NOT NULL, note varchar(64));
-CREATE PUBLICATION {PUBLICATION} FOR TABLE {TABLE};
+# Columns with their types, and what is inserted for row n.
+_NARROW = {
+    "id bigint PRIMARY KEY": "n",
+    "customer integer NOT NULL": "n % 50000",
+    "title text NOT NULL": "'Order number ' || n",
+    "price numeric(12,2) NOT NULL": "n * 0.37",
+    "placed timestamp NOT NULL": "timestamp '2026-01-01' + n * interval '1 s'",
+    "paid boolean NOT NULL": "n % 3 = 0",
+    "weight double precision NOT NULL": "n / 7.0",
+    "note varchar(64)": "CASE WHEN n % 4 > 0 THEN 'A note of medium length' END",
+}
+# Two to four columns each of the types that cost most, thirty in all.
+_WIDE = {
+    **_NARROW,
+    **{f"n{k} numeric({10 + k},{k})": f"(n * {k} % 100000) / 7.0" for k in range(1, 5)},
+    "nv numeric": "n / 3.0",
+    **{f"tz{k} timestamptz": f"timestamptz '2026-01-01 00:00+00' + n * interval '{k} ms'" for k in range(1, 5)},
+    **{f"d{k} date": f"date '2000-01-01' + (n * {k} % 9999)::int" for k in range(1, 3)},
+    **{f"j{k} jsonb": f"jsonb_build_object('n', n, 'text', 'value ' || n % {k}00)" for k in range(1, 4)},
+    **{f"u{k} uuid": f"md5((n * {k})::text)::uuid" for k in range(1, 3)},
+    **{f"a{k} int[]": f"ARRAY[n % 10, n % 100, {k}]::int[]" for k in range(1, 3)},
+    "at text[]": "ARRAY['red', 'text with, comma', NULL]",
+    "by bytea": "decode(md5(n::text), 'hex')",
+    "iv interval": "n % 1000 * interval '1 minute'",
+    "t time": "time '00:00' + n % 86400 * interval '1 s'",
+}
+_SCHEMA = """
+CREATE TABLE {table} ({columns});
+CREATE PUBLICATION {publication} FOR TABLE {table};
 CREATE PROCEDURE fill(rows bigint) LANGUAGE plpgsql AS $$
 BEGIN
-  FOR start IN 1..rows BY {TRANSACTION_ROWS} LOOP
-    INSERT INTO {TABLE}
-    SELECT n, n % 50000, 'Order number ' || n, n * 0.37, timestamp '2026-01-01' + n * interval '1 s',
-      n % 3 = 0, n / 7.0, CASE WHEN n % 4 > 0 THEN 'A note of medium length' END
-    FROM generate_series(start, least(start + {TRANSACTION_ROWS} - 1, rows)) n;
+  FOR start IN 1..rows BY {size} LOOP
+    INSERT INTO {table} SELECT {values} FROM generate_series(start, least(start + {size} - 1, rows)) n;
     COMMIT;
   END LOOP;
 END $$;
@@ -54,11 +75,19 @@ def pid(server: EmbeddedPostgres) -> int:
     return int((server.data_dir / "postmaster.pid").read_text(encoding="utf-8").splitlines()[0])
 
 
-def prepare(server: EmbeddedPostgres) -> None:
-    """An empty table, published."""
+def prepare(server: EmbeddedPostgres, *, wide: bool = False) -> None:
+    """An empty table, published: of 8 columns, or of 30 of mixed types."""
     server.create_database(DATABASE)
+    columns = _WIDE if wide else _NARROW
+    schema = _SCHEMA.format(
+        table=TABLE,
+        publication=PUBLICATION,
+        size=TRANSACTION_ROWS,
+        columns=", ".join(columns),
+        values=", ".join(columns.values()),
+    )
     with server.connect(DATABASE) as connection:
-        connection.execute(_SCHEMA.encode())
+        connection.execute(schema.encode())
 
 
 def make_slots(server: EmbeddedPostgres, names: Iterable[str]) -> None:
