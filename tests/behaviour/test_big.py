@@ -118,6 +118,7 @@ session.stop()
 """
 
 
+@pytest.mark.big
 @pytest.mark.timeout(900)
 def test_a_value_of_200_mb_passes_in_the_default_memory(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE docs (id int PRIMARY KEY, doc text)")
