@@ -105,6 +105,22 @@ def test_configuration_based(
         assert read(capture) == later
 
 
+def test_configuration_based_reads_the_tables_only_if_the_position_is_lost(table: Database) -> None:
+    flags = {
+        "snapshot__mode__configuration__based__snapshot__on__data__error": "true",
+        "snapshot__mode__configuration__based__start__stream": "true",
+    }
+    with capturing(table, snapshot__mode="configuration_based", **flags) as capture:
+        assert read(capture) == []
+        table.execute("INSERT INTO t VALUES (2)")
+        assert read(capture) == [("c", 2)]
+        capture.forget_streams()
+        table.execute("INSERT INTO t VALUES (3)", f"SELECT pg_drop_replication_slot('slot_{table.name}')")
+        second = again(capture)
+        assert read(second) == [("r", 1), ("r", 2), ("r", 3)]
+        second.close()
+
+
 def test_custom_is_refused(table: Database) -> None:
     with pytest.raises(ConfigError, match="Java classes cannot be loaded"), capturing(table, snapshot__mode="custom"):
         pass

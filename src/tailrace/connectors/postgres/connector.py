@@ -189,14 +189,14 @@ class PostgresConnector:
         return [split]
 
     def _begin_log(self, start: Position) -> Sequence[Split]:
-        """Prepare publication and slot; read the tables if snapshot.mode says so.
+        """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.
 
         An unfinished snapshot begins anew after a restart, as Debezium's does: under a new exported snapshot, to whose
         position the slot is moved.
         """
         self._end_export()
         _pause(self.config, "snapshot.delay.ms")
-        if not self._mode.at_first:
+        if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             return []
         with server_errors("the snapshot cannot be planned"):
