@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ _SYNTAX = setting("field.syntax.version", either("V1", "V2"), "V1")
 _TIMESTAMP = ConnectSchema("int64", name="org.apache.kafka.connect.data.Timestamp", version=1)
 
 
-class Sided:
+class Sided(ABC):
     """A transform of the key or of the value, which is null or a struct; null stays as it is."""
 
     def __init__(self, key: bool) -> None:
@@ -46,9 +47,9 @@ class Sided:
             out.append(present.with_(key=made) if self.key else present.with_(value=made))
         return out
 
+    @abstractmethod
     def of_part(self, part: Part, records: Records) -> Part:
         """The side without nulls, transformed."""
-        raise NotImplementedError
 
 
 def sided(make: Callable[[Given, bool], Transform]) -> dict[str, Callable[[Given], Transform]]:

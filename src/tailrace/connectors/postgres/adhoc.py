@@ -69,8 +69,8 @@ class AdHocSnapshots:
             return self._block(progress, from_lsn, notices)
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
-        after, chunk = self._incremental.chunk(progress)
-        notices += _read(progress, after)
+        after, chunk, status = self._incremental.chunk(progress)
+        notices += _read(progress, after, status)
         return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
 
     def _block(self, progress: Progress, from_lsn: int, notices: tuple[Notice, ...]) -> Step:
@@ -121,14 +121,13 @@ def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def _read(before: Progress, after: Progress) -> tuple[Notice, ...]:
+def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     """What a chunk did: a table goes on, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
         keys = (("maximum_key", ",".join(after.maximum)), ("last_processed_key", ",".join(after.last)))
         place = (notifications.INCREMENTAL, request.table, before.tables)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
-    status = "SUCCEEDED" if before.last is not None else "EMPTY"
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.tables, status, request.signal)
     done = done.with_rows(before.rows)
     return (done,) if after.queue else (done, _notice(notifications.COMPLETED, before, ()))

@@ -79,8 +79,11 @@ class IncrementalSnapshots:
         tables = Catalog(connection, self.config).tables()
         return progress.told(found, tables).asked(filed, tables)
 
-    def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None]:
-        """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows."""
+    def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None, str]:
+        """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows.
+
+        Also how the table ended, if it did, in the words of notifications.
+        """
         request = progress.queue[0]
         with connect(self.config, application="tailrace incremental") as connection:
             connection.execute("SET synchronous_commit = on")
@@ -88,21 +91,21 @@ class IncrementalSnapshots:
                 return self._chunk(connection, progress, request)
             except (psycopg.Error, DecodeError, SourceError) as error:
                 log.error("the incremental snapshot of %s is given up: %s", request.table, first_line(error))
-                return progress.without_present(), None
+                return progress.without_present(), None, "SQL_EXCEPTION"
 
     def _chunk(
         self, connection: psycopg.Connection, progress: Progress, request: Request
-    ) -> tuple[Progress, ReadChunk | None]:
+    ) -> tuple[Progress, ReadChunk | None, str]:
         schema, _, name = request.table.partition(".")
         catalog = Catalog(connection, self.config)
         table = catalog.table(TableId(self.config.text("database.dbname"), schema, name))
         key = catalog.key_types(table.schema.id, self._key(table, request)) if table is not None else ()
         if table is None or not key:
             log.warning("%s is not read: it has no key; name a surrogate-key in the signal", request.table)
-            return progress.without_present(), None
+            return progress.without_present(), None, "NO_PRIMARY_KEY"
         maximum = progress.maximum or self._maximum(connection, table, request, key)
         if maximum is None:
-            return progress.without_present(), None
+            return progress.without_present(), None, "EMPTY"
         writes = self.table is not None and not self.config.flag("read.only")
         window = self._open(connection, self.table) if self.table is not None and writes else None
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -117,7 +120,8 @@ class IncrementalSnapshots:
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         chunk = ReadChunk(rows.to_ipc(), row[0], end)
         # An empty chunk is the sign that all is read.
-        return (progress.after_chunk(last, maximum, count) if last else progress.without_present()), chunk
+        after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
+        return after, chunk, "SUCCEEDED"
 
     def _key(self, table: CapturedTable, request: Request) -> tuple[str, ...] | None:
         return (request.surrogate,) if request.surrogate else table.schema.key or None
