@@ -36,7 +36,7 @@ class Flatten(Sided):
                 yield prefix + name, Part(field.schema.with_(optional=loose), with_default(field).values)
 
 
-class SetSchemaMetadata(Sided):
+class SetSchemaMetadata:
     """Gives the schema another name or version; a null under a schema, too."""
 
     OPTIONS: Options = (
@@ -46,7 +46,7 @@ class SetSchemaMetadata(Sided):
     )
 
     def __init__(self, given: Given, key: bool) -> None:
-        super().__init__(key)
+        self.key = key
         config = given.read(self.OPTIONS)
         self.changes: dict[str, str | int] = {}
         if config.optional("schema.name"):
