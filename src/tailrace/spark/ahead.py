@@ -1,6 +1,7 @@
-"""One step ahead: the next chunk is received and decoded while this one is encoded and handed to Spark.
+"""One step ahead: the next item is made while this one is taken care of.
 
-Both sides spend most of their time in Arrow, numpy and sockets, where Python lets the other thread run.
+Chunks are received and decoded while earlier ones are encoded, and encoded while Spark takes what is ready. All sides
+spend most of their time in Arrow, numpy and sockets, where Python lets the other threads run.
 """
 
 from __future__ import annotations

@@ -38,11 +38,15 @@ class _Rows:
         self.__dict__.update(state, connector=kind(config))
 
     def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Arrow batches of a split's rows."""
+        """Arrow batches of a split's rows, encoded one ahead of those Spark takes."""
+        yield from ahead(self._encoded(partition))
+        failpoint.reach("after-read")
+
+    def _encoded(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The same, of chunks received and decoded one ahead of this one."""
         shaper = Shaper(self.connector, self.schema, self.steps, self.run_id)
         for chunk in ahead(self.connector.read(partition.value)):
             yield from shaper.rows(chunk)
-        failpoint.reach("after-read")
 
 
 class SnapshotReader(_Rows, DataSourceReader):
