@@ -13,6 +13,7 @@ Everything left of it knows one database; everything right of it knows none.
 | transaction | struct id, total_order, data_collection_order | optional column: transaction metadata |
 | other_key | struct of the key columns | optional column: of a key change, the new key on its `d`, the old on its `c` |
 | unchanged | struct of booleans by column | optional column: large values the log did not repeat (null in `after`) |
+| began | int64 | optional column: where the snapshot began that rows read later, after a restart, belong to |
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from tailrace.model.table import TableSchema
 TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())])
 
 CREATE, UPDATE, DELETE, READ, TRUNCATE, MESSAGE = "c", "u", "d", "r", "t", "m"
+
+BEGAN = "began"
 
 _HEADER = b"tailrace"
 

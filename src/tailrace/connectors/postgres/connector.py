@@ -16,11 +16,14 @@ from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk, Offset
-from tailrace.connectors.postgres import publication, slot, snapshot
+from tailrace.connectors.postgres import publication, slot, snapshot, splits
 from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
+from tailrace.connectors.postgres.contained import Contained
+from tailrace.connectors.postgres.export import Export, export_now
 from tailrace.connectors.postgres.incremental import ReadChunk, visibility
+from tailrace.connectors.postgres.initial import InitialSnapshot
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
 from tailrace.connectors.postgres.modes import SnapshotMode
@@ -28,7 +31,7 @@ from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, 
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.reselect import Reselector
-from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
+from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
@@ -38,6 +41,7 @@ from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.table import TableSchema
 from tailrace.snapshot.channels import FILE
+from tailrace.snapshot.reading import Skip
 from tailrace.snapshot.window import Window
 
 log = logging.getLogger(__name__)
@@ -50,7 +54,7 @@ class LogSplit:
     """A stretch of the log, [start, end) by commit records, for one task.
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
-    incremental snapshot, which was read in between, and `notices` of that.
+    incremental snapshot, which was read in between, and `notices` of that. `skips` tells what of it the snapshot holds.
     """
 
     application: str
@@ -61,6 +65,7 @@ class LogSplit:
     chunk: ReadChunk | None = None
     notices: tuple[Notice, ...] = ()
     xmin: int | None = None
+    skips: tuple[Skip, ...] = ()
 
 
 Split = LogSplit | SnapshotSplit | EmptySplit
@@ -79,7 +84,7 @@ class PostgresConnector:
         self.source = source_block(config)
         self._control: psycopg.Connection | None = None
         self._export: Export | None = None
-        self._log_begins: int | None = None
+        self._initial = InitialSnapshot(config, self._ask)
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._has_adapted = False
         self._has_started = False
@@ -113,18 +118,25 @@ class PostgresConnector:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
         if here.phase == BEGIN:
             progress = self._adhoc.before() if self._adhoc is not None else None
-            return here.at(phase=SNAPSHOT, progress=progress).to_json()
+            reading = self._initial.first() if self._mode.at_first else None
+            return here.at(phase=SNAPSHOT, progress=progress, reading=reading).to_json()
+        if here.phase == SNAPSHOT and here.reading is not None:
+            reading = self._initial.next(here.reading, here.application)
+            if reading != here.reading:
+                return here.at(reading=reading).to_json()
         if not self._mode.streams:
             return start
         if is_start and here.phase == STREAM and self._reads_again(here):
-            return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None).to_json()
+            reading = self._initial.first()
+            return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None, reading=reading).to_json()
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
         self._adapt_publication()
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
-        end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
+        cut = None if here.reading is None else here.reading.next_cut(from_lsn)
+        end = min(newest, *(most for most in (until, limit and from_lsn + limit, cut) if most is not None), newest)
         now = time.time_ns() // 1000
         is_due = self._is_heartbeat_due(here, now)
         if is_due:
@@ -137,7 +149,11 @@ class PostgresConnector:
             return start
         last_commit = max(here.last_commit or 0, seen) or None
         end, progress = max(end, from_lsn), step.progress
-        moved = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress).to_json()
+        reading = None if here.reading is None else here.reading.after(end)
+        position = here.at(
+            phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress, reading=reading
+        )
+        moved = position.to_json()
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
@@ -174,8 +190,10 @@ class PostgresConnector:
     def _plan(self, start: Position, end: Position) -> Sequence[Split]:
         if start == end:
             return []
+        if end.phase == SNAPSHOT and start.phase != SNAPSHOT:
+            return self._begin_log(start, end)
         if end.phase == SNAPSHOT:
-            return self._begin_log(start)
+            return self._initial.splits(end.reading)
         assert end.lsn is not None
         step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
         if self._adhoc is not None and step.tables is not None:
@@ -184,25 +202,23 @@ class PostgresConnector:
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
+        if start.reading is not None:
+            split = replace(split, skips=tuple(skip for skip in start.reading.skips if skip.before > from_lsn))
         if self.config.number("xmin.fetch.interval.ms") > 0:
             split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
         return [split]
 
-    def _begin_log(self, start: Position) -> Sequence[Split]:
+    def _begin_log(self, start: Position, end: Position) -> Sequence[Split]:
         """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.
 
-        An unfinished snapshot begins anew after a restart, as Debezium's does: under a new exported snapshot, to whose
-        position the slot is moved.
+        Planned again after a restart this begins anew: under a new exported snapshot, to whose position the slot moves.
         """
         self._end_export()
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             return []
-        with server_errors("the snapshot cannot be planned"):
-            self._export = snapshot.export_at_slot(self.config, start.application)
-            self._log_begins = self._export.lsn
-            return snapshot.plan(self.config, self._export)
+        return self._initial.begin(start.application, end.reading)
 
     def _adapt_publication(self) -> None:
         """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.
@@ -228,8 +244,8 @@ class PostgresConnector:
         """See Connector.snapshot: the tables as of now, without slot or publication."""
         self._end_export()
         with server_errors("the snapshot cannot be planned"):
-            self._export = snapshot.export_now(self.config)
-            return snapshot.plan(self.config, self._export)
+            self._export = export_now(self.config)
+            return splits.plan(self.config, self._export)
 
     def read(self, split: Split) -> Iterator[Chunk]:
         """See Connector.read."""
@@ -255,10 +271,13 @@ class PostgresConnector:
         decoder.messages, decoder.xmin = LogicalMessages.of(self.config), split.xmin
         wish = reselect(self.config)
         decoder.reselector = None if wish is None else Reselector(self.config, wish)
+        contained = Contained(self.config, split.skips)
         try:
             for messages in stream.stretch(split.start, split.end):
-                yield decoder.decode(messages)
+                chunk = decoder.decode(messages)
+                yield replace(chunk, batches=list(map(contained.without, chunk.batches))) if split.skips else chunk
         finally:
+            contained.close()
             if decoder.reselector is not None:
                 decoder.reselector.close()
         stream.finished(decoder.last_commit)
@@ -296,6 +315,7 @@ class PostgresConnector:
             self._control = None
 
     def _end_export(self) -> None:
+        self._initial.close()
         if self._export is not None:
             self._export.close()
             self._export = None
@@ -315,8 +335,8 @@ class PostgresConnector:
         Nothing of ours moves the slot before the first stretch of the log is committed. If it was moved all the same,
         the reader that starts at the snapshot's position finds out.
         """
-        if self._log_begins is not None:
-            return self._log_begins
+        if self._initial.log_begins is not None:
+            return self._initial.log_begins
         present = self._ask(lambda connection: slot.existing(connection, self.config))
         if present is None or present.confirmed is None:
             raise SourceError(

@@ -220,7 +220,8 @@ def visibility(chunk: ReadChunk) -> Visibility:
 def _flushed(connection: psycopg.Connection) -> int:
     """The end of the log as it is written, once it is flushed (or replayed) so far: the server sends no more than that.
 
-    Written, as with synchronous_commit=off a visible change need not be flushed yet. Raises SourceError.
+    Written, as with synchronous_commit=off a visible change need not be flushed yet. Where the last record ends a page,
+    only the next page's header lies between the two. Raises SourceError.
     """
     row = connection.execute(
         "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END::text"
@@ -229,7 +230,9 @@ def _flushed(connection: psycopg.Connection) -> int:
     deadline = time.monotonic() + _FLUSH_SECONDS
     while time.monotonic() < deadline:
         reached = connection.execute(
-            "SELECT CASE WHEN pg_is_in_recovery() THEN true ELSE pg_current_wal_flush_lsn() >= %s::pg_lsn END", [row[0]]
+            "SELECT pg_is_in_recovery() OR pg_current_wal_flush_lsn() >= %(end)s::pg_lsn OR "
+            "((pg_current_wal_flush_lsn() - '0/0') %% 8192 = 0 AND %(end)s::pg_lsn - pg_current_wal_flush_lsn() <= 40)",
+            {"end": row[0]},
         ).fetchone()
         if reached is not None and reached[0]:
             return parse_lsn(row[0])

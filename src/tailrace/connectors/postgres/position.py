@@ -12,6 +12,7 @@ from tailrace.errors import OffsetError
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import SourceBlock
 from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.reading import Reading
 
 OFFSET_VERSION = 1
 
@@ -79,7 +80,8 @@ class Offset:
     goes on at the slot's confirmed position, which nothing moves until the first stretch of the log has been
     committed. `stream`: every transaction whose commit record lies before `lsn` is read. `last_commit` is the end of
     the last transaction seen when this stretch was planned, for `source.sequence`; `ts_us` is when that was.
-    `progress` is how far snapshots have come that signals asked for, None without a signal table.
+    `progress` is how far snapshots have come that signals asked for, None without a signal table; `reading` how far the
+    first snapshot has, None where one micro-batch reads it.
     """
 
     source: str
@@ -89,6 +91,7 @@ class Offset:
     last_commit: int | None = None
     ts_us: int | None = None
     progress: Progress | None = None
+    reading: Reading | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The offset as Spark keeps it; the order of keys is part of the format, Spark compares the text."""
@@ -102,6 +105,7 @@ class Offset:
             "last_commit": self.last_commit,
             "ts_us": self.ts_us,
             **({} if self.progress is None else {"snapshots": self.progress.to_json()}),
+            **({} if self.reading is None else {"reading": self.reading.to_json()}),
         }
 
     @staticmethod
@@ -129,6 +133,7 @@ class Offset:
             node["last_commit"],
             node["ts_us"],
             Progress.from_json(node["snapshots"]) if "snapshots" in node else None,
+            Reading.from_json(node["reading"]) if "reading" in node else None,
         )
 
     @property

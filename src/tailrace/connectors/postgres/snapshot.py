@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import psycopg
@@ -14,25 +13,20 @@ from psycopg import pq, sql
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import publication, slot
-from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.export import adopt
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.protocol import copy_text
+from tailrace.connectors.postgres.ranges import Range
 from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import indices, repeat
-from tailrace.events.notifications import Notice, is_wanted, notify
-from tailrace.model.change import READ, ChangeBatch
-from tailrace.model.table import TableId, TableSchema
-from tailrace.snapshot.notices import around_splits
+from tailrace.events.notifications import Notice, notify
+from tailrace.model.change import BEGAN, READ, ChangeBatch
+from tailrace.model.table import TableSchema
 
-log = logging.getLogger(__name__)
-
-# A split reads about this much of a table's file; a task's start costs far less than reading it.
-SPLIT_BYTES = 64 << 20
-_BLOCK_BYTES = 8192
 _CHUNK_BYTES = 4 << 20
 
 
@@ -47,42 +41,37 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """A range of a table's blocks, [first, last); None is open. A table without ctid ranges is one open range."""
-
-    first: int | None = None
-    last: int | None = None
-
-    def condition(self) -> sql.Composable:
-        """The range as a WHERE clause, empty when it is open on both sides."""
-        bounds = [
-            sql.SQL(f"ctid {sign} {{}}::tid").format(sql.Literal(f"({block},0)"))
-            for sign, block in ((">=", self.first), ("<", self.last))
-            if block is not None
-        ]
-        return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(bounds) if bounds else sql.SQL("")
-
-
-@dataclass(frozen=True)
 class SnapshotSplit:
     """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one.
 
-    `select`, where one is given, is read instead of the table. `before` and `after` are told around the rows.
+    `select`, where one is given, is read instead of the table. `before` and `after` are told around the rows. `began`
+    is the position of the snapshot that the table's first rows were read under, if that was an earlier attempt.
+    `bytes` is about how large it is, `storage` the table's file where the range is one of keys.
     """
 
     moment: Moment
     table: CapturedTable
-    blocks: Blocks
+    range: Range
     first: str | None = None
     last: str | None = None
     select: str | None = None
     before: tuple[Notice, ...] = ()
     after: tuple[Notice, ...] = ()
+    began: int | None = None
+    bytes: int = 0
+    storage: int | None = None
 
     @property
-    def rows(self) -> sql.Composable:
-        """What stands in a FROM clause."""
-        return _rows(self.table, self.select)
+    def query(self) -> sql.Composable:
+        """The split's rows, as they stand behind a SELECT list."""
+        return sql.SQL(" FROM {}{}").format(source(self.table, self.select), self.range.condition())
+
+
+def source(table: CapturedTable, select: str | None) -> sql.Composable:
+    """What is read for a table: itself, or a SELECT of the user's."""
+    if select is not None:
+        return sql.SQL("({}) AS overridden").format(sql.SQL(select.rstrip("; ")))
+    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
 
 
 @dataclass(frozen=True)
@@ -92,188 +81,6 @@ class EmptySplit:
     moment: Moment
     tables: tuple[TableSchema, ...]
     notices: tuple[Notice, ...] = ()
-
-
-class Export:
-    """An exported snapshot, held open by a connection until everything is read."""
-
-    def __init__(self, holder: psycopg.Connection, name: str, lsn: int) -> None:
-        self.holder, self.name, self.lsn = holder, name, lsn
-
-    def close(self) -> None:
-        """Let the snapshot go."""
-        self.holder.close()
-
-
-def export_at_slot(config: Config, application: str) -> Export:
-    """Prepare publication and slot, and export the snapshot at whose position the slot begins.
-
-    A slot that exists already is moved to the position of a temporary one, whose snapshot is exported: exact as well.
-    """
-    with connect(config, application=f"{application} planner") as connection:
-        publication.ensure(connection, config, Catalog(connection, config).tables())
-        present = slot.free(connection, config, application)
-        holder = connect(config, replication=True, application=f"{application} snapshot")
-        if present is None:
-            lsn, name = slot.create(holder, config)
-        else:
-            lsn, name = slot.create_temporary(holder, config)
-            slot.advance(connection, config, lsn)
-    log.info("snapshot %s begins, the log goes on from there", name)
-    return Export(holder, name, lsn)
-
-
-def export_now(config: Config) -> Export:
-    """Export the present snapshot without any slot, for a bounded read."""
-    holder = connect(config, application="tailrace snapshot")
-    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
-    assert row is not None
-    return Export(holder, row[0], row[1])
-
-
-def export_aside(config: Config) -> Export:
-    """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
-    holder = connect(config, replication=True, application="tailrace snapshot")
-    lsn, name = slot.create_temporary(holder, config)
-    return Export(holder, name, lsn)
-
-
-def _by_size(connection: psycopg.Connection, config: Config, tables: list[TableId]) -> list[TableId]:
-    """The tables in the order of snapshot.tables.order.by.row.count, by the planner's estimates."""
-    order = config.text("snapshot.tables.order.by.row.count")
-    if order == "disabled":
-        return tables
-    rows = connection.execute(
-        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-    )
-    sizes = {(schema, name): count for schema, name, count in rows}
-    return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
-
-
-def _is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
-    """Whether the first snapshot reads a table: signals are no data."""
-    is_signal = str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]
-    return not is_signal and catalog.filter.snapshots(table.schema, table.table)
-
-
-def overrides(config: Config) -> dict[str, str]:
-    """The SELECTs of snapshot.select.statement.overrides, by table."""
-    name = "snapshot.select.statement.overrides"
-    given = {key.lower(): str(value) for key, value in config.values.items() if key.lower().startswith(f"{name}.")}
-    return {table: given[key] for table in config.names(name) if (key := f"{name}.{table}".lower()) in given}
-
-
-def plan(
-    config: Config, export: Export, wanted: Mapping[str, str | None] | None = None
-) -> list[SnapshotSplit | EmptySplit]:
-    """Splits under an exported snapshot, in snapshot order, markers included.
-
-    Of all captured tables, or of those in `wanted`, which may give a SELECT to read instead.
-    """
-    with connect(config, application="tailrace planner") as connection:
-        row = connection.execute(
-            "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END, "
-            "(extract(epoch FROM clock_timestamp()) * 1000000)::int8"
-        ).fetchone()
-        assert row is not None
-        moment = Moment(export.name, export.lsn, row[0], row[1])
-        _adopt(connection, export.name)
-        catalog = Catalog(connection, config)
-        splits: list[SnapshotSplit] = []
-        empty: list[TableSchema] = []
-        selects = overrides(config) if wanted is None else wanted
-        for place, table in enumerate(
-            table
-            for table in _by_size(connection, config, catalog.tables())
-            if (str(table) in wanted if wanted is not None else _is_read(config, catalog, table))
-        ):
-            captured = catalog.table(table)
-            if captured is None:
-                continue
-            found = _table_splits(connection, moment, captured, place == 0, selects.get(str(table)))
-            splits.extend(found)
-            if not found:
-                empty.append(captured.schema)
-        marked = _mark_last(splits)
-        if wanted is None and is_wanted(config):
-            # Tasks only know how many rows they read themselves: those of a table that several read are counted here.
-            several = {split.table.schema.id: split for split in marked if split.blocks != Blocks()}
-            counts = {str(table): _count(connection, split) for table, split in several.items()}
-            names = [str(split.table.schema.id) for split in marked]
-            listed = [str(table) for table in catalog.tables()]
-            around, notices = around_splits(names, listed, [str(schema.id) for schema in empty], counts)
-            marked = [replace(split, before=one[0], after=one[1]) for split, one in zip(marked, around, strict=True)]
-            return [*marked, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
-        return [*marked, *([EmptySplit(moment, tuple(empty))] if empty else [])]
-
-
-def _count(connection: psycopg.Connection, split: SnapshotSplit) -> int:
-    row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(split.rows)).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def _table_splits(
-    connection: psycopg.Connection, moment: Moment, table: CapturedTable, is_first: bool, select: str | None
-) -> list[SnapshotSplit]:
-    """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
-    ranges = [Blocks()] if select else _ranges(connection, table)
-    while ranges and _empty(connection, _rows(table, select), ranges[0]):
-        ranges.pop(0)
-    while ranges and _empty(connection, _rows(table, select), ranges[-1]):
-        ranges.pop()
-    splits = [SnapshotSplit(moment, table, blocks, select=select) for blocks in ranges]
-    if splits:
-        first = "first" if is_first else "first_in_data_collection"
-        splits[0] = replace(splits[0], first=first)
-        splits[-1] = replace(splits[-1], last="last_in_data_collection")
-    return splits
-
-
-def _mark_last(splits: list[SnapshotSplit]) -> list[SnapshotSplit]:
-    if splits:
-        splits[-1] = replace(splits[-1], last="last")
-    return splits
-
-
-def _ranges(connection: psycopg.Connection, table: CapturedTable) -> list[Blocks]:
-    """Block ranges of about SPLIT_BYTES. The last one is open, for children of the table are read along with it."""
-    row = connection.execute(
-        "SELECT relkind = 'r' AND NOT relhassubclass, pg_relation_size(oid) / %s FROM pg_class "
-        "WHERE oid = %s::regclass",
-        [_BLOCK_BYTES, _name(table).as_string(connection)],
-    ).fetchone()
-    assert row is not None
-    plain, blocks = row
-    step = SPLIT_BYTES // _BLOCK_BYTES
-    edges = list(range(step, blocks, step)) if plain else []
-    return [Blocks(first, last) for first, last in zip([None, *edges], [*edges, None], strict=True)]
-
-
-def _rows(table: CapturedTable, select: str | None) -> sql.Composable:
-    return _name(table) if select is None else sql.SQL("({}) AS overridden").format(sql.SQL(select.rstrip("; ")))
-
-
-def _empty(connection: psycopg.Connection, rows: sql.Composable, blocks: Blocks) -> bool:
-    query = sql.SQL("SELECT 1 FROM {}{} LIMIT 1").format(rows, blocks.condition())
-    return connection.execute(query).fetchone() is None
-
-
-def _name(table: CapturedTable) -> sql.Identifier:
-    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
-
-
-def _adopt(connection: psycopg.Connection, name: str) -> None:
-    """Read under an exported snapshot from here on. Raises SourceError when it is gone."""
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    try:
-        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
-    except psycopg.Error as error:
-        raise SourceError(
-            f"the exported snapshot {name} is gone: {first_line(error)}",
-            remedy="start the query again; an unfinished snapshot begins anew",
-        ) from error
 
 
 def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
@@ -287,7 +94,7 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, split.before))
     with closing(connect(config, application="tailrace snapshot reader")) as connection:
         connection.execute("SET statement_timeout = 0")
-        _adopt(connection, split.moment.name)
+        adopt(connection, split.moment.name)
         held: ChangeBatch | None = None
         order = 0
         for lines in _lines(connection, split):
@@ -308,7 +115,7 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
 
 def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes | memoryview]]:
     columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in split.table.schema.columns)
-    query = sql.SQL("COPY (SELECT {} FROM {}{}) TO STDOUT").format(columns, split.rows, split.blocks.condition())
+    query = sql.SQL("COPY (SELECT {}{}) TO STDOUT").format(columns, split.query)
     return copy_lines(connection, query, str(split.table.schema.id))
 
 
@@ -344,7 +151,10 @@ def _copy_error(table: str, message: bytes) -> SourceError:
 
 def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch:
     images, _ = rows_of(split.table, lines, 0)
-    return ChangeBatch(split.table.schema, _reads(split.moment, images, order))
+    rows = _reads(split.moment, images, order)
+    if split.began is not None:
+        rows = rows.append_column(BEGAN, pa.repeat(pa.scalar(split.began, pa.int64()), len(rows)))
+    return ChangeBatch(split.table.schema, rows)
 
 
 def rows_of(table: CapturedTable, lines: list[bytes | memoryview], extra: int) -> tuple[pa.StructArray, list[pa.Array]]:

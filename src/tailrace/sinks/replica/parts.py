@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from tailrace.model.change import READ, ChangeBatch, ControlBatch, from_ipc
+from tailrace.model.change import BEGAN, READ, ChangeBatch, ControlBatch, from_ipc
 
 _ROWS = 500_000
 _BYTES = 256 << 20
@@ -56,4 +56,4 @@ def _epoch(batch: ChangeBatch) -> int | None:
     first = batch.rows.slice(0, 1).to_pylist()[0]
     if first["op"] != READ or first["snapshot"] in (None, _INCREMENTAL):
         return None
-    return int(first["source"]["lsn"])
+    return int(first.get(BEGAN) or first["source"]["lsn"])

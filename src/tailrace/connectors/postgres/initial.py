@@ -1,0 +1,151 @@
+"""Planning of the first snapshot: what the next micro-batch reads, and where a restart goes on.
+
+What fits into one micro-batch is read by one, and again by one after a crash. A larger snapshot takes several; the
+offset of each tells what is left after it (see snapshot/reading.py). What a batch reads is known here alone: planned
+again by another process it reads nothing, and the next one reads its part again, under a snapshot of that process.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.connectors.postgres import ranges, slot, splits
+from tailrace.connectors.postgres.connect import server_errors
+from tailrace.connectors.postgres.export import Export, export_aside, export_at_slot
+from tailrace.connectors.postgres.ranges import Keys
+from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
+from tailrace.connectors.postgres.splits import BATCH_BYTES, SPLIT_BYTES, Split
+from tailrace.snapshot.reading import Place, Reading
+
+log = logging.getLogger(__name__)
+
+# Batches grow or shrink towards this duration, at most by this factor at a time and up to this size.
+_BATCH_SECONDS, _FACTOR, _MOST_BYTES = 30.0, 2.0, 16 << 30
+
+
+class InitialSnapshot:
+    """Plans for one planner process. `ask` runs a query on its control connection.
+
+    `log_begins` is the position of the slot's snapshot, if it was taken here.
+    """
+
+    def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
+        self.config = config
+        self.log_begins: int | None = None
+        self._ask = ask
+        self._export: Export | None = None
+        self._left: list[Split] = []
+        self._kept: tuple[Reading, list[Split]] | None = None
+        self._share = BATCH_BYTES
+        self._since: float | None = None
+
+    def first(self) -> Reading | None:
+        """The state before anything is read; None where one micro-batch can read all."""
+
+        def sized(connection: psycopg.Connection) -> list[tuple[str, int]]:
+            tables = splits.to_read(connection, self.config)
+            return [(str(table), ranges.table_bytes(connection, table)) for table in tables]
+
+        found = self._ask(sized)
+        if splits.fits(self.config, [size for _, size in found]):
+            return None
+        return Reading(Place(tuple(name for name, _ in found), is_whole=True))
+
+    def begin(self, application: str, reading: Reading | None) -> Sequence[Split]:
+        """The first batch: prepares publication and slot. It reads all, or nothing where that takes several batches."""
+        with server_errors("the snapshot cannot be planned"):
+            self._at_slot(application)
+            assert self._export is not None
+            if reading is None:
+                return splits.plan(self.config, self._export)
+            self._left = splits.plan(self.config, self._export, place=reading.place)
+        return []
+
+    def next(self, reading: Reading, application: str) -> Reading:
+        """The state after the batch that follows; `reading` itself, rid of what is no longer needed, after the last."""
+        if self._export is None:
+            with server_errors("the snapshot cannot be planned"):
+                reading = self._resumed(reading, application)
+        taken = self._take()
+        if not taken:
+            return reading.settled()
+        following = Reading(self._place(), reading.place, reading.skips)
+        self._kept = following, taken
+        log.info("the snapshot reads %d splits, %d are left", len(taken), len(self._left))
+        return following
+
+    def splits(self, reading: Reading | None) -> Sequence[Split]:
+        """The splits of the batch that ends in this state."""
+        return self._kept[1] if self._kept is not None and self._kept[0] == reading else []
+
+    def close(self) -> None:
+        """Let go of the exported snapshot."""
+        if self._export is not None:
+            self._export.close()
+            self._export = None
+        self._left, self._kept, self._since = [], None, None
+
+    def _at_slot(self, application: str) -> None:
+        self.close()
+        self._export = export_at_slot(self.config, application)
+        self.log_begins = self._export.lsn
+
+    def _resumed(self, reading: Reading, application: str) -> Reading:
+        """The state from which this process goes on: under a snapshot of its own, before the last batch planned."""
+        place = reading.undo or reading.place
+        if not place.left:
+            return reading
+        lost = self._ask(lambda connection: slot.gap(connection, self.config, sys.maxsize))
+        if lost is not None:
+            log.warning("%s: the snapshot begins anew", lost)
+            whole = self.first() or reading.resumed(place, 0)
+            self._at_slot(application)
+            reading = Reading(Place(whole.place.left, is_whole=True))
+        else:
+            self._export = export_aside(self.config)
+            reading = reading.resumed(splits.verified(self.config, self._export, place), self._export.lsn)
+            log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
+        assert self._export is not None
+        self._left = splits.plan(self.config, self._export, place=reading.place)
+        return reading
+
+    def _take(self) -> list[Split]:
+        """The splits of the next batch: as many as the last batches were fast, or as snapshot.max.threads says."""
+        now, most = time.monotonic(), splits.at_once(self.config)
+        if self._since is not None:
+            pace = _BATCH_SECONDS / max(now - self._since, 0.001)
+            self._share = int(self._share * min(max(pace, 1 / _FACTOR), _FACTOR))
+            self._share = min(max(self._share, SPLIT_BYTES), _MOST_BYTES)
+        self._since = now
+        taken: list[Split] = []
+        room = self._share
+        while self._left and (not taken or (_bytes(self._left[0]) <= room and (most is None or len(taken) < most))):
+            taken.append(self._left.pop(0))
+            room -= _bytes(taken[-1])
+        return taken
+
+    def _place(self) -> Place:
+        """What is left now."""
+        names = dict.fromkeys(name for split in self._left for name in _tables(split))
+        first = self._left[0] if self._left else None
+        if not isinstance(first, SnapshotSplit) or not isinstance(first.range, Keys) or first.range.above is None:
+            return Place(tuple(names))
+        began = first.moment.lsn if first.began is None else first.began
+        return Place(tuple(names), first.range.above, began, first.storage)
+
+
+def _tables(split: Split) -> list[str]:
+    if isinstance(split, EmptySplit):
+        return [str(table.id) for table in split.tables]
+    return [str(split.table.schema.id)]
+
+
+def _bytes(split: Split) -> int:
+    return 0 if isinstance(split, EmptySplit) else split.bytes

@@ -1,0 +1,188 @@
+"""A table cut into ranges that can be read side by side: of its blocks, or of its primary key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.model.table import TableId
+from tailrace.snapshot.reading import Key
+
+_BLOCK_BYTES = 8192
+# How many rows are drawn for each border, and how many blocks they are drawn from at least: enough for even ranges.
+_DRAWN, _FEWEST_BLOCKS = 30, 300
+# Types whose values are the same text in events and on the server, so that keys found in the log can be compared there.
+_PLAIN = frozenset(("int2", "int4", "int8", "text", "varchar", "bpchar", "uuid", "citext"))
+
+
+@dataclass(frozen=True)
+class KeyColumn:
+    """A column of a primary key: name, type and, where it has one, collation, as SQL writes them."""
+
+    name: str
+    type: str
+    collation: str | None = None
+
+    def value(self, text: sql.Composable) -> sql.Composable:
+        """A text as a value of the column."""
+        cast = sql.SQL("CAST({} AS {})").format(text, sql.SQL(self.type))
+        return cast if self.collation is None else sql.SQL("{} COLLATE {}").format(cast, sql.SQL(self.collation))
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A range of a table's blocks, [first, last); None is open. A table without ctid ranges is one open range."""
+
+    first: int | None = None
+    last: int | None = None
+
+    def condition(self) -> sql.Composable:
+        """The range as a WHERE clause, empty when it is open on both sides."""
+        return _where(
+            sql.SQL("ctid {} {}::tid").format(sql.SQL(sign), sql.Literal(f"({block},0)"))
+            for sign, block in ((">=", self.first), ("<", self.last))
+            if block is not None
+        )
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A range of a table's primary key, (above, upto] in the key's own order; None is open."""
+
+    key: tuple[KeyColumn, ...]
+    above: Key | None = None
+    upto: Key | None = None
+
+    def condition(self) -> sql.Composable:
+        """The range as a WHERE clause, empty when it is open on both sides."""
+        return _where(
+            sql.SQL("{} {} {}").format(_row(self.key), sql.SQL(sign), literals(self.key, bound))
+            for sign, bound in ((">", self.above), ("<=", self.upto))
+            if bound is not None
+        )
+
+
+Range = Blocks | Keys
+WHOLE = Blocks()
+
+
+def comparable_key(catalog: Catalog, table: CapturedTable) -> tuple[KeyColumn, ...]:
+    """The primary key, if rows of the log can be told by it to lie in a range; none otherwise.
+
+    For that it must be the event key, must be part of old images, and of types that the server takes as events have
+    them.
+    """
+    schema, names = table.schema, set(table.schema.key)
+    rows = catalog.connection.execute(
+        "SELECT t.typname, a.attname, format_type(a.atttypid, -1), CASE WHEN a.attcollation = t.typcollation THEN NULL "
+        "ELSE quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END "
+        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary "
+        "CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place) "
+        "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number JOIN pg_type t ON t.oid = a.atttypid "
+        "LEFT JOIN pg_collation co ON co.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace "
+        "WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r' AND NOT c.relhassubclass ORDER BY k.place",
+        [schema.id.schema, schema.id.table],
+    ).fetchall()
+    key = tuple(KeyColumn(*row[1:]) for row in rows)
+    is_known = {column.name for column in key} == names and names <= set(schema.identity)
+    is_plain = all(row[0] in _PLAIN for row in rows) and not any(catalog.is_masked(schema.id, name) for name in names)
+    return key if is_known and is_plain else ()
+
+
+def table_bytes(connection: psycopg.Connection, table: TableId) -> int:
+    """The size of a table with its large values, of all its partitions and of those that inherit from it."""
+    row = connection.execute(
+        "WITH RECURSIVE family AS (SELECT %s::regclass::oid AS oid UNION "
+        "SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid) "
+        "SELECT sum(pg_table_size(oid))::int8 FROM family",
+        [_regclass(connection, table)],
+    ).fetchone()
+    return int(row[0] or 0) if row is not None else 0
+
+
+def storage(connection: psycopg.Connection, table: TableId) -> int | None:
+    """The number of a table's file, as the present transaction sees it: it changes with each TRUNCATE or rewrite."""
+    row = connection.execute(
+        "SELECT relfilenode::int8 FROM pg_class WHERE oid = %s::regclass", [_regclass(connection, table)]
+    ).fetchone()
+    return row[0] if row is not None else None
+
+
+def block_ranges(connection: psycopg.Connection, table: TableId, most_bytes: int) -> list[Range]:
+    """Block ranges of about so many bytes. The last one is open, for children of the table are read along with it."""
+    row = connection.execute(
+        "SELECT relkind = 'r' AND NOT relhassubclass, pg_relation_size(oid) / %s FROM pg_class "
+        "WHERE oid = %s::regclass",
+        [_BLOCK_BYTES, _regclass(connection, table)],
+    ).fetchone()
+    assert row is not None
+    plain, blocks = row
+    step = max(most_bytes // _BLOCK_BYTES, 1)
+    edges = list(range(step, blocks, step)) if plain else []
+    return [Blocks(first, last) for first, last in zip([None, *edges], [*edges, None], strict=True)]
+
+
+def key_ranges(
+    connection: psycopg.Connection, table: TableId, key: tuple[KeyColumn, ...], above: Key | None, pieces: int
+) -> list[Range]:
+    """About so many ranges of even numbers of rows, from `above` on, by a sample of the table's blocks."""
+    name, wanted = sql.Identifier(table.schema, table.table), pieces * _DRAWN
+    row = connection.execute(
+        "SELECT greatest(pg_relation_size(%s::regclass) / %s, 1)", [_regclass(connection, table), _BLOCK_BYTES]
+    ).fetchone()
+    assert row is not None
+    percent = min(100.0, 100.0 * max(wanted, _FEWEST_BLOCKS) / row[0])
+    query = sql.SQL(
+        "SELECT {texts} FROM (SELECT {columns}, row_number() OVER (ORDER BY {columns}) AS place, "
+        "count(*) OVER () AS drawn FROM {name} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (0){condition}) AS s "
+        "WHERE place % greatest(drawn / {pieces}, 1) = 0 AND place < drawn ORDER BY place"
+    ).format(
+        texts=sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(column.name)) for column in key),
+        columns=sql.SQL(", ").join(sql.Identifier(column.name) for column in key),
+        name=name,
+        percent=sql.Literal(percent),
+        condition=Keys(key, above).condition(),
+        pieces=sql.Literal(pieces),
+    )
+    borders: list[Key] = [tuple(found) for found in connection.execute(query)]
+    return [Keys(key, low, high) for low, high in zip([above, *borders], [*borders, None], strict=True)]
+
+
+def are_above(
+    connection: psycopg.Connection, key: tuple[KeyColumn, ...], bound: Key, keys: list[list[str | None]]
+) -> list[bool]:
+    """For each key, given by columns as texts, whether it lies above `bound` in the order of the primary key."""
+    names = [sql.Identifier(f"k{place}") for place in range(len(key))]
+    query = sql.SQL(
+        "SELECT COALESCE(ROW({}) > {}, false) FROM unnest({}) WITH ORDINALITY AS u ({}, n) ORDER BY n"
+    ).format(
+        sql.SQL(", ").join(column.value(name) for column, name in zip(key, names, strict=True)),
+        literals(key, bound),
+        sql.SQL(", ").join([sql.SQL("%s::text[]")] * len(key)),
+        sql.SQL(", ").join(names),
+    )
+    return [bool(row[0]) for row in connection.execute(query, keys)]
+
+
+def literals(key: tuple[KeyColumn, ...], bound: Key) -> sql.Composable:
+    """A key, given as texts, as a row of values."""
+    values = (column.value(sql.Literal(text)) for column, text in zip(key, bound, strict=True))
+    return sql.SQL("ROW({})").format(sql.SQL(", ").join(values))
+
+
+def _row(key: tuple[KeyColumn, ...]) -> sql.Composable:
+    return sql.SQL("ROW({})").format(sql.SQL(", ").join(sql.Identifier(column.name) for column in key))
+
+
+def _where(conditions: Iterable[sql.Composable]) -> sql.Composable:
+    found = list(conditions)
+    return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(found) if found else sql.SQL("")
+
+
+def _regclass(connection: psycopg.Connection, table: TableId) -> str:
+    return sql.Identifier(table.schema, table.table).as_string(connection)

@@ -1,0 +1,220 @@
+"""The splits of a snapshot: which tables, in which order, in which ranges, with which markers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import psycopg
+from psycopg import sql
+
+from tailrace.config import Config
+from tailrace.connectors.postgres import ranges
+from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.export import Export, adopt
+from tailrace.connectors.postgres.ranges import Keys, Range
+from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit
+from tailrace.events.notifications import is_wanted
+from tailrace.model.table import TableId, TableSchema
+from tailrace.snapshot.notices import around_splits
+from tailrace.snapshot.reading import Place
+
+# A split reads about this much of a table; a task's start costs far less than reading it.
+SPLIT_BYTES = 64 << 20
+# What a first micro-batch reads at most, and thus what a restart has to read again at most.
+BATCH_BYTES = 1 << 30
+
+Split = SnapshotSplit | EmptySplit
+
+
+def at_once(config: Config) -> int | None:
+    """Most splits of a micro-batch, None where snapshot.max.threads does not say."""
+    return config.number("snapshot.max.threads") if "snapshot.max.threads" in config.given else None
+
+
+def pieces(config: Config, size: int) -> int:
+    """How many ranges a table of so many bytes is cut into."""
+    asked = config.number("snapshot.max.threads") * config.number("snapshot.max.threads.multiplier")
+    return asked if asked > 1 else max(1, -(-size // SPLIT_BYTES))
+
+
+def fits(config: Config, sizes: list[int]) -> bool:
+    """Whether one micro-batch can read tables of these sizes in bytes."""
+    most = at_once(config)
+    return sum(sizes) <= BATCH_BYTES and (most is None or sum(pieces(config, size) for size in sizes) <= most)
+
+
+def _by_size(connection: psycopg.Connection, config: Config, tables: list[TableId]) -> list[TableId]:
+    """The tables in the order of snapshot.tables.order.by.row.count, by the planner's estimates."""
+    order = config.text("snapshot.tables.order.by.row.count")
+    if order == "disabled":
+        return tables
+    rows = connection.execute(
+        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    )
+    sizes = {(schema, name): count for schema, name, count in rows}
+    return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
+
+
+def is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
+    """Whether the first snapshot reads a table: signals are no data."""
+    is_signal = str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]
+    return not is_signal and catalog.filter.snapshots(table.schema, table.table)
+
+
+def overrides(config: Config) -> dict[str, str]:
+    """The SELECTs of snapshot.select.statement.overrides, by table."""
+    name = "snapshot.select.statement.overrides"
+    given = {key.lower(): str(value) for key, value in config.values.items() if key.lower().startswith(f"{name}.")}
+    return {table: given[key] for table in config.names(name) if (key := f"{name}.{table}".lower()) in given}
+
+
+def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:
+    """The tables that a first snapshot reads, in order."""
+    catalog = Catalog(connection, config)
+    return _by_size(connection, config, [table for table in catalog.tables() if is_read(config, catalog, table)])
+
+
+def plan(
+    config: Config, export: Export, wanted: Mapping[str, str | None] | None = None, place: Place | None = None
+) -> list[Split]:
+    """Splits under an exported snapshot, in snapshot order, markers included.
+
+    Of all captured tables, or of those in `wanted`, which may give a SELECT to read instead, or of what is left at
+    `place`: then tables that one micro-batch cannot read are cut by their keys.
+    """
+    with connect(config, application="tailrace planner") as connection:
+        moment = _moment(connection, export)
+        adopt(connection, export.name)
+        catalog = Catalog(connection, config)
+        splits: list[SnapshotSplit] = []
+        empty: list[TableSchema] = []
+        selects = overrides(config) if wanted is None else wanted
+        for table in _tables(connection, config, wanted, place):
+            captured = catalog.table(table)
+            if captured is None:
+                continue
+            resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
+            cut = _ranges(catalog, captured, selects.get(str(table)), place, resumed)
+            found = _table_splits(connection, moment, captured, cut, selects.get(str(table)))
+            if resumed is not None:
+                found = [replace(split, began=resumed.began) for split in found]
+            elif found:
+                is_first = not splits and not empty and (place is None or place.is_whole)
+                first = "first" if is_first else "first_in_data_collection"
+                found[0] = replace(found[0], first=first)
+            else:
+                empty.append(captured.schema)
+            splits.extend(found)
+        if splits:
+            splits[-1] = replace(splits[-1], last="last")
+        if wanted is None and is_wanted(config):
+            return _told(connection, catalog, moment, splits, empty)
+        return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
+
+
+def _moment(connection: psycopg.Connection, export: Export) -> Moment:
+    row = connection.execute(
+        "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END, "
+        "(extract(epoch FROM clock_timestamp()) * 1000000)::int8"
+    ).fetchone()
+    assert row is not None
+    return Moment(export.name, export.lsn, row[0], row[1])
+
+
+def _tables(
+    connection: psycopg.Connection, config: Config, wanted: Mapping[str, str | None] | None, place: Place | None
+) -> list[TableId]:
+    if wanted is not None:
+        return [table for table in Catalog(connection, config).tables() if str(table) in wanted]
+    tables = to_read(connection, config)
+    if place is None:
+        return tables
+    known = {str(table): table for table in tables}
+    return [known[name] for name in place.left if name in known]
+
+
+def _told(
+    connection: psycopg.Connection,
+    catalog: Catalog,
+    moment: Moment,
+    splits: list[SnapshotSplit],
+    empty: list[TableSchema],
+) -> list[Split]:
+    """The splits with what is to be told around them.
+
+    Tasks only know how many rows they read themselves: those of a table that several read are counted here.
+    """
+    several = {split.table.schema.id: split for split in splits if split.range != ranges.WHOLE}
+    counts = {str(table): _count(connection, split) for table, split in several.items()}
+    names = [str(split.table.schema.id) for split in splits]
+    listed = [str(table) for table in catalog.tables()]
+    around, notices = around_splits(names, listed, [str(schema.id) for schema in empty], counts)
+    told = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+    return [*told, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
+
+
+def verified(config: Config, export: Export, place: Place) -> Place:
+    """The place, with its first table begun anew where that was truncated, rewritten or given another key since."""
+    if place.last is None:
+        return place
+    with connect(config, application="tailrace planner") as connection:
+        adopt(connection, export.name)
+        catalog = Catalog(connection, config)
+        table = next((table for table in catalog.tables() if str(table) == place.left[0]), None)
+        captured = None if table is None else catalog.table(table)
+        key = () if captured is None else ranges.comparable_key(catalog, captured)
+        same = table is not None and ranges.storage(connection, table) == place.storage
+        return place if same and len(key) == len(place.last) else place.anew()
+
+
+def _count(connection: psycopg.Connection, split: SnapshotSplit) -> int:
+    whole = replace(split, range=ranges.WHOLE)
+    row = connection.execute(sql.SQL("SELECT count(*){}").format(whole.query)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _ranges(
+    catalog: Catalog, table: CapturedTable, select: str | None, place: Place | None, resumed: Place | None
+) -> list[tuple[Range, int]]:
+    """The ranges of a table, each with about how many bytes it has."""
+    if select:
+        return [(ranges.WHOLE, 0)]
+    connection, config, id_ = catalog.connection, catalog.config, table.schema.id
+    size = ranges.table_bytes(connection, id_)
+    count = pieces(config, size)
+    key: tuple[ranges.KeyColumn, ...] = ()
+    if resumed is not None or (place is not None and not fits(config, [size])):
+        key = ranges.comparable_key(catalog, table)
+    found: list[Range]
+    if key:
+        above = None if resumed is None else resumed.last
+        found = ranges.key_ranges(connection, id_, key, above, count)
+    else:
+        found = ranges.block_ranges(connection, id_, -(-size // count))
+    return [(one, size // len(found)) for one in found]
+
+
+def _table_splits(
+    connection: psycopg.Connection,
+    moment: Moment,
+    table: CapturedTable,
+    cut: list[tuple[Range, int]],
+    select: str | None,
+) -> list[SnapshotSplit]:
+    """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
+    number = ranges.storage(connection, table.schema.id) if isinstance(cut[0][0], Keys) else None
+    splits = [SnapshotSplit(moment, table, one, select=select, bytes=size, storage=number) for one, size in cut]
+    while splits and _empty(connection, splits[0]):
+        splits.pop(0)
+    while splits and _empty(connection, splits[-1]):
+        splits.pop()
+    if splits:
+        splits[-1] = replace(splits[-1], last="last_in_data_collection")
+    return splits
+
+
+def _empty(connection: psycopg.Connection, split: SnapshotSplit) -> bool:
+    return connection.execute(sql.SQL("SELECT 1{} LIMIT 1").format(split.query)).fetchone() is None
