@@ -39,6 +39,7 @@ class Rig:
         self.server, self.database, self.folder = server, database, folder
         self.failpoint = folder / "failpoint"
         self.slot = f"slot_{database}"
+        self.properties: dict[str, str] = {}
         self.starts = 0
         self._masters = cycle(MASTERS)
         self._process: subprocess.Popen[bytes] | None = None
@@ -139,6 +140,7 @@ class Rig:
             "publication.name": "crash",
             "maxBytesPerTrigger": "200000",
             "retriable.restart.connector.wait.ms": "1000",
+            **self.properties,
         }
         content = {
             "name": "crash",

@@ -1,8 +1,12 @@
-"""Kill -9 during the initial snapshot: it begins anew, and nothing of the first attempt stays in the replica."""
+"""Kill -9 during the initial snapshot.
+
+One of a single micro-batch begins anew, and nothing of the first attempt stays in the replica; one of several goes on.
+"""
 
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -21,6 +25,24 @@ PLACES = [
     ("after-table", False, 3),
     pytest.param("after-write", True, 1, marks=pytest.mark.crash),
 ]
+
+
+MOMENTS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(50)]
+
+
+@pytest.mark.parametrize("seed", MOMENTS)
+def test_snapshot_of_several_batches_killed_at_any_moment(new_rig: Rig, seed: int) -> None:
+    rig, draw = new_rig, random.Random(seed)
+    rig.properties = {"snapshot.max.threads": "2", "snapshot.max.threads.multiplier": "3"}
+    with Traffic(rig.connect, seed):
+        rig.start()
+        for _ in range(2):
+            rig.await_batches(draw.randint(1, 4))
+            time.sleep(draw.random() / 2)
+            rig.kill()
+        rig.await_batches(8)
+    rig.await_all_read()
+    rig.check(*TABLES)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

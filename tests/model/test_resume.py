@@ -134,8 +134,9 @@ class Resuming(RuleBasedStateMachine):
         n=st.integers(0, 420),
         m=st.integers(0, 60),
         inner=st.sampled_from(["keep", "keep", "undo", "none"]),
+        at_once=st.sampled_from([True, True, False]),
     )
-    def write(self, session: int, statement: str, n: int, m: int, inner: str) -> None:
+    def write(self, session: int, statement: str, n: int, m: int, inner: str, at_once: bool) -> None:
         connection = self.sessions[session]
         text = statement.format(n=n, m=m).encode()
         try:
@@ -146,6 +147,8 @@ class Resuming(RuleBasedStateMachine):
                 with connection.transaction(force_rollback=inner == "undo"):
                     connection.execute(text)
             self.busy.add(session)
+            if at_once:
+                self.end(session, commit=True, lazy=False)
         except psycopg.errors.Error:  # a lock of another session, or a key that is there: the application gives up
             connection.rollback()
             self.busy.discard(session)
@@ -256,7 +259,7 @@ def test_history_is_valid(machine: type[Resuming]) -> None:
         machine,
         settings=settings(
             max_examples=EXAMPLES,
-            stateful_step_count=30,
+            stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),
             database=None,
