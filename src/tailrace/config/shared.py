@@ -204,16 +204,28 @@ VALUES = (
     Option("source.struct.version", TEXT, "v2", "Version of the source block.", CONNECT, "there is one version"),
 )
 
+
+def _converter(part: str, plural: str) -> Iterator[Option]:
+    """The converter of keys or values and its settings."""
+    name = f"{part}.converter"
+    yield Option(name, choice(_JSON, otherwise=_ONLY_JSON), _JSON, f"Serialises {plural}.")
+    yield Option(f"{name}.schemas.enable", FLAG, "true", f"The schema beside each {part}.")
+    yield Option(f"{name}.schemas.cache.size", INT, "1000", "Schemas remembered.", CONNECT, "one a table is kept")
+    yield Option(
+        f"{name}.decimal.format",
+        choice("BASE64", "NUMERIC"),
+        "BASE64",
+        f"Decimals in {plural}: bytes of the unscaled value, or numbers.",
+    )
+    yield Option(
+        f"{name}.replace.null.with.default", FLAG, "true", f"In {plural}, print a null with a default as that default."
+    )
+    yield Option(f"{name}.*", TEXT, None, "Further settings.", CONNECT, "the JSON converter has no such setting")
+
+
 CONVERTERS = (
-    Option("key.converter", choice(_JSON, otherwise=_ONLY_JSON), _JSON, "Serialises keys."),
-    Option("key.converter.schemas.enable", FLAG, "true", "The schema beside each key."),
-    Option("value.converter", choice(_JSON, otherwise=_ONLY_JSON), _JSON, "Serialises values."),
-    Option("value.converter.schemas.enable", FLAG, "true", "The schema beside each value."),
-    Option(
-        "value.converter.replace.null.with.default", FLAG, "true", "Print a null of a column with a default as that."
-    ),
-    Option("key.converter.*", TEXT, None, "Settings of the key converter.", LATER),
-    Option("value.converter.*", TEXT, None, "Settings of the value converter.", LATER),
+    *_converter("key", "keys"),
+    *_converter("value", "values"),
     Option("header.converter", TEXT, None, "Serialises headers.", CONNECT, "headers are always JSON"),
     Option("header.converter.*", TEXT, None, "Its settings.", CONNECT, "headers are always JSON"),
     Option("transforms", NAMES, None, "Single message transforms, in order."),

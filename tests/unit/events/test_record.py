@@ -1,6 +1,7 @@
 """Records of mixed batches, tombstones, cuts, control records and placeholders."""
 
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
 from tailrace.model.change import from_ipc
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
 from tests.unit.events.changes import BARE, changes, encoded, table
 from tests.unit.events.event_recordings import config, configured
 
@@ -53,6 +55,29 @@ def test_schemas_of_key_and_value_are_switched_apart() -> None:
     row = encoded(changes(table(), MIXED[0]), key_converter_schemas_enable="true")[0]
     assert set(json.loads(row["key"])) == {"schema", "payload"}
     assert set(json.loads(row["value"])) > {"before", "after"}
+
+
+def test_converters_of_keys_and_values_are_set_apart() -> None:
+    price = ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal", parameters=(("scale", "2"),))
+    columns = (
+        Column("price", price, pa.decimal128(9, 2)),
+        Column("code", ConnectSchema("string", optional=True, default="none"), pa.string()),
+    )
+    of = TableSchema(TableId("golden", "public", "t"), columns, ("price", "code"), ("price", "code"))
+    image = {"price": Decimal("2.50"), "code": None}
+    given = changes(of, {"op": "c", "after": image}, other_key=pa.array([image], of.row_type))
+
+    def payloads_under(**properties: str) -> tuple[object, object, object]:
+        (row,) = encoded(given, **{"value_converter_schemas_enable": "false", **properties})
+        header = json.loads(row["headers"][0]["value"])["payload"]
+        return json.loads(row["key"]), json.loads(row["value"])["after"], header
+
+    plain = {"price": "APo=", "code": "none"}
+    assert payloads_under() == (plain, plain, plain)
+    assert payloads_under(key_converter_decimal_format="NUMERIC") == ({**plain, "price": 2.5}, plain, plain)
+    assert payloads_under(value_converter_decimal_format="numeric") == (plain, {**plain, "price": 2.5}, plain)
+    assert payloads_under(key_converter_replace_null_with_default="false")[:2] == ({**plain, "code": None}, plain)
+    assert payloads_under(value_converter_replace_null_with_default="false")[:2] == (plain, {**plain, "code": None})
 
 
 def test_output_is_cut_by_bytes_and_a_large_row_travels_alone() -> None:
