@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tailrace.config import entrypoints
 from tailrace.config.kinds import (
     ADDRESS,
     BYTE_SIZE,
@@ -182,12 +183,18 @@ VALUES = (
         "Make field names safe for Avro.",
         aliases=(Alias("sanitize.field.names", {"true": "avro", "false": "none"}),),
     ),
-    Option("include.schema.comments", FLAG, "false", "Column comments as `doc` of the schema.", LATER),
+    Option("include.schema.comments", FLAG, "false", "Column comments as `doc` of the schema."),
     Option("extended.headers.enabled", FLAG, "true", "Context headers on each record."),
     Option("provide.transaction.metadata", FLAG, "false", "Transaction blocks and the transaction topic."),
-    Option("converters", NAMES, None, "Custom converters.", LATER),
+    Option("converters", NAMES, None, "Names of converters of one's own; `<name>.*` are the settings of each."),
     Option("post.processors", NAMES, None, "Names of post processors; one type is known."),
-    Option("<p>.type", TEXT, None, "Type of a post processor: ReselectColumnsPostProcessor, by its full name."),
+    Option(
+        "<p>.type",
+        TEXT,
+        None,
+        "Type of a post processor (ReselectColumnsPostProcessor, by its full name) or of a converter (an entry point "
+        f"of the group `{entrypoints.CONVERTERS}`).",
+    ),
     Option("<p>.reselect.columns.include.list", PATTERNS, None, "Columns selected again, as schema.table:column."),
     Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns that are not, where no include list is."),
     Option("<p>.reselect.unavailable.values", FLAG, None, "Select again what the log did not repeat (true)."),
@@ -278,7 +285,12 @@ RUNTIME = (
     Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", LATER),
     Option("custom.metric.tags", TEXT, None, "Tags of metrics.", LATER),
     Option("custom.sanitize.pattern", PATTERN, None, "Names of properties whose values are masked in logs and texts."),
-    Option("internal.custom.retriable.exception", TEXT, None, "Messages of errors to retry.", LATER),
+    Option(
+        "internal.custom.retriable.exception",
+        PATTERN,
+        None,
+        "Errors to try again although they do not look passing: an expression for their whole message.",
+    ),
     Option("openlineage.integration.*", TEXT, None, "Lineage events.", LATER),
     Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint holds the offset"),
     Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint holds the offset"),

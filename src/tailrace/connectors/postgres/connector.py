@@ -194,13 +194,16 @@ class PostgresConnector:
         An unfinished snapshot begins anew after a restart, as Debezium's does: under a new exported snapshot, to whose
         position the slot is moved.
         """
-        self._end_export()
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             return []
+        return retrying(self.config, lambda: self._begin_snapshot(start.application), lambda _error: False)
+
+    def _begin_snapshot(self, application: str) -> Sequence[Split]:
+        self._end_export()
         with server_errors("the snapshot cannot be planned"):
-            self._export = snapshot.export_at_slot(self.config, start.application)
+            self._export = snapshot.export_at_slot(self.config, application)
             self._log_begins = self._export.lsn
             return snapshot.plan(self.config, self._export)
 

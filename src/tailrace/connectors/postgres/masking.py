@@ -42,7 +42,15 @@ def size(name: str, modifier: int) -> tuple[int, int]:
 
 
 def altered(
-    kind: ValueType, mask: Mask, pg: PgType, modifier: int, *, column: str, required: bool, faults: bool
+    kind: ValueType,
+    mask: Mask,
+    pg: PgType,
+    modifier: int,
+    *,
+    column: str,
+    required: bool,
+    faults: bool,
+    comment: str | None = None,
 ) -> ValueType:
     """The column's type with a mask put on it: conversion and parameters of its schema.
 
@@ -51,7 +59,7 @@ def altered(
     """
     length, scale = size(pg.name, modifier)
     if isinstance(mask, Propagate):
-        return _with_parameters(kind, *_source_type(pg, length, scale, column.rpartition(".")[2]))
+        return _with_parameters(kind, *_source_type(pg, length, scale, column.rpartition(".")[2], comment))
     if isinstance(mask, Truncate):
         return _truncated(kind, mask) if length > mask.length else kind
     kind = _with_parameters(kind, ("masked", "true"))
@@ -73,9 +81,10 @@ def _truncated(kind: ValueType, mask: Truncate) -> ValueType:
     return marked
 
 
-def _source_type(pg: PgType, length: int, scale: int, column: str) -> list[tuple[str, str]]:
+def _source_type(pg: PgType, length: int, scale: int, column: str, comment: str | None) -> list[tuple[str, str]]:
     name = pg.printed if pg.domain else pg.name
-    values = {"type": name.upper(), "length": length, "scale": scale, "name": column}
+    said = {"comment": comment} if comment else {}
+    values = {"type": name.upper(), "length": length, "scale": scale, **said, "name": column}
     return [(f"__debezium.source.column.{key}", str(value)) for key, value in values.items()]
 
 

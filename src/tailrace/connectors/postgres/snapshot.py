@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.protocol import copy_text
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, locked, overrides
 from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import indices, repeat
@@ -94,15 +95,17 @@ class EmptySplit:
     notices: tuple[Notice, ...] = ()
 
 
+@dataclass(frozen=True)
 class Export:
-    """An exported snapshot, held open by a connection until everything is read."""
+    """An exported snapshot, held open by connections until everything is read; one of them may hold locks."""
 
-    def __init__(self, holder: psycopg.Connection, name: str, lsn: int) -> None:
-        self.holder, self.name, self.lsn = holder, name, lsn
+    held: ExitStack
+    name: str
+    lsn: int
 
     def close(self) -> None:
         """Let the snapshot go."""
-        self.holder.close()
+        self.held.close()
 
 
 def export_at_slot(config: Config, application: str) -> Export:
@@ -110,58 +113,46 @@ def export_at_slot(config: Config, application: str) -> Export:
 
     A slot that exists already is moved to the position of a temporary one, whose snapshot is exported: exact as well.
     """
-    with connect(config, application=f"{application} planner") as connection:
-        publication.ensure(connection, config, Catalog(connection, config).tables())
+    with connect(config, application=f"{application} planner") as connection, ExitStack() as held:
+        catalog = Catalog(connection, config)
+        publication.ensure(connection, config, catalog.tables())
         present = slot.free(connection, config, application)
-        holder = connect(config, replication=True, application=f"{application} snapshot")
+        # Before the snapshot is taken, so that no schema changes in between.
+        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
+        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
         if present is None:
             lsn, name = slot.create(holder, config)
         else:
             lsn, name = slot.create_temporary(holder, config)
             slot.advance(connection, config, lsn)
-    log.info("snapshot %s begins, the log goes on from there", name)
-    return Export(holder, name, lsn)
+        log.info("snapshot %s begins, the log goes on from there", name)
+        return Export(held.pop_all(), name, lsn)
+
+
+def _lock(config: Config, tables: Sequence[TableId], held: ExitStack) -> None:
+    locks = locked(config, tables)
+    if locks is not None:
+        held.enter_context(closing(locks))
 
 
 def export_now(config: Config) -> Export:
     """Export the present snapshot without any slot, for a bounded read."""
-    holder = connect(config, application="tailrace snapshot")
-    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
-    assert row is not None
-    return Export(holder, row[0], row[1])
+    with ExitStack() as held:
+        holder = held.enter_context(closing(connect(config, application="tailrace snapshot")))
+        catalog = Catalog(holder, config)
+        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
+        holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
+        assert row is not None
+        return Export(held.pop_all(), row[0], row[1])
 
 
 def export_aside(config: Config) -> Export:
     """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
-    holder = connect(config, replication=True, application="tailrace snapshot")
-    lsn, name = slot.create_temporary(holder, config)
-    return Export(holder, name, lsn)
-
-
-def _by_size(connection: psycopg.Connection, config: Config, tables: list[TableId]) -> list[TableId]:
-    """The tables in the order of snapshot.tables.order.by.row.count, by the planner's estimates."""
-    order = config.text("snapshot.tables.order.by.row.count")
-    if order == "disabled":
-        return tables
-    rows = connection.execute(
-        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-    )
-    sizes = {(schema, name): count for schema, name, count in rows}
-    return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
-
-
-def _is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
-    """Whether the first snapshot reads a table: signals are no data."""
-    is_signal = str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]
-    return not is_signal and catalog.filter.snapshots(table.schema, table.table)
-
-
-def overrides(config: Config) -> dict[str, str]:
-    """The SELECTs of snapshot.select.statement.overrides, by table."""
-    name = "snapshot.select.statement.overrides"
-    given = {key.lower(): str(value) for key, value in config.values.items() if key.lower().startswith(f"{name}.")}
-    return {table: given[key] for table in config.names(name) if (key := f"{name}.{table}".lower()) in given}
+    with ExitStack() as held:
+        holder = held.enter_context(closing(connect(config, replication=True, application="tailrace snapshot")))
+        lsn, name = slot.create_temporary(holder, config)
+        return Export(held.pop_all(), name, lsn)
 
 
 def plan(
@@ -178,20 +169,25 @@ def plan(
         ).fetchone()
         assert row is not None
         moment = Moment(export.name, export.lsn, row[0], row[1])
-        _adopt(connection, export.name)
         catalog = Catalog(connection, config)
+        if wanted is not None:
+            _lock(config, [table for table in catalog.tables() if str(table) in wanted], export.held)
+        _adopt(connection, export.name)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
-        selects = overrides(config) if wanted is None else wanted
+        selects, given = Selects(config), overrides(config) if wanted is None else wanted
         for place, table in enumerate(
             table
-            for table in _by_size(connection, config, catalog.tables())
-            if (str(table) in wanted if wanted is not None else _is_read(config, catalog, table))
+            for table in in_order(connection, config, catalog.tables())
+            if (str(table) in wanted if wanted is not None else is_read(config, catalog, table))
         ):
             captured = catalog.table(table)
             if captured is None:
                 continue
-            found = _table_splits(connection, moment, captured, place == 0, selects.get(str(table)))
+            is_wanted_at_all, select = selects.of(captured, given.get(str(table)))
+            if not is_wanted_at_all:
+                continue
+            found = _table_splits(connection, moment, captured, place == 0, select)
             splits.extend(found)
             if not found:
                 empty.append(captured.schema)

@@ -35,6 +35,7 @@ class ValueType:
 
     `zero` is the JSON value that a function default of a required column reads as, None for a type whose defaults the
     schema does not show. `digits` of a NUMERIC as text are those after the point, which the server always prints.
+    With `literals` the only defaults shown are literals.
     """
 
     schema: ConnectSchema
@@ -42,6 +43,7 @@ class ValueType:
     convert: Convert
     zero: object = None
     digits: int | None = None
+    literals: bool = False
 
 
 def _same(text: pa.Array) -> pa.Array:
