@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+import psycopg
 import pytest
 
-from tailrace.errors import ConfigError, OffsetError
+from tailrace.errors import ConfigError, OffsetError, SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.test_stream import confirmed
 from tests.conftest import Database
@@ -112,3 +113,132 @@ def test_a_select_of_ones_own(database: Database) -> None:
     with capturing(database, **chosen) as capture:
         rows = capture.step()
     assert [(row["after"]["id"], row["snapshot"]) for row in rows] == [(9, "first"), (8, "true"), (7, "last")]
+
+
+def test_shared_locks_keep_tables_from_being_altered_while_the_snapshot_is_read(database: Database) -> None:
+    database.execute(*TABLE)
+    with capturing(database, snapshot__locking__mode="shared") as capture, database.connect() as other:
+        splits = capture.plan()
+        other.execute("SET lock_timeout = 200")
+        other.execute("INSERT INTO t VALUES (2)")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            other.execute("ALTER TABLE t ADD COLUMN more int")
+        assert len([row for split in splits for chunk in capture.connector.read(split) for row in chunk.batches]) == 1
+        assert ids(capture) == [2]
+        other.execute("ALTER TABLE t ADD COLUMN more int")
+
+
+def test_a_lock_that_cannot_be_had_in_time_is_named(database: Database) -> None:
+    database.execute(*TABLE)
+    given = {"snapshot__locking__mode": "shared", "snapshot__lock__timeout__ms": "200"}
+    with database.connect() as other, other.transaction():
+        other.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        with (
+            capturing(database, publication__autocreate__mode="no_tables", **given) as capture,
+            pytest.raises(SourceError, match=r"public\.t: the lock for the snapshot cannot be had within 200 ms"),
+        ):
+            capture.plan()
+
+
+def test_slot_creation_has_a_limit(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    database.execute(*TABLE)
+    given = {
+        "internal__create__slot__command__timeout": "1",
+        "slot__retry__delay__ms": "100",
+        "slot__max__retries": "1",
+    }
+    with database.connect() as other, other.transaction():
+        other.execute("SELECT pg_current_xact_id()")
+        with capturing(database, **given) as capture, pytest.raises(SourceError, match="end long open transactions"):
+            capture.plan()
+    assert caplog.text.count("could not be created in time") == 1
+    with capturing(database, **{**given, "internal__create__slot__command__timeout": "-1"}) as capture:
+        assert ids(capture) == [1]
+
+
+def reply_time(database: Database) -> str:
+    with database.connect() as connection:
+        row = connection.execute(
+            "SELECT max(reply_time)::text FROM pg_stat_replication WHERE application_name LIKE 'tailrace %%'"
+            " AND pid = (SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s)",
+            [f"slot_{database.name}"],
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+@pytest.mark.parametrize(("interval", "moves"), [("100", True), ("60000", False)])
+def test_status_updates_go_on_while_the_reader_is_busy_elsewhere(
+    database: Database, interval: str, moves: bool
+) -> None:
+    database.execute(*TABLE)
+    with capturing(database, status__update__interval__ms=interval) as capture:
+        capture.step()
+        database.execute("INSERT INTO t VALUES (2)")
+        (split,) = capture.plan()
+        chunks = capture.connector.read(split)
+        next(chunks)
+        time.sleep(0.1)  # what was sent before this is noted by now
+        before = reply_time(database)
+        time.sleep(0.6)
+        assert (reply_time(database) != before) is moves
+        assert list(chunks) == []
+        database.execute("INSERT INTO t VALUES (3)")
+        assert ids(capture) == [3]
+
+
+@pytest.mark.parametrize("pattern", [None, "(?s).*publication.*"])
+def test_errors_that_are_to_be_tried_again(
+    database: Database, pattern: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A publication that is dropped is an error at once, unless the configuration lists it as a passing one."""
+    database.execute(*TABLE)
+    given = {"errors__max__retries": "2", "retriable__restart__connector__wait__ms": "50"}
+    listed = {} if pattern is None else {"internal__custom__retriable__exception": pattern}
+    with capturing(database, **given, **listed) as capture:
+        capture.step()
+        database.execute(f"DROP PUBLICATION publication_{database.name}", "INSERT INTO t VALUES (2)")
+        with pytest.raises(SourceError, match="publication"):
+            capture.step()
+    assert caplog.text.count("trying again") == (0 if pattern is None else 2)
+
+
+def test_a_snapshot_that_cannot_be_planned_is_tried_again_if_it_is_listed(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.execute(*TABLE)
+    given = {
+        "snapshot__select__statement__overrides": "public.t",
+        "snapshot__select__statement__overrides__public__t": "SELECT * FROM public.gone",
+        "errors__max__retries": "1",
+        "internal__custom__retriable__exception": ".*relation .*gone.* does not exist",
+    }
+    with capturing(database, **given) as capture, pytest.raises(SourceError, match="gone"):
+        capture.plan()
+    assert caplog.text.count("trying again") == 1
+
+
+def test_comments_of_columns_are_told_in_schemas(database: Database) -> None:
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, v point, w text)",
+        "COMMENT ON COLUMN t.id IS 'who'",
+        "COMMENT ON COLUMN t.v IS 'where'",
+        "INSERT INTO t VALUES (1)",
+    )
+
+    def docs(**properties: str) -> list[list[str | None]]:
+        name = f"slot_{len(properties)}_{database.name}"
+        with capturing(database, slot__name=name, **properties) as capture:
+            rows = capture.step()
+            database.execute("UPDATE t SET w = 'x'")
+            rows += capture.step()
+        return [[column.schema.doc for column in row["schema"].columns] for row in rows]
+
+    assert docs(include__schema__comments="true") == [["who", "where", None]] * 2
+    assert docs() == [[None, "Geometry (POINT)", None]] * 2
+    assert docs(include__schema__comments="true", compat__faults="true") == [[None, "Geometry (POINT)", None]] * 2
+    with capturing(
+        database, slot__name="params", include__schema__comments="true", column__propagate__source__type=r".*\.id"
+    ) as capture:
+        (row,) = capture.step()
+    assert ("__debezium.source.column.comment", "who") in row["schema"].column("id").schema.parameters
