@@ -15,9 +15,10 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.postgres import snapshot
 from tailrace.connectors.postgres.connect import server_errors
+from tailrace.connectors.postgres.export import Export, export_aside
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
-from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
+from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.snapshot.progress import Progress
@@ -78,7 +79,7 @@ class AdHocSnapshots:
         if self._aside is None or self._aside.lsn != from_lsn:
             self._let_aside()
             with server_errors("a snapshot cannot be exported"):
-                self._aside = snapshot.export_aside(self.config)
+                self._aside = export_aside(self.config)
             if self._aside.lsn > from_lsn:
                 return Step(progress, self._aside.lsn, True, notices=notices)
         done, tables = progress.without_blocking()

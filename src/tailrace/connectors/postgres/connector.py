@@ -16,10 +16,11 @@ from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk, Offset
-from tailrace.connectors.postgres import publication, slot, snapshot
+from tailrace.connectors.postgres import export, publication, slot, snapshot
 from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
+from tailrace.connectors.postgres.export import Export
 from tailrace.connectors.postgres.incremental import ReadChunk, visibility
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
@@ -28,10 +29,11 @@ from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, 
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.reselect import Reselector
-from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
+from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
+from tailrace.events.faults import Faults
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
@@ -203,7 +205,7 @@ class PostgresConnector:
     def _begin_snapshot(self, application: str) -> Sequence[Split]:
         self._end_export()
         with server_errors("the snapshot cannot be planned"):
-            self._export = snapshot.export_at_slot(self.config, application)
+            self._export = export.export_at_slot(self.config, application)
             self._log_begins = self._export.lsn
             return snapshot.plan(self.config, self._export)
 
@@ -231,7 +233,7 @@ class PostgresConnector:
         """See Connector.snapshot: the tables as of now, without slot or publication."""
         self._end_export()
         with server_errors("the snapshot cannot be planned"):
-            self._export = snapshot.export_now(self.config)
+            self._export = export.export_now(self.config)
             return snapshot.plan(self.config, self._export)
 
     def read(self, split: Split) -> Iterator[Chunk]:
@@ -256,6 +258,7 @@ class PostgresConnector:
         stream = self._stream(split.application)
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
         decoder.messages, decoder.xmin = LogicalMessages.of(self.config), split.xmin
+        decoder.faults = Faults.of(self.config)
         wish = reselect(self.config)
         decoder.reselector = None if wish is None else Reselector(self.config, wish)
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,19 +14,20 @@ from psycopg import pq, sql
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import publication, slot
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.export import Export
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.protocol import copy_text
-from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, locked, overrides
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides
 from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import indices, repeat
+from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, is_wanted, notify
 from tailrace.model.change import READ, ChangeBatch
-from tailrace.model.table import TableId, TableSchema
+from tailrace.model.table import TableSchema
 from tailrace.snapshot.notices import around_splits
 
 log = logging.getLogger(__name__)
@@ -95,66 +96,6 @@ class EmptySplit:
     notices: tuple[Notice, ...] = ()
 
 
-@dataclass(frozen=True)
-class Export:
-    """An exported snapshot, held open by connections until everything is read; one of them may hold locks."""
-
-    held: ExitStack
-    name: str
-    lsn: int
-
-    def close(self) -> None:
-        """Let the snapshot go."""
-        self.held.close()
-
-
-def export_at_slot(config: Config, application: str) -> Export:
-    """Prepare publication and slot, and export the snapshot at whose position the slot begins.
-
-    A slot that exists already is moved to the position of a temporary one, whose snapshot is exported: exact as well.
-    """
-    with connect(config, application=f"{application} planner") as connection, ExitStack() as held:
-        catalog = Catalog(connection, config)
-        publication.ensure(connection, config, catalog.tables())
-        present = slot.free(connection, config, application)
-        # Before the snapshot is taken, so that no schema changes in between.
-        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
-        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
-        if present is None:
-            lsn, name = slot.create(holder, config)
-        else:
-            lsn, name = slot.create_temporary(holder, config)
-            slot.advance(connection, config, lsn)
-        log.info("snapshot %s begins, the log goes on from there", name)
-        return Export(held.pop_all(), name, lsn)
-
-
-def _lock(config: Config, tables: Sequence[TableId], held: ExitStack) -> None:
-    locks = locked(config, tables)
-    if locks is not None:
-        held.enter_context(closing(locks))
-
-
-def export_now(config: Config) -> Export:
-    """Export the present snapshot without any slot, for a bounded read."""
-    with ExitStack() as held:
-        holder = held.enter_context(closing(connect(config, application="tailrace snapshot")))
-        catalog = Catalog(holder, config)
-        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
-        holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
-        assert row is not None
-        return Export(held.pop_all(), row[0], row[1])
-
-
-def export_aside(config: Config) -> Export:
-    """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
-    with ExitStack() as held:
-        holder = held.enter_context(closing(connect(config, replication=True, application="tailrace snapshot")))
-        lsn, name = slot.create_temporary(holder, config)
-        return Export(held.pop_all(), name, lsn)
-
-
 def plan(
     config: Config, export: Export, wanted: Mapping[str, str | None] | None = None
 ) -> list[SnapshotSplit | EmptySplit]:
@@ -171,7 +112,7 @@ def plan(
         moment = Moment(export.name, export.lsn, row[0], row[1])
         catalog = Catalog(connection, config)
         if wanted is not None:
-            _lock(config, [table for table in catalog.tables() if str(table) in wanted], export.held)
+            export.lock(config, [table for table in catalog.tables() if str(table) in wanted])
         _adopt(connection, export.name)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
@@ -285,10 +226,12 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         connection.execute("SET statement_timeout = 0")
         _adopt(connection, split.moment.name)
         held: ChangeBatch | None = None
-        order = 0
+        order, faults = 0, Faults.of(config)
         for lines in _lines(connection, split):
-            batch = _batch(split, lines, order)
+            batch = _sound(faults, split, lines, order)
             order += len(lines) * ORDER_STEP
+            if batch is None:
+                continue
             if held is None:
                 batch = _marked(batch, 0, split.first)
             else:
@@ -336,6 +279,15 @@ def _copy_error(table: str, message: bytes) -> SourceError:
     said = message.decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
     remedy = f"GRANT SELECT ON {table} TO database.user" if "permission" in said else "start the query again"
     return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
+
+
+def _sound(faults: Faults, split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch | None:
+    """The lines that can be read; see Faults for the others."""
+    return faults.sound(
+        len(lines),
+        lambda places: _batch(split, lines if len(places) == len(lines) else [lines[at] for at in places], order),
+        lambda row: f"{split.table.schema.id}, snapshot row {order // ORDER_STEP + row}",
+    )
 
 
 def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch:

@@ -60,7 +60,8 @@ def converted(text: pa.Array, kind: ValueType, where: str) -> pa.Array:
         raise DecodeError(
             f"a value cannot be read: {error}",
             where=where,
-            remedy="exclude the column with column.exclude.list to go on, and report the type and value",
+            remedy="report the type and value; to go on, exclude the column with column.exclude.list, or leave such "
+            "rows out with event.processing.failure.handling.mode=warn",
         ) from error
 
 
