@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import time
+from typing import Any
 
 import psycopg
 import pytest
 
-from tailrace.errors import ConfigError, OffsetError, SourceError
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.preflight import check
+from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour.capture import Capture, capturing
+from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, execute
 from tests.behaviour.test_stream import confirmed
 from tests.conftest import Database
 
@@ -242,3 +248,91 @@ def test_comments_of_columns_are_told_in_schemas(database: Database) -> None:
     ) as capture:
         (row,) = capture.step()
     assert ("__debezium.source.column.comment", "who") in row["schema"].column("id").schema.parameters
+
+
+# A nested array is an error of conversion if that is wanted; so is any other value that cannot be read.
+NESTED = {"event__converting__failure__handling__mode": "fail"}
+
+
+@pytest.mark.parametrize(("mode", "level"), [("warn", "WARNING"), ("skip", "INFO"), ("ignore", "INFO")])
+def test_changes_that_cannot_be_read_are_left_out_and_told(
+    database: Database, mode: str, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, a int[])", "ALTER TABLE t REPLICA IDENTITY FULL")
+    database.execute(
+        "INSERT INTO t SELECT n, CASE WHEN n % 7 = 3 THEN '{{1}}'::int[] END FROM generate_series(1, 30) n"
+    )
+    sound = [number for number in range(1, 31) if number % 7 != 3]
+    caplog.set_level("INFO")
+    with capturing(database, event__processing__failure__handling__mode=mode, **NESTED) as capture:
+        first = capture.step()
+        assert [row["after"]["id"] for row in first] == sound
+        assert [row["snapshot"] for row in first] == ["first", *["true"] * (len(sound) - 2), "last"]
+        told = [record for record in caplog.records if "is left out" in record.getMessage()]
+        assert [record.levelname for record in told] == [level] * 4
+        assert told[0].getMessage().startswith("a change of public.t, snapshot row 2 is left out: public.t.a, snapshot")
+        caplog.clear()
+        database.execute(
+            "INSERT INTO t VALUES (100, '{1}'), (101, '{{2}}'), (102, NULL)",
+            "UPDATE t SET a = '{{3}}' WHERE id = 100",
+            "INSERT INTO t VALUES (103, '{{4}}')",
+            "DELETE FROM t WHERE id = 102",
+        )
+        found = [(row["op"], (row["after"] or row["before"])["id"]) for row in capture.step()]
+        assert found == [("c", 100), ("c", 102), ("d", 102)]
+        told = [record for record in caplog.records if "is left out" in record.getMessage()]
+        assert len(told) == 3
+        assert re.match(r"a change of public\.t at [0-9A-F]+/[0-9A-F]+ is left out: ", told[0].getMessage())
+
+
+def test_a_change_that_cannot_be_read_is_an_error_by_default(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, a int[])", "INSERT INTO t VALUES (1, '{{1}}')")
+    with capturing(database, **NESTED) as capture, pytest.raises(DecodeError, match=r"public\.t\.a"):
+        capture.step()
+
+
+def test_a_table_of_faulty_rows_alone_gives_nothing(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, a int[])", "INSERT INTO t VALUES (1, '{{1}}')")
+    with capturing(database, event__processing__failure__handling__mode="skip", **NESTED) as capture:
+        assert capture.step() == []
+        database.execute("INSERT INTO t VALUES (2, '{{1}}')")
+        assert capture.step() == []
+        database.execute("INSERT INTO t VALUES (3, '{1}')")
+        assert ids(capture) == [3]
+
+
+@pytest.mark.parametrize("allowed", ["true", "false"])
+def test_tables_may_change_while_an_incremental_snapshot_reads_them(database: Database, allowed: str) -> None:
+    """Whatever incremental.snapshot.allow.schema.changes says: each chunk has the columns of its moment."""
+    database.execute(SIGNALS, *ROWS)
+    with capturing(database, **GIVEN, incremental__snapshot__allow__schema__changes=allowed) as capture:
+        capture.step()
+        capture.step()
+        execute(database, "s1")
+        found: list[dict[str, Any]] = []
+        changes = ["ADD COLUMN more int DEFAULT 5", "ALTER COLUMN version TYPE text USING 'v'", "DROP COLUMN note"]
+        while len([row for row in found if row["op"] == "r"]) < 10:
+            rows = [row for row in capture.step() if row["table"] == "public.t"]
+            found += rows
+            if rows and changes:
+                database.execute(f"ALTER TABLE t {changes.pop(0)}", "UPDATE t SET id = id WHERE id = 10")
+    read = [row["after"] for row in found if row["op"] == "r"]
+    assert sorted(row["id"] for row in read) == list(range(1, 11))
+    assert [set(row) for row in read][::3] == [
+        {"id", "version", "note"},
+        {"id", "version", "note", "more"},
+        {"id", "version", "note", "more"},
+        {"id", "version", "more"},
+    ]
+    assert [row["version"] for row in read][::3] == [0, 0, "v", "v"]
+
+
+def test_a_check_has_a_limit() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        server = {"database.hostname": "127.0.0.1", "database.port": str(port), "database.user": "u"}
+        limit = {"connection.validation.timeout.ms": "300"}
+        begin = time.monotonic()
+        (finding,) = check(resolve({**server, **limit, "database.dbname": "d", "topic.prefix": "t"}))
+    assert (finding.ok, finding.what) == (False, "Connection validation timed out after 300 ms")
+    assert time.monotonic() - begin < 5

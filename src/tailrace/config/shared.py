@@ -279,7 +279,7 @@ RUNTIME = (
     Option("poll.interval.ms", POSITIVE_LONG, "500", "Pause of an idle poll.", CONNECT, "the trigger sets the pace"),
     Option("poll.dispatch.interval.ms", LONG_COUNT, "0", "Pause to gather.", CONNECT, "the trigger sets the pace"),
     Option("query.fetch.size", COUNT, "0", "Rows a round trip.", CONNECT, "the log is streamed"),
-    Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Limit of the check of a connection.", LATER),
+    Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Limit of `tailrace check`."),
     Option("executor.shutdown.timeout.ms", LONG_COUNT, "4000", "Patience at a stop.", CONNECT, "Spark stops the query"),
     Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", LATER),
     Option("custom.metric.tags", TEXT, None, "Tags of metrics.", LATER),
