@@ -36,7 +36,11 @@ _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 _CHANNELS = listed("source", "file", refused={"kafka": "use source or file", "jmx": "use source or file"})
 _JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
+_FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=_JVM)
+_STRUCT_MAKER = choice("io.debezium.connector.postgresql.PostgresSourceInfoStructMaker", otherwise=_JVM)
+_ONCE = "set requested: after a crash records come again, so that consumers have to bear it, or take a replica sink"
 _MASKED = "schema.table.column"
+_METRICS = "there are no JMX metrics; Spark's query progress and `tailrace status` tell how far a pipeline is"
 
 SPARK = (
     Option(
@@ -205,8 +209,8 @@ VALUES = (
         None,
         "Where a row is gone: warn (the default) or fail.",
     ),
-    Option("transaction.metadata.factory", TEXT, None, "Java class.", CONNECT, _JVM),
-    Option("sourceinfo.struct.maker", TEXT, None, "Java class.", CONNECT, _JVM),
+    Option("transaction.metadata.factory", _FACTORY, None, "Java class.", CONNECT, "there is one"),
+    Option("sourceinfo.struct.maker", _STRUCT_MAKER, None, "Java class.", CONNECT, "there is one"),
     Option("source.struct.version", TEXT, "v2", "Version of the source block.", CONNECT, "there is one version"),
 )
 
@@ -232,8 +236,7 @@ def _converter(part: str, plural: str) -> Iterator[Option]:
 CONVERTERS = (
     *_converter("key", "keys"),
     *_converter("value", "values"),
-    Option("header.converter", TEXT, None, "Serialises headers.", CONNECT, "headers are always JSON"),
-    Option("header.converter.*", TEXT, None, "Its settings.", CONNECT, "headers are always JSON"),
+    *_converter("header", "headers"),
     Option("transforms", NAMES, None, "Single message transforms, in order."),
     Option("transforms.*", TEXT, None, "Type, condition and settings of a transform."),
     Option("predicates", NAMES, None, "Conditions of transforms."),
@@ -263,7 +266,14 @@ SIGNALS = (
         "insert_insert",
         "How the signal table marks a window.",
     ),
-    Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema changes meanwhile.", LATER),
+    Option(
+        "incremental.snapshot.allow.schema.changes",
+        FLAG,
+        "false",
+        "Schema changes meanwhile.",
+        CONNECT,
+        "they are always allowed: each chunk has the columns of its moment",
+    ),
     Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source."),
 )
 
@@ -281,8 +291,8 @@ RUNTIME = (
     Option("query.fetch.size", COUNT, "0", "Rows a round trip.", CONNECT, "the log is streamed"),
     Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Limit of `tailrace check`."),
     Option("executor.shutdown.timeout.ms", LONG_COUNT, "4000", "Patience at a stop.", CONNECT, "Spark stops the query"),
-    Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", LATER),
-    Option("custom.metric.tags", TEXT, None, "Tags of metrics.", LATER),
+    Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", CONNECT, _METRICS),
+    Option("custom.metric.tags", TEXT, None, "Tags of metrics.", CONNECT, _METRICS),
     Option("custom.sanitize.pattern", PATTERN, None, "Names of properties whose values are masked in logs and texts."),
     Option(
         "internal.custom.retriable.exception",
@@ -290,16 +300,29 @@ RUNTIME = (
         None,
         "Errors to try again although they do not look passing: an expression for their whole message.",
     ),
-    Option("openlineage.integration.*", TEXT, None, "Lineage events.", LATER),
+    Option(
+        "openlineage.integration.enabled",
+        choice("false", refused={"true": "set false; OpenLineage has a listener of its own for Spark"}),
+        "false",
+        "Lineage events.",
+    ),
+    Option("openlineage.integration.*", TEXT, None, "Their settings.", CONNECT, "no lineage events are sent"),
     Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint holds the offset"),
     Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint holds the offset"),
     Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
     Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
     Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
-    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "it belongs to Kafka Connect"),
+    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "a record that cannot be transformed stops"),
     Option("topic.creation.*", TEXT, None, "Topics made by Connect.", CONNECT, "create topics in Kafka"),
     Option("producer.override.*", TEXT, None, "Connect's producer.", CONNECT, "set the sink's own options"),
-    Option("exactly.once.support", TEXT, None, "Connect's guarantee.", CONNECT, "the sink decides"),
+    Option(
+        "exactly.once.support",
+        choice("requested", refused={"required": _ONCE}),
+        None,
+        "Connect's guarantee.",
+        CONNECT,
+        "the sink decides",
+    ),
     Option("config.action.reload", TEXT, None, "Connect's reload.", CONNECT, "a changed configuration needs a restart"),
 )
 

@@ -18,7 +18,7 @@ class Converter:
 
     @staticmethod
     def of(config: Config, part: str) -> Converter:
-        """The settings of the `key` or `value` converter."""
+        """The settings of the `key`, `value` or `header` converter."""
         prefix = f"{part}.converter"
         numeric = config.text(f"{prefix}.decimal.format") == "NUMERIC"
         style = Style(config.flag(f"{prefix}.replace.null.with.default"), numeric)
@@ -27,7 +27,3 @@ class Converter:
     def wrap(self, schema: ConnectSchema) -> tuple[str, str]:
         """What stands before and after each payload."""
         return (f'{{"schema":{schema_text(schema, self.style)},"payload":', "}") if self.schemas else ("", "")
-
-
-# Headers are written with the converter's defaults.
-HEADER_CONVERTER = Converter()

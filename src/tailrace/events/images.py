@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.events.converter import HEADER_CONVERTER, Converter
+from tailrace.events.converter import Converter
 from tailrace.events.encode.arrow import literal
 from tailrace.events.encode.json import Fragment, Style, dump, fragment
 from tailrace.events.envelope import Envelope
@@ -19,7 +19,8 @@ class ImageWriter:
     """Writes images and keys of any table under one configuration."""
 
     def __init__(self, config: Config) -> None:
-        self._keys, self._values = Converter.of(config, "key").style, Converter.of(config, "value").style
+        styles = (Converter.of(config, part).style for part in ("key", "value", "header"))
+        self._keys, self._values, self._headers = styles
         self._placeholder = config.text("unavailable.value.placeholder")
 
     def before(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
@@ -56,7 +57,7 @@ class ImageWriter:
 
     def header_key(self, struct: pa.StructArray, table: TableSchema, envelope: Envelope) -> Parts | None:
         """The key as headers hold it."""
-        return self._key(struct, table, envelope, None, HEADER_CONVERTER.style)
+        return self._key(struct, table, envelope, None, self._headers)
 
     def _key(
         self,

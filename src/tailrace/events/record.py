@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.events.converter import HEADER_CONVERTER, Converter
+from tailrace.events.converter import Converter
 from tailrace.events.cuts import cuts, pieces
 from tailrace.events.encode.arrow import flags, indices, literal, repeat
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
@@ -45,7 +45,7 @@ class _Layout:
     envelope: Envelope
     key_wrap: tuple[str, str]
     value_wrap: tuple[str, str]
-    key_header: str
+    header_wrap: tuple[str, str]
 
 
 @dataclass
@@ -71,7 +71,9 @@ class RecordEncoder:
         self._tombstones = config.flag("tombstones.on.delete")
         server = config.text("topic.prefix")
         self._source = SourceWriter(source, server, self._value.style)
-        self._headers = HeaderWriter(source.connector, server, run_id, config.flag("extended.headers.enabled"))
+        self._header = Converter.of(config, "header")
+        extended = config.flag("extended.headers.enabled")
+        self._headers = HeaderWriter(source.connector, server, run_id, extended, self._header)
         self._layouts: dict[TableId, _Layout] = {}
 
     def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
@@ -153,7 +155,7 @@ class RecordEncoder:
         other = rows.column(at)
         present = other.is_valid()
         key = self._images.header_key(other, layout.table, layout.envelope) or []
-        parts = flat(layout.key_header, key, "}")
+        parts = flat(layout.header_wrap[0], key, layout.header_wrap[1])
         text = text_of(parts, 0, len(rows), f"table {layout.table.id}")
         names = pc.if_else(
             pc.equal(rows.column("op"), literal(DELETE)), literal("__debezium.newkey"), literal("__debezium.oldkey")
@@ -185,7 +187,7 @@ class RecordEncoder:
                 made,
                 ("", "") if key is None else self._key.wrap(key),
                 self._value.wrap(made.value),
-                "" if key is None else HEADER_CONVERTER.wrap(key)[0],
+                ("", "") if key is None else self._header.wrap(key),
             )
         return known
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.events.converter import HEADER_CONVERTER, Converter
+from tailrace.events.converter import Converter
 from tailrace.events.cuts import cuts
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.events.encode.json import encode, fragment
@@ -36,6 +36,7 @@ class RowWriter:
 
     def __init__(self, config: Config) -> None:
         self._key, self._value = Converter.of(config, "key"), Converter.of(config, "value")
+        self._header = Converter.of(config, "header")
 
     def rows(self, records: Sequence[Records]) -> Iterator[pa.RecordBatch]:
         """Rows of the schema KAFKA by `order`, some 16 MB of keys and values at a time; a larger row comes alone.
@@ -52,7 +53,7 @@ class RowWriter:
                     sizes[group.places] += widths(parts, len(group.places))
         order = indices(np.argsort(np.concatenate([group.places for group in groups])))
         columns = {name: [getattr(group.records, name) for group in groups] for name in _ALIKE}
-        columns["headers"] = [_headers(group.records) for group in groups]
+        columns["headers"] = [_headers(group.records, self._header) for group in groups]
         others = {
             name: arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays).take(order)
             for name, arrays in columns.items()
@@ -92,12 +93,12 @@ def _parts(part: Part, converter: Converter) -> Parts:
     return flat(left, struct_parts([field.name for field in part.schema.fields], pieces), right)
 
 
-def _headers(records: Records) -> pa.Array:
+def _headers(records: Records, converter: Converter) -> pa.Array:
     """The headers of each record in their order; null where a record has none."""
     count, headers = len(records), records.headers
     if not headers:
         return pa.nulls(count, HEADERS)
-    entries = [_entries(header) for header in headers]
+    entries = [_entries(header, converter) for header in headers]
     starts = np.concatenate([[0], np.cumsum([len(each) for each in entries])])
     index = np.empty((count, len(headers)), np.int64)
     present = np.empty((count, len(headers)), np.bool_)
@@ -111,9 +112,9 @@ def _headers(records: Records) -> pa.Array:
     return lists if lengths.all() else lists.take(indices(np.arange(count), lengths == 0))
 
 
-def _entries(header: Header) -> pa.Array:
+def _entries(header: Header, converter: Converter) -> pa.Array:
     part = header.part
-    left, right = HEADER_CONVERTER.wrap(part.schema)
+    left, right = converter.wrap(part.schema)
     rows = len(part.values)
-    text = text_of([left, encode(part.values, part.schema), right], 0, rows, f"header {header.name}")
+    text = text_of([left, encode(part.values, part.schema, converter.style), right], 0, rows, f"header {header.name}")
     return pa.StructArray.from_arrays([repeat(header.name, rows), text.cast(pa.binary())], fields=list(HEADER))

@@ -78,6 +78,10 @@ def test_converters_of_keys_and_values_are_set_apart() -> None:
     assert payloads_under(value_converter_decimal_format="numeric") == (plain, {**plain, "price": 2.5}, plain)
     assert payloads_under(key_converter_replace_null_with_default="false")[:2] == ({**plain, "code": None}, plain)
     assert payloads_under(value_converter_replace_null_with_default="false")[:2] == (plain, {**plain, "code": None})
+    header = {"header_converter_decimal_format": "NUMERIC", "header_converter_replace_null_with_default": "false"}
+    assert payloads_under(**header) == (plain, plain, {"price": 2.5, "code": None})
+    (row,) = encoded(given, header_converter_schemas_enable="false", extended_headers_enabled="true")
+    assert [header["value"] for header in row["headers"][:2]] == [b'{"price":"APo=","code":"none"}', b'"server1"']
 
 
 def test_output_is_cut_by_bytes_and_a_large_row_travels_alone() -> None:

@@ -38,6 +38,7 @@ _CORES = "tables are read in ranges of 64 MB, as many at once as Spark has cores
 _PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
 _WAL2JSON = ("wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
 _OWN = "Entry point of the group"
+_SSL = "set database.sslmode=verify-full and database.sslrootcert: they check the server's certificate"
 _SLOT = matching(
     "text",
     r"[a-z0-9_]{1,63}",
@@ -61,7 +62,8 @@ CONNECTION = (
     Option("database.sslkey", TEXT, None, "File with the client's key."),
     Option("database.sslpassword", TEXT, None, "Password of that key.", secret=True),
     Option("database.sslrootcert", TEXT, None, "File with the root certificates."),
-    Option("database.sslfactory", TEXT, None, "Java class.", CONNECT, "Java classes cannot be loaded"),
+    Option("database.sslfactory", TEXT, None, "Java class.", REFUSED, _SSL),
+    Option("database.ssl", TEXT, None, "The Java driver's switch.", REFUSED, _SSL),
     Option("database.tcpKeepAlive", FLAG, "true", "TCP keep-alive probes."),
     Option(
         "database.initial.statements",
@@ -93,9 +95,8 @@ REPLICATION = (
         "slot.drop.on.stop",
         FLAG,
         "false",
-        "Drop the slot at a graceful stop: what changes until the next start is lost.",
-        LATER,
-        "use `tailrace drop` once the pipeline is stopped",
+        "Drop the slot when `tailrace run` is stopped or ends: what changes until the next start is lost. Refused in a "
+        "query of one's own.",
         aliases=(Alias("slot.drop_on_stop"),),
     ),
     Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),
