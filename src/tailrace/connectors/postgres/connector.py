@@ -118,8 +118,9 @@ class PostgresConnector:
             return here.at(phase=SNAPSHOT, progress=progress).to_json()
         if not self._mode.streams:
             return start
-        if is_start and here.phase == STREAM and self._reads_again(here):
-            return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None).to_json()
+        if is_start and self._log_begins is None and self._reads_again(here):
+            # The time tells this snapshot from one before it.
+            return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=time.time_ns() // 1000).to_json()
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
@@ -148,7 +149,7 @@ class PostgresConnector:
         """Whether the tables are to be read again at this start."""
         if self._mode.at_start or not self._mode.when_lost:
             return self._mode.at_start
-        lost = self._ask(lambda connection: slot.gap(connection, self.config, here.lsn or 0))
+        lost = self._ask(lambda connection: slot.gap(connection, self.config, here.lsn))
         if lost is not None:
             log.warning("the position is lost (%s): a new snapshot is taken", lost)
         return lost is not None

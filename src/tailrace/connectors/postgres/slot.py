@@ -79,8 +79,8 @@ def xmin(connection: psycopg.Connection, config: Config) -> int | None:
     return None if row is None else row[0]
 
 
-def gap(connection: psycopg.Connection, config: Config, position: int) -> str | None:
-    """Why the log from `position` on can no longer be read, None if it can.
+def gap(connection: psycopg.Connection, config: Config, position: int | None) -> str | None:
+    """Why the log from `position` on (None: from where the slot is) can no longer be read, None if it can.
 
     A slot that the server has invalidated is dropped, so that one of the same name can be made.
     """
@@ -90,7 +90,7 @@ def gap(connection: psycopg.Connection, config: Config, position: int) -> str | 
     if slot.wal_status == "lost":
         connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
         return "the server had invalidated the slot"
-    if slot.confirmed is not None and slot.confirmed > position:
+    if position is not None and slot.confirmed is not None and slot.confirmed > position:
         return f"the slot was moved to {format_lsn(slot.confirmed)}, beyond {format_lsn(position)}"
     return None
 
