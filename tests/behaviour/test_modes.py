@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tailrace.errors import ConfigError, OffsetError, SourceError
+from tailrace.errors import OffsetError, SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
@@ -138,5 +138,3 @@ def test_configuration_based_reads_the_tables_only_if_the_position_is_lost(table
         second = again(capture)
         assert read(second) == [("r", 1), ("r", 2), ("r", 3)]
         second.close()
-
-

@@ -336,3 +336,48 @@ def test_a_check_has_a_limit() -> None:
         (finding,) = check(resolve({**server, **limit, "database.dbname": "d", "topic.prefix": "t"}))
     assert (finding.ok, finding.what) == (False, "Connection validation timed out after 300 ms")
     assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize("wanted", ["true", "false"])
+def test_a_slot_for_failover(database: Database, wanted: str) -> None:
+    database.execute(*TABLE)
+    with capturing(database, slot__failover=wanted) as capture, database.connect() as connection:
+        capture.plan()
+        row = connection.execute(
+            "SELECT failover FROM pg_replication_slots WHERE slot_name = %s", [capture.config.text("slot.name")]
+        ).fetchone()
+    assert row == (wanted == "true",)
+
+
+@pytest.mark.parametrize(("parameters", "expected"), [("origin=none", [3]), ("origin=any", [2, 3]), (None, [2, 3])])
+def test_parameters_of_the_stream(database: Database, parameters: str | None, expected: list[int]) -> None:
+    database.execute(*TABLE, f"SELECT pg_replication_origin_create('{database.name}')")
+    given = {} if parameters is None else {"slot__stream__params": parameters}
+    with capturing(database, **given) as capture:
+        capture.step()
+        database.execute(
+            f"SELECT pg_replication_origin_session_setup('{database.name}'); INSERT INTO t VALUES (2)",
+            "INSERT INTO t VALUES (3)",
+        )
+        assert ids(capture) == expected
+    database.execute(f"SELECT pg_replication_origin_drop('{database.name}')")
+
+
+@pytest.mark.parametrize(("mode", "digits", "expected"), [("precise", "3", "1.500"), ("precise", "0", "2")])
+def test_digits_of_money(database: Database, mode: str, digits: str, expected: str) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, m money)", "INSERT INTO t VALUES (1, 1.50)")
+    if digits == "0":
+        database.execute("UPDATE t SET m = 2")
+    with capturing(database, decimal__handling__mode=mode, money__fraction__digits=digits) as capture:
+        (row,) = capture.step()
+    assert str(row["after"]["m"]) == expected
+
+
+def test_types_are_propagated_by_their_names(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, v varchar(9))", "INSERT INTO t VALUES (1)")
+    with capturing(database, datatype__propagate__source__type=r"public\.t\.varchar") as capture:
+        (row,) = capture.step()
+    schemas = {column.name: dict(column.schema.parameters) for column in row["schema"].columns}
+    assert schemas["id"] == {}
+    assert schemas["v"]["__debezium.source.column.type"] == "VARCHAR"
+    assert schemas["v"]["__debezium.source.column.length"] == "9"
