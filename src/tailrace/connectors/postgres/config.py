@@ -175,6 +175,7 @@ TYPES = (
         CONNECT,
         "the log announces each schema",
     ),
+    Option("include.schema.changes", FLAG, "true", "Records of schema changes.", CONNECT, "the log holds no DDL"),
 )
 
 SNAPSHOT = (
