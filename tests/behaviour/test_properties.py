@@ -380,3 +380,20 @@ def test_types_are_propagated_by_their_names(database: Database) -> None:
     assert schemas["id"] == {}
     assert schemas["v"]["__debezium.source.column.type"] == "VARCHAR"
     assert schemas["v"]["__debezium.source.column.length"] == "9"
+
+
+def test_masks_keep_keys_apart(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    database.execute("CREATE TABLE t (id int, mail text, PRIMARY KEY (mail, id))", "INSERT INTO t VALUES (1, 'a@b')")
+    with (
+        capturing(database, column__mask__with__3__chars=r".*\.(mail|id)") as capture,
+        pytest.raises(ConfigError, match=r"public\.t\.mail: asterisks would make all keys of the table the same"),
+    ):
+        capture.step()
+    with capturing(database, column__truncate__to__2__chars=r".*\.mail", slot__name="cut") as capture:
+        assert [row["after"]["mail"] for row in capture.step()] == ["a@"]
+        assert "keys that have the same first 2 characters are one" in caplog.text
+    hashed = {"column.mask.hash.v2.MD5.with.salt.s": r".*\.mail", "slot.name": "hashed"}
+    with capturing(database, **hashed) as capture:
+        assert [len(row["after"]["mail"]) for row in capture.step()] == [32]
+    with capturing(database, column__mask__with__3__chars=r".*\.id", slot__name="numbers") as capture:
+        assert ids(capture) == [1]

@@ -12,9 +12,10 @@ from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.shapes import EventShaper
 from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
-from tailrace.model.change import from_ipc
+from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.transforms.encoder import Encoder
 from tests.unit.events.changes import BARE, changes, encoded, table
 from tests.unit.events.event_recordings import config, configured
 
@@ -122,6 +123,30 @@ def test_times_of_single_row_and_many_row_transactions_agree() -> None:
 def test_placeholders_by_type(schema: ConnectSchema, text: str | None) -> None:
     assert placeholder_text(schema, "gone") == text
     assert placeholder_text(schema, "hex:676f6e65") == text
+
+
+def test_hstore_as_json_has_an_object_for_what_is_missing() -> None:
+    hstore = ConnectSchema("string", name="io.debezium.data.Json", version=1, empty="{}")
+    of = TableSchema(
+        TableId("golden", "public", "h"),
+        (Column("id", ConnectSchema("int32"), pa.int32()), Column("h", hstore, pa.string())),
+        ("id",),
+        ("id",),
+    )
+    unchanged = pa.array([{"h": True}, {"h": False}], pa.struct([("h", pa.bool_())]))
+    rows = ({"op": "u", "after": {"id": 1}}, {"op": "d", "before": {"id": 1}})
+    given = from_ipc(changes(of, *rows, unchanged=unchanged).to_ipc())
+    assert isinstance(given, ChangeBatch)
+    assert given.table == of
+    for transforms in ({}, {"transforms": "t", "transforms.t.type": "io.debezium.transforms.TimezoneConverter"}):
+        timezone = {"transforms.t.converted.timezone": "UTC"} if transforms else {}
+        encoder = Encoder(configured({**BARE, **transforms, **timezone}), SOURCE, "run")
+        found = [
+            json.loads(text) for part in encoder.encode(given) for text in part.column("value").to_pylist() if text
+        ]
+        placeholder = "__debezium_unavailable_value"
+        assert json.loads(found[0]["after"]["h"]) == {placeholder: placeholder}
+        assert found[1]["before"]["h"] == "{}"
 
 
 def test_the_uuid_placeholder() -> None:

@@ -14,7 +14,7 @@ from tailrace.config.masks import ColumnMasks
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.defaults import column_default
-from tailrace.connectors.postgres.masking import altered, size
+from tailrace.connectors.postgres.masking import altered, check_key, size
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.values import ValueType, value_type
 from tailrace.model.table import Column, TableId, TableSchema
@@ -182,7 +182,8 @@ class Catalog:
         columns, types = [], []
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(info.columns, key=lambda column: column.name not in shown):
-            kind = self._value_type(table, column) if column.name in shown or column.name in key else None
+            wanted = column.name in shown or column.name in key
+            kind = self._value_type(table, column, column.name in key) if wanted else None
             if kind is not None:
                 columns.append(Column(column.name, kind.schema, kind.arrow, column.name in shown))
                 types.append(kind)
@@ -193,7 +194,7 @@ class Catalog:
         key, identity = (tuple(name for name in names if name in kept) for names in (key, info.identity))
         return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
 
-    def _value_type(self, table: TableId, column: ColumnInfo) -> ValueType | None:
+    def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
         """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
         pg, domain_modifier = self._types[column.type_oid]
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
@@ -213,9 +214,11 @@ class Catalog:
         mask = self._masks.of(table.schema, table.table, column.name, pg.name)
         if mask is None:
             return kind
-        name = f"{table}.{column.name}"
-        required = column.required
-        return altered(kind, mask, pg, modifier, column=name, required=required, faults=faults, comment=comment)
+        name, required = f"{table}.{column.name}", column.required
+        result = altered(kind, mask, pg, modifier, column=name, required=required, faults=faults, comment=comment)
+        if in_key and result.convert is not kind.convert:
+            check_key(mask, name)
+        return result
 
     def _own_type(self, table: TableId, column: ColumnInfo, pg: PgType, modifier: int) -> ValueType | None:
         """What a converter of one's own makes of a column; a default is shown, converted, if it is a literal."""

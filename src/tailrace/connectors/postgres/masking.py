@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailrace.config.masks import Mask, Propagate, Truncate
+from tailrace.config.masks import Mask, Propagate, Stars, Truncate
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.values import ValueType
+from tailrace.errors import ConfigError
 from tailrace.events.masks import cut_bytes, masked
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,19 @@ def size(name: str, modifier: int) -> tuple[int, int]:
     if name == "interval":
         return 49, 6 if modifier < 0 else modifier & 0xFFFF
     return (13 if name == "date" else _UNLIMITED), 0
+
+
+def check_key(mask: Mask, column: str) -> None:
+    """Keys are masked as values are, so that they have to stay apart. Raises ConfigError for asterisks."""
+    if isinstance(mask, Stars):
+        raise ConfigError(
+            "asterisks would make all keys of the table the same",
+            where=column,
+            remedy="hash the column (column.mask.hash.v2.<alg>.with.salt.<salt>), leave it out of the expression, or "
+            "name another key in message.key.columns",
+        )
+    if isinstance(mask, Truncate):
+        log.warning("%s is part of a key: keys that have the same first %d characters are one", column, mask.length)
 
 
 def altered(

@@ -200,7 +200,7 @@ def _bits(length: int) -> ValueType:
 def _hstore(mode: str) -> ValueType:
     if mode == "map":
         return ValueType(extensions.HSTORE_MAP, extensions.HSTORE_TYPE, extensions.hstore_maps, None)
-    schema = ConnectSchema("string", name="io.debezium.data.Json", version=1)
+    schema = ConnectSchema("string", name="io.debezium.data.Json", version=1, empty="{}")
     return ValueType(schema, pa.string(), extensions.hstore_json)
 
 

@@ -118,7 +118,7 @@ def _decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
 
 def _fallback(schema: ConnectSchema) -> str:
     if schema.type == "string":
-        return quote(_TEXTS.get(schema.name or "", ""))
+        return quote(_TEXTS.get(schema.name or "", schema.empty or ""))
     if schema.type == "bytes":
         return '"AA=="' if schema.name == _DECIMAL else '""'
     if schema.type == "struct":
