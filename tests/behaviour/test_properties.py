@@ -162,6 +162,19 @@ def test_slot_creation_has_a_limit(database: Database, caplog: pytest.LogCapture
         assert ids(capture) == [1]
 
 
+def test_creation_of_the_publication_has_that_limit_too(database: Database) -> None:
+    database.execute(*TABLE)
+    given = {"internal__create__slot__command__timeout": "1", "publication__autocreate__mode": "filtered"}
+    with database.connect() as other, other.transaction():
+        other.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        begin = time.monotonic()
+        with capturing(database, **given) as capture, pytest.raises(SourceError, match="statement timeout"):
+            capture.plan()
+    assert time.monotonic() - begin < 20
+    with capturing(database, **given) as capture:
+        assert ids(capture) == [1]
+
+
 def reply_time(database: Database) -> str:
     with database.connect() as connection:
         row = connection.execute(

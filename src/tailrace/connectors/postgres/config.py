@@ -141,7 +141,8 @@ REPLICATION = (
         "internal.create.slot.command.timeout",
         INT,
         "90",
-        "Limit of slot creation, seconds, tried again as slot.max.retries says; 0 or less is none.",
+        "Limit of making slot and publication, in seconds; a slot is tried again slot.max.retries times. 0 or less is "
+        "none.",
     ),
     Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture."),
     Option(

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
+import psycopg
+from psycopg import sql
+
 from tailrace.config import Config
 from tailrace.connectors.postgres import publication, slot
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.snapshot_tables import is_read, locked
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -79,3 +83,15 @@ def export_aside(config: Config) -> Export:
         holder = held.enter_context(closing(connect(config, replication=True, application="tailrace snapshot")))
         lsn, name = slot.create_temporary(holder, config)
         return Export(held.pop_all(), name, lsn)
+
+
+def adopt(connection: psycopg.Connection, name: str) -> None:
+    """Read under an exported snapshot from here on. Raises SourceError when it is gone."""
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try:
+        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
+    except psycopg.Error as error:
+        raise SourceError(
+            f"the exported snapshot {name} is gone: {first_line(error)}",
+            remedy="start the query again; an unfinished snapshot begins anew",
+        ) from error

@@ -15,8 +15,8 @@ from psycopg import pq, sql
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line
-from tailrace.connectors.postgres.export import Export
+from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.protocol import copy_text
@@ -113,7 +113,7 @@ def plan(
         catalog = Catalog(connection, config)
         if wanted is not None:
             export.lock(config, [table for table in catalog.tables() if str(table) in wanted])
-        _adopt(connection, export.name)
+        adopt(connection, export.name)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
         selects, given = Selects(config), overrides(config) if wanted is None else wanted
@@ -201,18 +201,6 @@ def _name(table: CapturedTable) -> sql.Identifier:
     return sql.Identifier(table.schema.id.schema, table.schema.id.table)
 
 
-def _adopt(connection: psycopg.Connection, name: str) -> None:
-    """Read under an exported snapshot from here on. Raises SourceError when it is gone."""
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    try:
-        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
-    except psycopg.Error as error:
-        raise SourceError(
-            f"the exported snapshot {name} is gone: {first_line(error)}",
-            remedy="start the query again; an unfinished snapshot begins anew",
-        ) from error
-
-
 def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
     """The rows of a split as `r` changes. Raises SourceError, DecodeError."""
     if isinstance(split, EmptySplit):
@@ -224,7 +212,7 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, split.before))
     with closing(connect(config, application="tailrace snapshot reader")) as connection:
         connection.execute("SET statement_timeout = 0")
-        _adopt(connection, split.moment.name)
+        adopt(connection, split.moment.name)
         held: ChangeBatch | None = None
         order, faults = 0, Faults.of(config)
         for lines in _lines(connection, split):
