@@ -149,3 +149,23 @@ def test_an_identity_that_cannot_be_set_is_a_sentence(database: Database) -> Non
     both = r"public\.a:FULL,public\..*:NOTHING"
     with capturing(database, replica__identity__autoset__values=both) as capture, pytest.raises(ConfigError):
         capture.step()
+
+
+def test_messages_are_left_out_by_prefix(database: Database) -> None:
+    with capturing(database, message__prefix__exclude__list="foo.*") as capture:
+        capture.step()
+        database.execute(*(EMIT.format("true", prefix, "x") for prefix in ("foobar", "bar", "FOO", "afoo")))
+        found = records(capture)
+    assert [json.loads(record["key"])["payload"]["prefix"] for record in found] == ["bar", "afoo"]
+
+
+def test_names_of_control_topics(database: Database) -> None:
+    given = {"heartbeat__interval__ms": "86400000", "topic__heartbeat__name": "beats", "snapshot__mode": "no_data"}
+    noted = {"notification__enabled__channels": "sink", "notification__sink__topic__name": "notes"}
+    with capturing(database, **given, **noted) as capture:
+        capture.step()
+        database.execute(EMIT.format("true", "p", "x"))
+        assert [record["topic"] for record in records(capture)] == ["t.message", "beats"]
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    with capturing(database, slot__name="noted", **noted) as capture:
+        assert {record["topic"] for record in records(capture)} == {"t.public.t", "notes"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tailrace.errors import ConfigError, OffsetError
+from tailrace.errors import OffsetError, SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
@@ -51,6 +51,25 @@ def test_always_reads_the_tables_at_each_start(table: Database) -> None:
         table.execute("DELETE FROM t WHERE id = 2")
         assert read(second) == [("d", 2)]
         second.close()
+
+
+@pytest.mark.parametrize("mode", ["always", "when_needed", "initial"])
+def test_a_restart_right_after_the_snapshot(table: Database, mode: str) -> None:
+    """There is no position of the log yet; it is lost if the slot is gone."""
+    with capturing(table, snapshot__mode=mode) as capture:
+        assert len(capture.step()) == 1
+        second = again(capture)
+        assert read(second) == ([("r", 1)] if mode == "always" else [])
+        second.offset = capture.offset
+        second.close()
+        table.execute(f"SELECT pg_drop_replication_slot('slot_{table.name}')")
+        third = again(second)
+        if mode == "initial":
+            with pytest.raises(SourceError, match="the slot does not exist"):
+                third.step()
+        else:
+            assert read(third) == [("r", 1)]
+        third.close()
 
 
 @pytest.mark.parametrize("loss", ["dropped", "moved", "nothing"])
@@ -119,8 +138,3 @@ def test_configuration_based_reads_the_tables_only_if_the_position_is_lost(table
         second = again(capture)
         assert read(second) == [("r", 1), ("r", 2), ("r", 3)]
         second.close()
-
-
-def test_custom_is_refused(table: Database) -> None:
-    with pytest.raises(ConfigError, match="Java classes cannot be loaded"), capturing(table, snapshot__mode="custom"):
-        pass

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import time
+from typing import Any
 
+import psycopg
 import pytest
 
-from tailrace.errors import ConfigError, OffsetError
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.preflight import check
+from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour.capture import Capture, capturing
+from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, execute
 from tests.behaviour.test_stream import confirmed
 from tests.conftest import Database
 
@@ -112,3 +119,294 @@ def test_a_select_of_ones_own(database: Database) -> None:
     with capturing(database, **chosen) as capture:
         rows = capture.step()
     assert [(row["after"]["id"], row["snapshot"]) for row in rows] == [(9, "first"), (8, "true"), (7, "last")]
+
+
+def test_shared_locks_keep_tables_from_being_altered_while_the_snapshot_is_read(database: Database) -> None:
+    database.execute(*TABLE)
+    with capturing(database, snapshot__locking__mode="shared") as capture, database.connect() as other:
+        splits = capture.plan()
+        other.execute("SET lock_timeout = 200")
+        other.execute("INSERT INTO t VALUES (2)")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            other.execute("ALTER TABLE t ADD COLUMN more int")
+        assert len([row for split in splits for chunk in capture.connector.read(split) for row in chunk.batches]) == 1
+        assert ids(capture) == [2]
+        other.execute("ALTER TABLE t ADD COLUMN more int")
+
+
+def test_a_lock_that_cannot_be_had_in_time_is_named(database: Database) -> None:
+    database.execute(*TABLE)
+    given = {"snapshot__locking__mode": "shared", "snapshot__lock__timeout__ms": "200"}
+    with database.connect() as other, other.transaction():
+        other.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        with (
+            capturing(database, publication__autocreate__mode="no_tables", **given) as capture,
+            pytest.raises(SourceError, match=r"public\.t: the lock for the snapshot cannot be had within 200 ms"),
+        ):
+            capture.plan()
+
+
+def test_slot_creation_has_a_limit(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    database.execute(*TABLE)
+    given = {
+        "internal__create__slot__command__timeout": "1",
+        "slot__retry__delay__ms": "100",
+        "slot__max__retries": "1",
+    }
+    with database.connect() as other, other.transaction():
+        other.execute("SELECT pg_current_xact_id()")
+        with capturing(database, **given) as capture, pytest.raises(SourceError, match="end long open transactions"):
+            capture.plan()
+    assert caplog.text.count("could not be created in time") == 1
+    with capturing(database, **{**given, "internal__create__slot__command__timeout": "-1"}) as capture:
+        assert ids(capture) == [1]
+
+
+def test_creation_of_the_publication_has_that_limit_too(database: Database) -> None:
+    database.execute(*TABLE)
+    given = {"internal__create__slot__command__timeout": "1", "publication__autocreate__mode": "filtered"}
+    with database.connect() as other, other.transaction():
+        other.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        begin = time.monotonic()
+        with capturing(database, **given) as capture, pytest.raises(SourceError, match="statement timeout"):
+            capture.plan()
+    assert time.monotonic() - begin < 20
+    with capturing(database, **given) as capture:
+        assert ids(capture) == [1]
+
+
+def reply_time(database: Database) -> str:
+    with database.connect() as connection:
+        row = connection.execute(
+            "SELECT max(reply_time)::text FROM pg_stat_replication WHERE application_name LIKE 'tailrace %%'"
+            " AND pid = (SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s)",
+            [f"slot_{database.name}"],
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+@pytest.mark.parametrize(("interval", "moves"), [("100", True), ("60000", False)])
+def test_status_updates_go_on_while_the_reader_is_busy_elsewhere(
+    database: Database, interval: str, moves: bool
+) -> None:
+    database.execute(*TABLE)
+    with capturing(database, status__update__interval__ms=interval) as capture:
+        capture.step()
+        database.execute("INSERT INTO t VALUES (2)")
+        (split,) = capture.plan()
+        chunks = capture.connector.read(split)
+        next(chunks)
+        time.sleep(0.1)  # what was sent before this is noted by now
+        before = reply_time(database)
+        time.sleep(0.6)
+        assert (reply_time(database) != before) is moves
+        assert list(chunks) == []
+        database.execute("INSERT INTO t VALUES (3)")
+        assert ids(capture) == [3]
+
+
+@pytest.mark.parametrize("pattern", [None, "(?s).*publication.*"])
+def test_errors_that_are_to_be_tried_again(
+    database: Database, pattern: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A publication that is dropped is an error at once, unless the configuration lists it as a passing one."""
+    database.execute(*TABLE)
+    given = {"errors__max__retries": "2", "retriable__restart__connector__wait__ms": "50"}
+    listed = {} if pattern is None else {"internal__custom__retriable__exception": pattern}
+    with capturing(database, **given, **listed) as capture:
+        capture.step()
+        database.execute(f"DROP PUBLICATION publication_{database.name}", "INSERT INTO t VALUES (2)")
+        with pytest.raises(SourceError, match="publication"):
+            capture.step()
+    assert caplog.text.count("trying again") == (0 if pattern is None else 2)
+
+
+def test_a_snapshot_that_cannot_be_planned_is_tried_again_if_it_is_listed(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.execute(*TABLE)
+    given = {
+        "snapshot__select__statement__overrides": "public.t",
+        "snapshot__select__statement__overrides__public__t": "SELECT * FROM public.gone",
+        "errors__max__retries": "1",
+        "internal__custom__retriable__exception": ".*relation .*gone.* does not exist",
+    }
+    with capturing(database, **given) as capture, pytest.raises(SourceError, match="gone"):
+        capture.plan()
+    assert caplog.text.count("trying again") == 1
+
+
+def test_comments_of_columns_are_told_in_schemas(database: Database) -> None:
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, v point, w text)",
+        "COMMENT ON COLUMN t.id IS 'who'",
+        "COMMENT ON COLUMN t.v IS 'where'",
+        "INSERT INTO t VALUES (1)",
+    )
+
+    def docs(**properties: str) -> list[list[str | None]]:
+        name = f"slot_{len(properties)}_{database.name}"
+        with capturing(database, slot__name=name, **properties) as capture:
+            rows = capture.step()
+            database.execute("UPDATE t SET w = 'x'")
+            rows += capture.step()
+        return [[column.schema.doc for column in row["schema"].columns] for row in rows]
+
+    assert docs(include__schema__comments="true") == [["who", "where", None]] * 2
+    assert docs() == [[None, "Geometry (POINT)", None]] * 2
+    assert docs(include__schema__comments="true", compat__faults="true") == [[None, "Geometry (POINT)", None]] * 2
+    with capturing(
+        database, slot__name="params", include__schema__comments="true", column__propagate__source__type=r".*\.id"
+    ) as capture:
+        (row,) = capture.step()
+    assert ("__debezium.source.column.comment", "who") in row["schema"].column("id").schema.parameters
+
+
+# A nested array is an error of conversion if that is wanted; so is any other value that cannot be read.
+NESTED = {"event__converting__failure__handling__mode": "fail"}
+
+
+@pytest.mark.parametrize(("mode", "level"), [("warn", "WARNING"), ("skip", "INFO"), ("ignore", "INFO")])
+def test_changes_that_cannot_be_read_are_left_out_and_told(
+    database: Database, mode: str, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, a int[])", "ALTER TABLE t REPLICA IDENTITY FULL")
+    database.execute(
+        "INSERT INTO t SELECT n, CASE WHEN n % 7 = 3 THEN '{{1}}'::int[] END FROM generate_series(1, 30) n"
+    )
+    sound = [number for number in range(1, 31) if number % 7 != 3]
+    caplog.set_level("INFO")
+    with capturing(database, event__processing__failure__handling__mode=mode, **NESTED) as capture:
+        first = capture.step()
+        assert [row["after"]["id"] for row in first] == sound
+        assert [row["snapshot"] for row in first] == ["first", *["true"] * (len(sound) - 2), "last"]
+        told = [record for record in caplog.records if "is left out" in record.getMessage()]
+        assert [record.levelname for record in told] == [level] * 4
+        assert told[0].getMessage().startswith("a change of public.t, snapshot row 2 is left out: public.t.a, snapshot")
+        caplog.clear()
+        database.execute(
+            "INSERT INTO t VALUES (100, '{1}'), (101, '{{2}}'), (102, NULL)",
+            "UPDATE t SET a = '{{3}}' WHERE id = 100",
+            "INSERT INTO t VALUES (103, '{{4}}')",
+            "DELETE FROM t WHERE id = 102",
+        )
+        found = [(row["op"], (row["after"] or row["before"])["id"]) for row in capture.step()]
+        assert found == [("c", 100), ("c", 102), ("d", 102)]
+        told = [record for record in caplog.records if "is left out" in record.getMessage()]
+        assert len(told) == 3
+        assert re.match(r"a change of public\.t at [0-9A-F]+/[0-9A-F]+ is left out: ", told[0].getMessage())
+
+
+def test_a_change_that_cannot_be_read_is_an_error_by_default(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, a int[])", "INSERT INTO t VALUES (1, '{{1}}')")
+    with capturing(database, **NESTED) as capture, pytest.raises(DecodeError, match=r"public\.t\.a"):
+        capture.step()
+
+
+def test_a_table_of_faulty_rows_alone_gives_nothing(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, a int[])", "INSERT INTO t VALUES (1, '{{1}}')")
+    with capturing(database, event__processing__failure__handling__mode="skip", **NESTED) as capture:
+        assert capture.step() == []
+        database.execute("INSERT INTO t VALUES (2, '{{1}}')")
+        assert capture.step() == []
+        database.execute("INSERT INTO t VALUES (3, '{1}')")
+        assert ids(capture) == [3]
+
+
+@pytest.mark.parametrize("allowed", ["true", "false"])
+def test_tables_may_change_while_an_incremental_snapshot_reads_them(database: Database, allowed: str) -> None:
+    """Whatever incremental.snapshot.allow.schema.changes says: each chunk has the columns of its moment."""
+    database.execute(SIGNALS, *ROWS)
+    with capturing(database, **GIVEN, incremental__snapshot__allow__schema__changes=allowed) as capture:
+        capture.step()
+        capture.step()
+        execute(database, "s1")
+        found: list[dict[str, Any]] = []
+        changes = ["ADD COLUMN more int DEFAULT 5", "ALTER COLUMN version TYPE text USING 'v'", "DROP COLUMN note"]
+        while len([row for row in found if row["op"] == "r"]) < 10:
+            rows = [row for row in capture.step() if row["table"] == "public.t"]
+            found += rows
+            if rows and changes:
+                database.execute(f"ALTER TABLE t {changes.pop(0)}", "UPDATE t SET id = id WHERE id = 10")
+    read = [row["after"] for row in found if row["op"] == "r"]
+    assert sorted(row["id"] for row in read) == list(range(1, 11))
+    assert [set(row) for row in read][::3] == [
+        {"id", "version", "note"},
+        {"id", "version", "note", "more"},
+        {"id", "version", "note", "more"},
+        {"id", "version", "more"},
+    ]
+    assert [row["version"] for row in read][::3] == [0, 0, "v", "v"]
+
+
+def test_a_check_has_a_limit() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        server = {"database.hostname": "127.0.0.1", "database.port": str(port), "database.user": "u"}
+        limit = {"connection.validation.timeout.ms": "300"}
+        begin = time.monotonic()
+        (finding,) = check(resolve({**server, **limit, "database.dbname": "d", "topic.prefix": "t"}))
+    assert (finding.ok, finding.what) == (False, "Connection validation timed out after 300 ms")
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize("wanted", ["true", "false"])
+def test_a_slot_for_failover(database: Database, wanted: str) -> None:
+    database.execute(*TABLE)
+    with capturing(database, slot__failover=wanted) as capture, database.connect() as connection:
+        capture.plan()
+        row = connection.execute(
+            "SELECT failover FROM pg_replication_slots WHERE slot_name = %s", [capture.config.text("slot.name")]
+        ).fetchone()
+    assert row == (wanted == "true",)
+
+
+@pytest.mark.parametrize(("parameters", "expected"), [("origin=none", [3]), ("origin=any", [2, 3]), (None, [2, 3])])
+def test_parameters_of_the_stream(database: Database, parameters: str | None, expected: list[int]) -> None:
+    database.execute(*TABLE, f"SELECT pg_replication_origin_create('{database.name}')")
+    given = {} if parameters is None else {"slot__stream__params": parameters}
+    with capturing(database, **given) as capture:
+        capture.step()
+        # The session of a connection: that of the next one has no origin.
+        database.execute(f"SELECT pg_replication_origin_session_setup('{database.name}')", "INSERT INTO t VALUES (2)")
+        database.execute("INSERT INTO t VALUES (3)")
+        assert ids(capture) == expected
+    database.execute(f"SELECT pg_replication_origin_drop('{database.name}')")
+
+
+@pytest.mark.parametrize(("mode", "digits", "expected"), [("precise", "3", "1.500"), ("precise", "0", "2")])
+def test_digits_of_money(database: Database, mode: str, digits: str, expected: str) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, m money)", "INSERT INTO t VALUES (1, 1.50)")
+    if digits == "0":
+        database.execute("UPDATE t SET m = 2")
+    with capturing(database, decimal__handling__mode=mode, money__fraction__digits=digits) as capture:
+        (row,) = capture.step()
+    assert str(row["after"]["m"]) == expected
+
+
+def test_types_are_propagated_by_their_names(database: Database) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, v varchar(9))", "INSERT INTO t VALUES (1)")
+    with capturing(database, datatype__propagate__source__type=r"public\.t\.varchar") as capture:
+        (row,) = capture.step()
+    schemas = {column.name: dict(column.schema.parameters) for column in row["schema"].columns}
+    assert schemas["id"] == {}
+    assert schemas["v"]["__debezium.source.column.type"] == "VARCHAR"
+    assert schemas["v"]["__debezium.source.column.length"] == "9"
+
+
+def test_masks_keep_keys_apart(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    database.execute("CREATE TABLE t (id int, mail text, PRIMARY KEY (mail, id))", "INSERT INTO t VALUES (1, 'a@b')")
+    with (
+        capturing(database, column__mask__with__3__chars=r".*\.(mail|id)") as capture,
+        pytest.raises(ConfigError, match=r"public\.t\.mail: asterisks would make all keys of the table the same"),
+    ):
+        capture.step()
+    with capturing(database, column__truncate__to__2__chars=r".*\.mail", slot__name="cut") as capture:
+        assert [row["after"]["mail"] for row in capture.step()] == ["a@"]
+        assert "keys that have the same first 2 characters are one" in caplog.text
+    hashed = {"column.mask.hash.v2.MD5.with.salt.s": r".*\.mail", "slot.name": "hashed"}
+    with capturing(database, **hashed) as capture:
+        assert [len(row["after"]["mail"]) for row in capture.step()] == [32]
+    with capturing(database, column__mask__with__3__chars=r".*\.id", slot__name="numbers") as capture:
+        assert ids(capture) == [1]

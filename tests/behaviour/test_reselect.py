@@ -93,3 +93,40 @@ def test_another_processor_is_refused(database: Database) -> None:
         capturing(database, post__processors="again", again__type="com.example.Mine"),
     ):
         pass
+
+
+def test_columns_may_be_left_out_and_what_is_unknown_left_so(database: Database) -> None:
+    database.execute(TABLE, INSERT)
+    for given, unknown in (
+        ({"again__reselect__columns__exclude__list": r"public\.docs:body"}, {"body"}),
+        ({"again__reselect__unavailable__values": "false"}, {"body", "tags"}),
+    ):
+        with capturing(database, snapshot__mode="no_data", **WISH, **given) as capture:
+            capture.step()
+            database.execute("UPDATE docs SET title = title || '!' WHERE id = 1")
+            assert updates(capture)[1]["unknown"] == unknown
+        database.execute(f"SELECT pg_drop_replication_slot('slot_{database.name}')")
+
+
+def test_rows_are_found_by_the_events_key_if_so_told(database: Database) -> None:
+    """The row that is looked up is the one the key names: by another key than the primary one, another row."""
+    database.execute(
+        "CREATE TABLE docs (id int PRIMARY KEY, code int NOT NULL, note text, body text)",
+        "INSERT INTO docs SELECT 1, 7, 'a', string_agg(md5(k::text), '') FROM generate_series(1, 300) k",
+    )
+    key = {"message__key__columns": "public.docs:code", "again__reselect__null__values": "false"}
+    for given, expected in (("true", "moved"), ("false", "stayed")):
+        own = {**WISH, **key, "again__reselect__use__event__key": given}
+        with capturing(database, snapshot__mode="no_data", **own) as capture:
+            capture.step()
+            database.execute(
+                "UPDATE docs SET note = note || '!' WHERE id = 1",
+                "UPDATE docs SET code = 8, body = 'stayed' WHERE id = 1",
+                "INSERT INTO docs VALUES (2, 7, 'b', 'moved')",
+            )
+            assert next(row["after"]["body"] for row in capture.step()) == expected
+        database.execute(
+            f"SELECT pg_drop_replication_slot('slot_{database.name}')",
+            "DELETE FROM docs WHERE id = 2",
+            "UPDATE docs SET code = 7, body = (SELECT string_agg(md5(k::text), '') FROM generate_series(1, 300) k)",
+        )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -249,8 +248,8 @@ class Resuming(RuleBasedStateMachine):
 
 
 @pytest.fixture
-def machine(database: Database) -> Iterator[type[Resuming]]:
-    yield type("ResumingHere", (Resuming,), {"database": database})
+def machine(database: Database) -> type[Resuming]:
+    return type("ResumingHere", (Resuming,), {"database": database})
 
 
 @pytest.mark.timeout(0)

@@ -46,7 +46,12 @@ def _comma(match: re.Match[str]) -> str:
 
 def compile_pattern(text: str) -> re.Pattern[str]:
     """A Debezium (Java) regular expression, case-insensitive for ASCII as there; use `fullmatch`. Raises re.error."""
-    return re.compile(_QUOTED_OR_GROUP.sub(_to_python, text), re.IGNORECASE | re.ASCII)
+    return re.compile(to_python(text), re.IGNORECASE | re.ASCII)
+
+
+def to_python(text: str) -> str:
+    """A Java regular expression in Python's notation."""
+    return _QUOTED_OR_GROUP.sub(_to_python, text)
 
 
 def _to_python(match: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tailrace.config import entrypoints
 from tailrace.config.kinds import (
     ADDRESS,
     BYTE_SIZE,
@@ -35,7 +36,11 @@ _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 _CHANNELS = listed("source", "file", refused={"kafka": "use source or file", "jmx": "use source or file"})
 _JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
+_FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=_JVM)
+_STRUCT_MAKER = choice("io.debezium.connector.postgresql.PostgresSourceInfoStructMaker", otherwise=_JVM)
+_ONCE = "set requested: after a crash records come again, so that consumers have to bear it, or take a replica sink"
 _MASKED = "schema.table.column"
+_METRICS = "there are no JMX metrics; Spark's query progress and `tailrace status` tell how far a pipeline is"
 
 SPARK = (
     Option(
@@ -170,8 +175,7 @@ VALUES = (
         "event.processing.failure.handling.mode",
         choice("fail", "warn", "skip"),
         "fail",
-        "What to do with a change that cannot be processed.",
-        LATER,
+        "What to do with a change that cannot be read or encoded: warn and skip leave it out, and tell so in the log.",
         old_values={"ignore": "skip"},
     ),
     Option("schema.name.adjustment.mode", _ADJUSTMENT, "none", "Make schema names safe for Avro."),
@@ -182,12 +186,18 @@ VALUES = (
         "Make field names safe for Avro.",
         aliases=(Alias("sanitize.field.names", {"true": "avro", "false": "none"}),),
     ),
-    Option("include.schema.comments", FLAG, "false", "Column comments as `doc` of the schema.", LATER),
+    Option("include.schema.comments", FLAG, "false", "Column comments as `doc` of the schema."),
     Option("extended.headers.enabled", FLAG, "true", "Context headers on each record."),
     Option("provide.transaction.metadata", FLAG, "false", "Transaction blocks and the transaction topic."),
-    Option("converters", NAMES, None, "Custom converters.", LATER),
+    Option("converters", NAMES, None, "Names of converters of one's own; `<name>.*` are the settings of each."),
     Option("post.processors", NAMES, None, "Names of post processors; one type is known."),
-    Option("<p>.type", TEXT, None, "Type of a post processor: ReselectColumnsPostProcessor, by its full name."),
+    Option(
+        "<p>.type",
+        TEXT,
+        None,
+        "Type of a post processor (ReselectColumnsPostProcessor, by its full name) or of a converter (an entry point "
+        f"of the group `{entrypoints.CONVERTERS}`).",
+    ),
     Option("<p>.reselect.columns.include.list", PATTERNS, None, "Columns selected again, as schema.table:column."),
     Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns that are not, where no include list is."),
     Option("<p>.reselect.unavailable.values", FLAG, None, "Select again what the log did not repeat (true)."),
@@ -199,23 +209,34 @@ VALUES = (
         None,
         "Where a row is gone: warn (the default) or fail.",
     ),
-    Option("transaction.metadata.factory", TEXT, None, "Java class.", CONNECT, _JVM),
-    Option("sourceinfo.struct.maker", TEXT, None, "Java class.", CONNECT, _JVM),
+    Option("transaction.metadata.factory", _FACTORY, None, "Java class.", CONNECT, "there is one"),
+    Option("sourceinfo.struct.maker", _STRUCT_MAKER, None, "Java class.", CONNECT, "there is one"),
     Option("source.struct.version", TEXT, "v2", "Version of the source block.", CONNECT, "there is one version"),
 )
 
+
+def _converter(part: str, plural: str) -> Iterator[Option]:
+    """The converter of keys or values and its settings."""
+    name = f"{part}.converter"
+    yield Option(name, choice(_JSON, otherwise=_ONLY_JSON), _JSON, f"Serialises {plural}.")
+    yield Option(f"{name}.schemas.enable", FLAG, "true", f"The schema beside each {part}.")
+    yield Option(f"{name}.schemas.cache.size", INT, "1000", "Schemas remembered.", CONNECT, "one a table is kept")
+    yield Option(
+        f"{name}.decimal.format",
+        choice("BASE64", "NUMERIC"),
+        "BASE64",
+        f"Decimals in {plural}: bytes of the unscaled value, or numbers.",
+    )
+    yield Option(
+        f"{name}.replace.null.with.default", FLAG, "true", f"In {plural}, print a null with a default as that default."
+    )
+    yield Option(f"{name}.*", TEXT, None, "Further settings.", CONNECT, "the JSON converter has no such setting")
+
+
 CONVERTERS = (
-    Option("key.converter", choice(_JSON, otherwise=_ONLY_JSON), _JSON, "Serialises keys."),
-    Option("key.converter.schemas.enable", FLAG, "true", "The schema beside each key."),
-    Option("value.converter", choice(_JSON, otherwise=_ONLY_JSON), _JSON, "Serialises values."),
-    Option("value.converter.schemas.enable", FLAG, "true", "The schema beside each value."),
-    Option(
-        "value.converter.replace.null.with.default", FLAG, "true", "Print a null of a column with a default as that."
-    ),
-    Option("key.converter.*", TEXT, None, "Settings of the key converter.", LATER),
-    Option("value.converter.*", TEXT, None, "Settings of the value converter.", LATER),
-    Option("header.converter", TEXT, None, "Serialises headers.", CONNECT, "headers are always JSON"),
-    Option("header.converter.*", TEXT, None, "Its settings.", CONNECT, "headers are always JSON"),
+    *_converter("key", "keys"),
+    *_converter("value", "values"),
+    *_converter("header", "headers"),
     Option("transforms", NAMES, None, "Single message transforms, in order."),
     Option("transforms.*", TEXT, None, "Type, condition and settings of a transform."),
     Option("predicates", NAMES, None, "Conditions of transforms."),
@@ -245,7 +266,14 @@ SIGNALS = (
         "insert_insert",
         "How the signal table marks a window.",
     ),
-    Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema changes meanwhile.", LATER),
+    Option(
+        "incremental.snapshot.allow.schema.changes",
+        FLAG,
+        "false",
+        "Schema changes meanwhile.",
+        CONNECT,
+        "they are always allowed: each chunk has the columns of its moment",
+    ),
     Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source."),
 )
 
@@ -261,22 +289,40 @@ RUNTIME = (
     Option("poll.interval.ms", POSITIVE_LONG, "500", "Pause of an idle poll.", CONNECT, "the trigger sets the pace"),
     Option("poll.dispatch.interval.ms", LONG_COUNT, "0", "Pause to gather.", CONNECT, "the trigger sets the pace"),
     Option("query.fetch.size", COUNT, "0", "Rows a round trip.", CONNECT, "the log is streamed"),
-    Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Limit of the check of a connection.", LATER),
+    Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Limit of `tailrace check`."),
     Option("executor.shutdown.timeout.ms", LONG_COUNT, "4000", "Patience at a stop.", CONNECT, "Spark stops the query"),
-    Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", LATER),
-    Option("custom.metric.tags", TEXT, None, "Tags of metrics.", LATER),
+    Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", CONNECT, _METRICS),
+    Option("custom.metric.tags", TEXT, None, "Tags of metrics.", CONNECT, _METRICS),
     Option("custom.sanitize.pattern", PATTERN, None, "Names of properties whose values are masked in logs and texts."),
-    Option("internal.custom.retriable.exception", TEXT, None, "Messages of errors to retry.", LATER),
-    Option("openlineage.integration.*", TEXT, None, "Lineage events.", LATER),
+    Option(
+        "internal.custom.retriable.exception",
+        PATTERN,
+        None,
+        "Errors to try again although they do not look passing: an expression for their whole message.",
+    ),
+    Option(
+        "openlineage.integration.enabled",
+        choice("false", refused={"true": "set false; OpenLineage has a listener of its own for Spark"}),
+        "false",
+        "Lineage events.",
+    ),
+    Option("openlineage.integration.*", TEXT, None, "Their settings.", CONNECT, "no lineage events are sent"),
     Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint holds the offset"),
     Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint holds the offset"),
     Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
     Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
     Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
-    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "it belongs to Kafka Connect"),
+    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "a record that cannot be transformed stops"),
     Option("topic.creation.*", TEXT, None, "Topics made by Connect.", CONNECT, "create topics in Kafka"),
     Option("producer.override.*", TEXT, None, "Connect's producer.", CONNECT, "set the sink's own options"),
-    Option("exactly.once.support", TEXT, None, "Connect's guarantee.", CONNECT, "the sink decides"),
+    Option(
+        "exactly.once.support",
+        choice("requested", refused={"required": _ONCE}),
+        None,
+        "Connect's guarantee.",
+        CONNECT,
+        "the sink decides",
+    ),
     Option("config.action.reload", TEXT, None, "Connect's reload.", CONNECT, "a changed configuration needs a restart"),
 )
 

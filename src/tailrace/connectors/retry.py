@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from tailrace.config import Config
+from tailrace.config.kinds import to_python
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +40,27 @@ class Backoff:
         time.sleep(pause)
 
 
+def is_listed(config: Config, error: BaseException | None) -> bool:
+    """Whether internal.custom.retriable.exception matches the message of an error or of what caused it.
+
+    As in Debezium the expression stands for the whole message; here its first line alone is enough as well.
+    """
+    pattern = config.optional("internal.custom.retriable.exception")
+    while pattern and error is not None:
+        said = str(error)
+        if any(re.fullmatch(to_python(pattern), text) for text in (said, said.split("\n", 1)[0])):
+            return True
+        error = error.__cause__
+    return False
+
+
 def retrying(config: Config, attempt: Callable[[], T], transient: Callable[[BaseException], bool]) -> T:
-    """The result of `attempt`, tried again while its error is a transient one."""
+    """The result of `attempt`, tried again while its error is a transient one, or one that the configuration lists."""
     backoff = Backoff(config)
     while True:
         try:
             return attempt()
         except Exception as error:  # noqa: PERF203  # the loop is the retrying
-            if not transient(error):
+            if not transient(error) and not is_listed(config, error):
                 raise
             backoff.wait(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from tailrace.events.converter import Converter
 from tailrace.events.encode.arrow import flags, indices
 from tailrace.events.encode.json import dump
 from tailrace.model.schema import ConnectSchema
@@ -25,11 +26,11 @@ def context(connector: str, server: str, run_id: str) -> dict[str, str]:
 class HeaderWriter:
     """Gives the `headers` column of record batches; null where a record has none."""
 
-    def __init__(self, connector: str, server: str, run_id: str, enabled: bool) -> None:
-        schema = dump(ConnectSchema("string").to_json())
+    def __init__(self, connector: str, server: str, run_id: str, enabled: bool, converter: Converter) -> None:
+        left, right = converter.wrap(ConnectSchema("string"))
         self._entries = pa.array(
             [
-                {"key": name, "value": f'{{"schema":{schema},"payload":{dump(value)}}}'.encode()}
+                {"key": name, "value": f"{left}{dump(value)}{right}".encode()}
                 for name, value in (context(connector, server, run_id).items() if enabled else ())
             ],
             HEADER,

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.events.converter import Converter
 from tailrace.events.encode.arrow import literal
-from tailrace.events.encode.json import Fragment, dump, fragment
+from tailrace.events.encode.json import Fragment, Style, dump, fragment
 from tailrace.events.envelope import Envelope
 from tailrace.events.parts import Parts, flat, struct_parts, text_of
 from tailrace.events.unavailable import placeholder_text
@@ -18,7 +19,8 @@ class ImageWriter:
     """Writes images and keys of any table under one configuration."""
 
     def __init__(self, config: Config) -> None:
-        self._defaults = config.flag("value.converter.replace.null.with.default")
+        styles = (Converter.of(config, part).style for part in ("key", "value", "header"))
+        self._keys, self._values, self._headers = styles
         self._placeholder = config.text("unavailable.value.placeholder")
 
     def before(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
@@ -27,7 +29,7 @@ class ImageWriter:
 
     def _image(self, struct: pa.StructArray, table: TableSchema) -> list[Fragment]:
         columns = enumerate(table.value_columns)
-        return [fragment(struct.field(place), column.schema, self._defaults) for place, column in columns]
+        return [fragment(struct.field(place), column.schema, self._values) for place, column in columns]
 
     def after(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
         """The columns of the new images, with the placeholder for large values that the log did not repeat."""
@@ -45,25 +47,35 @@ class ImageWriter:
         return image
 
     def key(
-        self,
-        struct: pa.StructArray,
-        image: list[Fragment] | None,
-        table: TableSchema,
-        envelope: Envelope,
+        self, struct: pa.StructArray, table: TableSchema, envelope: Envelope, image: list[Fragment] | None
     ) -> Parts | None:
         """The key from the columns of `struct`, None without key columns.
 
-        The texts of `image`, where one is given, serve again unless nulls read differently in key and value.
+        The texts of `image`, where one is given, serve again unless keys are written otherwise than values.
         """
+        return self._key(struct, table, envelope, image, self._keys)
+
+    def header_key(self, struct: pa.StructArray, table: TableSchema, envelope: Envelope) -> Parts | None:
+        """The key as headers hold it."""
+        return self._key(struct, table, envelope, None, self._headers)
+
+    def _key(
+        self,
+        struct: pa.StructArray,
+        table: TableSchema,
+        envelope: Envelope,
+        image: list[Fragment] | None,
+        style: Style,
+    ) -> Parts | None:
         if envelope.key is None:
             return None
         values = []
         for name in table.key:
             place = struct.type.get_field_index(name)
             column = struct.field(place)
-            again = image is not None and place < len(image) and (self._defaults or column.null_count == 0)
-            known = image[place] if image is not None and again else None
-            values.append(fragment(column, table.column(name).schema) if known is None else known)
+            alike = style == self._values or (column.null_count == 0 and style.numeric == self._values.numeric)
+            known = image[place] if image is not None and place < len(image) and alike else None
+            values.append(fragment(column, table.column(name).schema, style) if known is None else known)
         if envelope.key_extra is not None:
             values.append(Fragment(dump(envelope.key_extra), None))
         return struct_parts([field.name for field in envelope.key.fields], values)

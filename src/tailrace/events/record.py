@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.events.converter import Converter
 from tailrace.events.cuts import cuts, pieces
 from tailrace.events.encode.arrow import flags, indices, literal, repeat
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
@@ -21,7 +22,6 @@ from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, t
 from tailrace.events.source import SourceWriter
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
-from tailrace.model.schema import ConnectSchema
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
 
@@ -45,7 +45,7 @@ class _Layout:
     envelope: Envelope
     key_wrap: tuple[str, str]
     value_wrap: tuple[str, str]
-    key_header: str
+    header_wrap: tuple[str, str]
 
 
 @dataclass
@@ -67,12 +67,13 @@ class RecordEncoder:
         self._naming = TopicNaming(config)
         self._block = source
         self._images = ImageWriter(config)
-        self._key_schemas = config.flag("key.converter.schemas.enable")
-        self._value_schemas = config.flag("value.converter.schemas.enable")
+        self._key, self._value = Converter.of(config, "key"), Converter.of(config, "value")
         self._tombstones = config.flag("tombstones.on.delete")
         server = config.text("topic.prefix")
-        self._source = SourceWriter(source, server, config.flag("value.converter.replace.null.with.default"))
-        self._headers = HeaderWriter(source.connector, server, run_id, config.flag("extended.headers.enabled"))
+        self._source = SourceWriter(source, server, self._value.style)
+        self._header = Converter.of(config, "header")
+        extended = config.flag("extended.headers.enabled")
+        self._headers = HeaderWriter(source.connector, server, run_id, extended, self._header)
         self._layouts: dict[TableId, _Layout] = {}
 
     def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
@@ -126,7 +127,7 @@ class RecordEncoder:
         if old is None and new is None:
             return _Group(places, None, value)
         struct, image = (before, old) if new is None else (after, new)
-        key = self._images.key(struct, image, table, envelope)
+        key = self._images.key(struct, table, envelope, image)
         return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 
     def _transaction(self, rows: pa.RecordBatch) -> tuple[str | Fragment, ...]:
@@ -153,8 +154,8 @@ class RecordEncoder:
             return self._headers.context(len(rows))
         other = rows.column(at)
         present = other.is_valid()
-        key = self._images.key(other, None, layout.table, layout.envelope) or []
-        parts = flat(layout.key_header, key, "}")
+        key = self._images.header_key(other, layout.table, layout.envelope) or []
+        parts = flat(layout.header_wrap[0], key, layout.header_wrap[1])
         text = text_of(parts, 0, len(rows), f"table {layout.table.id}")
         names = pc.if_else(
             pc.equal(rows.column("op"), literal(DELETE)), literal("__debezium.newkey"), literal("__debezium.oldkey")
@@ -166,11 +167,11 @@ class RecordEncoder:
         count, rows = len(batch), batch.rows
         where = f"topic {batch.topic}"
         columns = []
-        for name, schema, schemas in (
-            ("key", batch.key_schema, self._key_schemas),
-            ("value", batch.value_schema, self._value_schemas),
+        for name, schema, converter in (
+            ("key", batch.key_schema, self._key),
+            ("value", batch.value_schema, self._value),
         ):
-            left, right = wrap(schema, schemas)
+            left, right = converter.wrap(schema)
             columns.append(text_of([left, rows.column(name).cast(pa.string()), right], 0, count, where))
         partition = rows.column("partition").cast(pa.int32())
         nothing = [pa.nulls(count, HEADERS), pa.nulls(count, KAFKA.field("timestamp").type)]
@@ -184,16 +185,11 @@ class RecordEncoder:
             known = self._layouts[table.id] = _Layout(
                 table,
                 made,
-                ("", "") if key is None else wrap(key, self._key_schemas),
-                wrap(made.value, self._value_schemas),
-                "" if key is None else wrap(key, True)[0],
+                ("", "") if key is None else self._key.wrap(key),
+                self._value.wrap(made.value),
+                ("", "") if key is None else self._header.wrap(key),
             )
         return known
-
-
-def wrap(schema: ConnectSchema, schemas: bool) -> tuple[str, str]:
-    """What stands before and after each payload: the schema, where the converter writes it."""
-    return (f'{{"schema":{dump(schema.to_json())},"payload":', "}") if schemas else ("", "")
 
 
 def _clock(*, fine: bool) -> str:

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.events.converter import Converter
 from tailrace.events.cuts import cuts
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.events.encode.json import encode, fragment
 from tailrace.events.headers import HEADER, HEADERS
 from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, text_of, widths
-from tailrace.events.record import KAFKA, wrap
+from tailrace.events.record import KAFKA
 from tailrace.events.records import Header, Part, Records
 
 _ALIKE = ("topic", "partition", "timestamp")
@@ -34,9 +35,8 @@ class RowWriter:
     """Writes Records as the JSON converter would, under one configuration."""
 
     def __init__(self, config: Config) -> None:
-        self._key_schemas = config.flag("key.converter.schemas.enable")
-        self._value_schemas = config.flag("value.converter.schemas.enable")
-        self._defaults = config.flag("value.converter.replace.null.with.default")
+        self._key, self._value = Converter.of(config, "key"), Converter.of(config, "value")
+        self._header = Converter.of(config, "header")
 
     def rows(self, records: Sequence[Records]) -> Iterator[pa.RecordBatch]:
         """Rows of the schema KAFKA by `order`, some 16 MB of keys and values at a time; a larger row comes alone.
@@ -53,7 +53,7 @@ class RowWriter:
                     sizes[group.places] += widths(parts, len(group.places))
         order = indices(np.argsort(np.concatenate([group.places for group in groups])))
         columns = {name: [getattr(group.records, name) for group in groups] for name in _ALIKE}
-        columns["headers"] = [_headers(group.records) for group in groups]
+        columns["headers"] = [_headers(group.records, self._header) for group in groups]
         others = {
             name: arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays).take(order)
             for name, arrays in columns.items()
@@ -76,29 +76,29 @@ class RowWriter:
             start += len(each)
             if (np.diff(places) < 0).any():
                 each, places = each.take(np.argsort(places)), np.sort(places)
-            key = None if each.key is None else _parts(each.key, self._key_schemas, True)
-            value = None if each.value is None else _parts(each.value, self._value_schemas, self._defaults)
+            key = None if each.key is None else _parts(each.key, self._key)
+            value = None if each.value is None else _parts(each.value, self._value)
             yield _Group(each, places, key, value)
 
 
-def _parts(part: Part, schemas: bool, defaults: bool) -> Parts:
-    left, right = wrap(part.schema, schemas)
+def _parts(part: Part, converter: Converter) -> Parts:
+    left, right = converter.wrap(part.schema)
     if part.column is None:
         return [left, part.text, right]
     values = part.values
     if part.schema.type != "struct" or values.null_count:
-        return flat(left, fragment(values, part.schema, defaults), right)
+        return flat(left, fragment(values, part.schema, converter.style), right)
     # A struct's fields stay apart until all is joined: one copy of their text less.
-    pieces = [fragment(field.values, field.schema, defaults) for _, field in part.fields()]
+    pieces = [fragment(field.values, field.schema, converter.style) for _, field in part.fields()]
     return flat(left, struct_parts([field.name for field in part.schema.fields], pieces), right)
 
 
-def _headers(records: Records) -> pa.Array:
+def _headers(records: Records, converter: Converter) -> pa.Array:
     """The headers of each record in their order; null where a record has none."""
     count, headers = len(records), records.headers
     if not headers:
         return pa.nulls(count, HEADERS)
-    entries = [_entries(header) for header in headers]
+    entries = [_entries(header, converter) for header in headers]
     starts = np.concatenate([[0], np.cumsum([len(each) for each in entries])])
     index = np.empty((count, len(headers)), np.int64)
     present = np.empty((count, len(headers)), np.bool_)
@@ -112,9 +112,9 @@ def _headers(records: Records) -> pa.Array:
     return lists if lengths.all() else lists.take(indices(np.arange(count), lengths == 0))
 
 
-def _entries(header: Header) -> pa.Array:
+def _entries(header: Header, converter: Converter) -> pa.Array:
     part = header.part
-    left, right = wrap(part.schema, True)
+    left, right = converter.wrap(part.schema)
     rows = len(part.values)
-    text = text_of([left, encode(part.values, part.schema), right], 0, rows, f"header {header.name}")
+    text = text_of([left, encode(part.values, part.schema, converter.style), right], 0, rows, f"header {header.name}")
     return pa.StructArray.from_arrays([repeat(header.name, rows), text.cast(pa.binary())], fields=list(HEADER))

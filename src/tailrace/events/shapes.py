@@ -91,7 +91,7 @@ class EventShaper:
         return pc.if_else(struct.is_valid(), text, literal(None))
 
     def _key(self, struct: pa.Array, image: list[Fragment], table: TableSchema, layout: Envelope) -> pa.Array:
-        parts = self._images.key(struct, image, table, layout)
+        parts = self._images.key(struct, table, layout, image)
         if parts is None or struct.null_count == len(struct):
             return pa.nulls(len(struct), pa.string())
         return pc.if_else(struct.is_valid(), text_of(parts, 0, len(struct), str(table.id)), literal(None))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.events.encode.arrow import indices, join, literal
-from tailrace.events.encode.json import Fragment, dump, encode, fragment
+from tailrace.events.encode.json import Fragment, Style, dump, encode, fragment
 from tailrace.events.envelope import OLD_SNAPSHOT, SNAPSHOT
 from tailrace.events.parts import Part, Parts, flat
 from tailrace.model.schema import ConnectSchema
@@ -25,10 +25,10 @@ Bools = npt.NDArray[np.bool_]
 class SourceWriter:
     """Writes the source block of one connector for one logical server."""
 
-    def __init__(self, block: SourceBlock, server: str, defaults: bool) -> None:
+    def __init__(self, block: SourceBlock, server: str, style: Style) -> None:
         self._block = block
         self._server = server
-        self._defaults = defaults
+        self._style = style
 
     def parts(self, rows: pa.RecordBatch, table: TableId) -> Parts:
         """The blocks of all rows. What changes with the transaction only is joined per transaction, then repeated."""
@@ -74,7 +74,7 @@ class SourceWriter:
                 pieces.append((f",{dump(field.name)}:{dump(names[field.name])}", None))
             else:
                 pieces.append((f",{dump(field.name)}:", None))
-                values = fragment(columns[field.name], field.schema, self._defaults)
+                values = fragment(columns[field.name], field.schema, self._style)
                 pieces.append((values, field.name in steady))
         return [*pieces, ("}", None)]
 
@@ -82,7 +82,7 @@ class SourceWriter:
         """The marker, which was a boolean once."""
         if self._block.is_old:
             return fragment(markers.is_valid(), OLD_SNAPSHOT)
-        return fragment(markers, SNAPSHOT, self._defaults)
+        return fragment(markers, SNAPSHOT, self._style)
 
     def _sequence(self, columns: dict[str, pa.Array], steady: set[str]) -> list[tuple[str | Fragment, bool | None]]:
         if self._block.sequence is None:

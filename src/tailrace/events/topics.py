@@ -6,14 +6,14 @@ import logging
 import re
 
 from tailrace.config import Config
-from tailrace.config.kinds import compile_pattern
+from tailrace.errors import ConfigError
+from tailrace.events.java import Rewrite
 from tailrace.model.table import TableId
 
 _LOG = logging.getLogger(__name__)
 _LONGEST = 249
 _TOPIC = re.compile(r"[^A-Za-z0-9._-]")
 _TOPIC_UNICODE = re.compile(r"[^A-Za-z0-9.-]")
-_JAVA_GROUP = re.compile(r"\\(.)|\$(\d|\{[^}]+\})")
 
 
 class TopicNaming:
@@ -28,8 +28,7 @@ class TopicNaming:
         self._strategy = config.text("topic.naming.strategy").rpartition(".")[2]
         self._unicode = "Unicode" in self._strategy
         self._with_schema = self._strategy.startswith("Schema")
-        self._regex = _case_kept(config.text("topic.regex")) if "Regex" in self._strategy else None
-        self._replacement = _python_replacement(config.optional("topic.replacement") or "")
+        self._rewrite = _rewrite(config) if "Regex" in self._strategy else None
         self._schema_mode = config.text("schema.name.adjustment.mode")
         self._field_mode = config.text("field.name.adjustment.mode")
         self._topics: dict[TableId, str] = {}
@@ -51,7 +50,7 @@ class TopicNaming:
 
     def key_field(self, table: TableId) -> tuple[str, str] | None:
         """Name and value of the key field by which the regex strategies tell apart the tables of one topic."""
-        return None if self._regex is None else ("__dbz__physicalTableIdentifier", self._plain(table))
+        return None if self._rewrite is None else ("__dbz__physicalTableIdentifier", self._plain(table))
 
     def schema_name(self, name: str) -> str:
         """A schema's full name under `schema.name.adjustment.mode`."""
@@ -70,9 +69,8 @@ class TopicNaming:
         topic = sanitised(plain, unicode=self._unicode)
         if topic != plain:
             _LOG.warning("table %s: topic name %r is not a legal one, using %r", table, plain, topic)
-        if self._regex is not None:
-            match = self._regex.fullmatch(topic)
-            return (match.expand(self._replacement) or topic) if match else topic
+        if self._rewrite is not None:
+            return self._rewrite(topic) or topic
         for other, taken in self._topics.items():
             if taken == topic and other != table:
                 _LOG.warning(
@@ -84,9 +82,12 @@ class TopicNaming:
         return topic
 
 
-def _case_kept(expression: str) -> re.Pattern[str]:
-    """A Java expression that, unlike those of filters, tells upper from lower case."""
-    return re.compile(compile_pattern(expression).pattern, re.ASCII)
+def _rewrite(config: Config) -> Rewrite:
+    """What the regex strategies do with a name. Raises ConfigError."""
+    try:
+        return Rewrite.of(config.text("topic.regex"), config.optional("topic.replacement") or "")
+    except ValueError as error:
+        raise ConfigError(str(error), where="topic.replacement") from error
 
 
 def sanitised(name: str, *, unicode: bool = False) -> str:
@@ -121,12 +122,3 @@ def _units(char: str) -> list[int]:
 def _escaped(char: str) -> str:
     digits = [f"{unit:x}" for unit in _units(char)]
     return "".join(f"_u00{text}" if len(text) <= 2 else f"_u{text}" for text in digits)
-
-
-def _python_replacement(text: str) -> str:
-    """A Java replacement (`$1`, `${name}`, `\\x`) in Python's notation."""
-
-    def group(match: re.Match[str]) -> str:
-        return re.escape(match[1]) if match[1] else rf"\g<{match[2].strip('{}')}>"
-
-    return _JAVA_GROUP.sub(group, text)

@@ -17,7 +17,8 @@ def placeholder_text(schema: ConnectSchema, placeholder: str) -> str | None:
     raw = bytes.fromhex(placeholder[4:]) if placeholder.startswith("hex:") else placeholder.encode()
     text = raw.decode(errors="replace")
     if schema.type == "string":
-        return dump(text)
+        # The text of an object (HSTORE) holds one as well.
+        return dump(dump({text: text}) if schema.empty == "{}" else text)
     if schema.type == "bytes" and schema.name is None:
         return _base64(raw)
     if schema.type == "map" and schema.keys is not None and schema.keys.type == "string":

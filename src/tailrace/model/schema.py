@@ -11,7 +11,8 @@ class ConnectSchema:
     """One Connect schema node.
 
     `type` is one of boolean int8 int16 int32 int64 float double string bytes array map struct (the names the JSON
-    converter writes). `default` is JSON-ready: what the converter would print for it; None is no default.
+    converter writes). `default` is JSON-ready: what the converter would print for it; None is no default. `empty`,
+    which is not printed, is the text that stands for null in a required field where that is not its type's.
     """
 
     type: str
@@ -25,6 +26,7 @@ class ConnectSchema:
     items: ConnectSchema | None = None
     keys: ConnectSchema | None = None
     values: ConnectSchema | None = None
+    empty: str | None = None
 
     def with_(self, **changes: Any) -> ConnectSchema:
         """A copy with some attributes changed."""

@@ -80,6 +80,7 @@ class TableSchema:
         return {
             "id": [self.id.database, self.id.schema, self.id.table],
             "columns": [column.schema.to_json(column.name) for column in self.columns],
+            "empty": {column.name: column.schema.empty for column in self.columns if column.schema.empty is not None},
             "hidden": [column.name for column in self.columns if not column.in_value],
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
@@ -93,7 +94,7 @@ class TableSchema:
         columns = tuple(
             Column(
                 member["field"],
-                ConnectSchema.from_json(member),
+                ConnectSchema.from_json(member).with_(empty=node["empty"].get(member["field"])),
                 arrow.field(index).type,
                 member["field"] not in node["hidden"],
             )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailrace.connectors.postgres.operations import drop_at_stop
 from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
@@ -19,6 +20,9 @@ from tailrace.pipeline.target import Target, build
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+
+DROP = "slot.drop.on.stop"
 
 
 @dataclass(frozen=True)
@@ -43,24 +47,43 @@ class Run:
         self._own_session = own_session
         self._written: dict[int, int] = getattr(target, "written", {})
         self._counts_itself = hasattr(target, "written")
+        self._drops_slot = pipeline.definition.config().flag(DROP)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
         with _sentences(self._pipeline):
             if seconds is None:
                 self._query.awaitTermination()
-                return True
-            # Fractions are taken, whatever its annotation says.
-            return bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+                ended = True
+            else:
+                # Fractions are taken, whatever its annotation says.
+                ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+        if ended:
+            self._at_stop(self._application())
+        return ended
 
     def stop(self) -> None:
         """Stops, cutting off the work at hand; the checkpoint stays whole, and the next start goes on from it.
 
         A session of the pipeline's own ends as well, and with it the worker that holds the replication connection.
         """
+        application = self._application()
         self._query.stop()
         if self._own_session is not None:
             self._own_session.stop()
+        self._at_stop(application)
+
+    def _application(self) -> str | None:
+        """The name of this pipeline's connections; None for a pipeline that failed, whose slot is needed again."""
+        if not self._drops_slot or self._query.exception() is not None:
+            return None
+        return f"tailrace {self.progress().offset.get('pipeline')}"
+
+    def _at_stop(self, application: str | None) -> None:
+        """What slot.drop.on.stop asks for, once."""
+        if application is not None:
+            drop_at_stop(self._pipeline.definition.config(), application)
+            self._drops_slot = False
 
     def progress(self) -> Progress:
         """What the newest finished batches tell."""
@@ -112,13 +135,18 @@ class Pipeline:
         definition = self.definition
         frame = (
             session.readStream.format("postgres-cdc")
-            .option("tailrace.properties", json.dumps(definition.properties()))
+            .option("tailrace.properties", json.dumps(_of_source(definition.properties())))
             .option("tailrace.steps", definition.steps_text())
             .option("shape", target.shape)
             .load()
         )
         writer = target.attach(frame).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
         return writer.trigger(**definition.trigger_options()).start()
+
+
+def _of_source(properties: dict[str, str]) -> dict[str, str]:
+    """The properties without what is done here, where it is known how a query ends."""
+    return {name: text for name, text in properties.items() if name.lower().replace("_", ".") != DROP}
 
 
 def refuse_unsafe(session: SparkSession) -> None:

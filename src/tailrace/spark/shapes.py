@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from tailrace import transforms
 from tailrace.connectors.base import Chunk, Connector
 from tailrace.errors import ConfigError
+from tailrace.events.faults import Faults
 from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.record import KAFKA
 from tailrace.events.selection import select
@@ -120,8 +121,10 @@ class Shaper:
         if shape == "arrow":
             return _Blobs().rows
         if shape == "event":
-            shaper = EventShaper(connector.config, connector.source)
-            return lambda batch: self._renamed(shaper.encode(batch)) if isinstance(batch, ChangeBatch) else iter(())
+            shaper, faults = EventShaper(connector.config, connector.source), Faults.of(connector.config)
+            return lambda batch: (
+                self._renamed(faults.encoded(batch, shaper.encode)) if isinstance(batch, ChangeBatch) else iter(())
+            )
         if shape == "table":
             return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
         return Encoder(connector.config, connector.source, run_id, self.steps).encode

@@ -72,7 +72,14 @@ class PostgresDataSource(DataSource):
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
-        return ChangeReader(self._connector(), schema, self.steps, self.run_id)
+        connector = self._connector()
+        if connector.config.flag("slot.drop.on.stop"):
+            raise ConfigError(
+                "a query cannot tell a stop from a failure, after which the slot is needed",
+                where="slot.drop.on.stop",
+                remedy="run the pipeline by `tailrace run`, or drop the slot yourself (`tailrace drop`)",
+            )
+        return ChangeReader(connector, schema, self.steps, self.run_id)
 
     def _connector(self) -> Connector:
         if find_spec("psycopg") is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.events.faults import Faults
 from tailrace.events.record import RecordEncoder
 from tailrace.events.rows import RowWriter
 from tailrace.events.unfold import Unfolder
@@ -30,9 +31,13 @@ class Encoder:
         self._plain = RecordEncoder(config, source, run_id)
         self._unfolder = Unfolder(config, source, run_id)
         self._writer = RowWriter(config)
+        self._faults = Faults.of(config)
 
     def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
         """The batch's records in order. Raises DecodeError and TransformError."""
+        return self._faults.encoded(batch, self._encode) if isinstance(batch, ChangeBatch) else self._encode(batch)
+
+    def _encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
         if not self._stages:
             for rows in self._plain.encode(batch):
                 yield rename(rows, self._routes)

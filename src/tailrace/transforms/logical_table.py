@@ -8,10 +8,10 @@ from tailrace.config.kinds import FLAG, PATTERN, TEXT
 from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import repeat
 from tailrace.events.envelope import STRING
+from tailrace.events.java import Rewrite
 from tailrace.events.records import Part, Records, by_topic, struct
 from tailrace.events.topics import adjusted
 from tailrace.model.schema import ConnectSchema
-from tailrace.transforms.java import Rewrite
 from tailrace.transforms.settings import Given, either, setting
 
 OPTIONS = (

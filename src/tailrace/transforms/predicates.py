@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config.kinds import TEXT
+from tailrace.events import java
 from tailrace.events.encode.arrow import flags
 from tailrace.events.records import Bools, Records
-from tailrace.transforms import java
 from tailrace.transforms.settings import Given, setting
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.config.kinds import TEXT
+from tailrace.events.java import Rewrite
 from tailrace.events.records import Records
 from tailrace.model.change import ChangeBatch
-from tailrace.transforms.java import Rewrite
 from tailrace.transforms.settings import Given, setting
 
 OPTIONS = (setting("regex", TEXT, required=True), setting("replacement", TEXT, required=True))

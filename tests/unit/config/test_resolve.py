@@ -83,7 +83,20 @@ def test_every_declaration_holds_together() -> None:
         ("max.queue.size", "100", "max.queue.size: Must be larger than the maximum batch size"),
         ("plugin.name", "wal2json", "set plugin.name=pgoutput"),
         ("plugin.name", "decoderbufs", "set plugin.name=pgoutput"),
-        ("snapshot.mode", "custom", "Java classes cannot be loaded; use configuration_based"),
+        ("snapshot.mode", "custom", "snapshot.mode.custom.name: A value is required"),
+        (
+            "key.converter",
+            "org.apache.kafka.connect.storage.StringConverter",
+            "only org.apache.kafka.connect.json.Json",
+        ),
+        ("header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", "only org.apache.kafka.connect"),
+        ("openlineage.integration.enabled", "true", "OpenLineage has a listener of its own"),
+        ("exactly.once.support", "required", "set requested"),
+        ("database.ssl", "true", "set database.sslmode=verify-full"),
+        ("database.sslfactory", "org.postgresql.ssl.DefaultJavaSSLFactory", "set database.sslmode=verify-full"),
+        ("sourceinfo.struct.maker", "com.example.Mine", "Java classes cannot be loaded"),
+        ("transaction.metadata.factory", "com.example.Mine", "Java classes cannot be loaded"),
+        ("internal.custom.retriable.exception", "(", "A valid regular expression is expected"),
         ("maxBytesPerTrigger", "0", "maxBytesPerTrigger: A positive number of bytes is expected"),
         ("connector.class", "io.debezium.connector.mysql.MySqlConnector", "connector.class: Value must be one of"),
         ("value.converter", "io.confluent.connect.avro.AvroConverter", "only org.apache.kafka.connect.json.Json"),
@@ -161,12 +174,12 @@ def test_an_unknown_property_is_named_once_with_its_neighbour(caplog: pytest.Log
     assert caplog.messages == ["tabel.include.list: unknown property, ignored; did you mean table.include.list?"]
 
 
-def test_what_has_no_effect_is_said() -> None:
-    assert resolved(status__update__interval__ms="10000").warnings == ()
-    assert resolved(status__update__interval__ms="10").warnings == (
-        "status.update.interval.ms: not yet supported, has no effect",
-    )
-    assert resolve({**BASE, "key.converter.x": "X"}).warnings[0].startswith("key.converter.x: not yet")
+def test_what_has_no_effect_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        config = resolve({**BASE, "key.converter.x": "X", "custom.metric.tags": "a=b"})
+    assert config.warnings == ()
+    assert caplog.messages[0] == "key.converter.x: has no effect, the JSON converter has no such setting"
+    assert caplog.messages[1].startswith("custom.metric.tags: has no effect, there are no JMX metrics")
 
 
 def test_settings_of_connect_are_accepted_quietly(caplog: pytest.LogCaptureFixture) -> None:

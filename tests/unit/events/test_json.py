@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.events.encode.json import dump, encode
+from tailrace.events.encode.json import Style, dump, encode, schema_text
 from tailrace.events.encode.strings import quote
 from tailrace.model.schema import ConnectSchema, Field
 
@@ -134,13 +134,52 @@ def test_nested_values() -> None:
 
 def test_null_by_schema() -> None:
     def of(schema: ConnectSchema, defaults: bool = True) -> str:
-        return str(encode(pa.array([None, 1], pa.int32()), schema, defaults)[0].as_py())
+        return str(encode(pa.array([None, 1], pa.int32()), schema, Style(defaults))[0].as_py())
 
     assert of(INT) == "null"
     assert of(ConnectSchema("int32")) == "0"
     assert of(ConnectSchema("int32", optional=True, default=7)) == "7"
     assert of(ConnectSchema("int32", optional=True, default=7), False) == "null"
     assert of(ConnectSchema("int32", default=7), False) == "7"
+
+
+def decimal(scale: int, **more: object) -> ConnectSchema:
+    name = "org.apache.kafka.connect.data.Decimal"
+    return ConnectSchema("bytes", name=name, parameters=(("scale", str(scale)),)).with_(**more)
+
+
+def test_decimals_as_numbers_are_printed_as_javas_bigdecimal() -> None:
+    """The expected texts are those of BigDecimal.toString, which the JSON converter writes."""
+    numeric = Style(numeric=True)
+    values = [Decimal(text) for text in ("1.50", "-0.0000001", "0E-7", "0.000001", "12345678901234567890.1")]
+    printed = ["1.5000000", "-1E-7", "0E-7", "0.0000010", "12345678901234567890.1000000"]
+    for kind in (pa.decimal128(38, 7), pa.decimal256(70, 7)):
+        assert encode(pa.array(values, kind), decimal(7), numeric).to_pylist() == printed
+    mixed = pa.array([Decimal("2.50"), None], pa.decimal128(9, 2))
+    assert encode(mixed, decimal(2, optional=True), numeric).to_pylist() == ["2.50", "null"]
+    assert encode(mixed, decimal(2), numeric).to_pylist() == ["2.50", "0.00"]
+    assert encode(mixed, decimal(2, optional=True, default="AfQ="), numeric).to_pylist() == ["2.50", "5.00"]
+    assert encode(pa.array([Decimal("1.2E+4")], pa.decimal128(5, -2)), decimal(-2), numeric)[0].as_py() == "1.20E+4"
+
+
+def test_decimals_beyond_arrows_widest_and_inside_structs_as_numbers() -> None:
+    number = -(10**90) + 7
+    raw = pa.array([number.to_bytes(40, "big", signed=True), None], pa.binary())
+    numeric = Style(numeric=True)
+    assert encode(raw, decimal(3, optional=True), numeric).to_pylist() == [f"-{'9' * 87}.993", "null"]
+    row = ConnectSchema("struct", fields=(Field("n", decimal(1)), Field("b", BYTES)))
+    column = pa.array([{"n": Decimal("1.5"), "b": b"x"}], pa.struct([("n", pa.decimal128(4, 1)), ("b", pa.binary())]))
+    assert encode(column, row, numeric)[0].as_py() == '{"n":1.5,"b":"eA=="}'
+    assert encode(column, row)[0].as_py() == '{"n":"Dw==","b":"eA=="}'
+
+
+def test_defaults_of_decimals_in_schemas_are_numbers_as_well() -> None:
+    row = ConnectSchema(
+        "struct", fields=(Field("n", decimal(2, default="AfQ=")), Field("b", BYTES.with_(default="eA==")))
+    )
+    assert '"default":5.00,"field":"n"' in schema_text(row, Style(numeric=True))
+    assert '"default":"eA==","field":"b"' in schema_text(row, Style(numeric=True))
+    assert '"default":"AfQ=","field":"n"' in schema_text(row)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Records of mixed batches, tombstones, cuts, control records and placeholders."""
 
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -11,8 +12,10 @@ from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.shapes import EventShaper
 from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
-from tailrace.model.change import from_ipc
+from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.transforms.encoder import Encoder
 from tests.unit.events.changes import BARE, changes, encoded, table
 from tests.unit.events.event_recordings import config, configured
 
@@ -55,6 +58,33 @@ def test_schemas_of_key_and_value_are_switched_apart() -> None:
     assert set(json.loads(row["value"])) > {"before", "after"}
 
 
+def test_converters_of_keys_and_values_are_set_apart() -> None:
+    price = ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal", parameters=(("scale", "2"),))
+    columns = (
+        Column("price", price, pa.decimal128(9, 2)),
+        Column("code", ConnectSchema("string", optional=True, default="none"), pa.string()),
+    )
+    of = TableSchema(TableId("golden", "public", "t"), columns, ("price", "code"), ("price", "code"))
+    image = {"price": Decimal("2.50"), "code": None}
+    given = changes(of, {"op": "c", "after": image}, other_key=pa.array([image], of.row_type))
+
+    def payloads_under(**properties: str) -> tuple[object, object, object]:
+        (row,) = encoded(given, **{"value_converter_schemas_enable": "false", **properties})
+        header = json.loads(row["headers"][0]["value"])["payload"]
+        return json.loads(row["key"]), json.loads(row["value"])["after"], header
+
+    plain = {"price": "APo=", "code": "none"}
+    assert payloads_under() == (plain, plain, plain)
+    assert payloads_under(key_converter_decimal_format="NUMERIC") == ({**plain, "price": 2.5}, plain, plain)
+    assert payloads_under(value_converter_decimal_format="numeric") == (plain, {**plain, "price": 2.5}, plain)
+    assert payloads_under(key_converter_replace_null_with_default="false")[:2] == ({**plain, "code": None}, plain)
+    assert payloads_under(value_converter_replace_null_with_default="false")[:2] == (plain, {**plain, "code": None})
+    header = {"header_converter_decimal_format": "NUMERIC", "header_converter_replace_null_with_default": "false"}
+    assert payloads_under(**header) == (plain, plain, {"price": 2.5, "code": None})
+    (row,) = encoded(given, header_converter_schemas_enable="false", extended_headers_enabled="true")
+    assert [header["value"] for header in row["headers"][:2]] == [b'{"price":"APo=","code":"none"}', b'"server1"']
+
+
 def test_output_is_cut_by_bytes_and_a_large_row_travels_alone() -> None:
     texts = ["x" * 100] * 2000 + ["y" * (40 << 20)] + ["x" * 100] * 2000
     given = changes(table(), *({"op": "c", "after": {"id": i, "code": t, "note": None}} for i, t in enumerate(texts)))
@@ -93,6 +123,30 @@ def test_times_of_single_row_and_many_row_transactions_agree() -> None:
 def test_placeholders_by_type(schema: ConnectSchema, text: str | None) -> None:
     assert placeholder_text(schema, "gone") == text
     assert placeholder_text(schema, "hex:676f6e65") == text
+
+
+def test_hstore_as_json_has_an_object_for_what_is_missing() -> None:
+    hstore = ConnectSchema("string", name="io.debezium.data.Json", version=1, empty="{}")
+    of = TableSchema(
+        TableId("golden", "public", "h"),
+        (Column("id", ConnectSchema("int32"), pa.int32()), Column("h", hstore, pa.string())),
+        ("id",),
+        ("id",),
+    )
+    unchanged = pa.array([{"h": True}, {"h": False}], pa.struct([("h", pa.bool_())]))
+    rows = ({"op": "u", "after": {"id": 1}}, {"op": "d", "before": {"id": 1}})
+    given = from_ipc(changes(of, *rows, unchanged=unchanged).to_ipc())
+    assert isinstance(given, ChangeBatch)
+    assert given.table == of
+    for transforms in ({}, {"transforms": "t", "transforms.t.type": "io.debezium.transforms.TimezoneConverter"}):
+        timezone = {"transforms.t.converted.timezone": "UTC"} if transforms else {}
+        encoder = Encoder(configured({**BARE, **transforms, **timezone}), SOURCE, "run")
+        found = [
+            json.loads(text) for part in encoder.encode(given) for text in part.column("value").to_pylist() if text
+        ]
+        placeholder = "__debezium_unavailable_value"
+        assert json.loads(found[0]["after"]["h"]) == {placeholder: placeholder}
+        assert found[1]["before"]["h"] == "{}"
 
 
 def test_the_uuid_placeholder() -> None:

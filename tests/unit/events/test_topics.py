@@ -11,6 +11,7 @@ from tailrace.events.topics import TopicNaming, adjusted, sanitised
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tests.unit.events.changes import COLUMNS, config
+from tests.unit.events.event_recordings import configured
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,46 @@ def test_the_schema_regex_strategy() -> None:
         "__dbz__physicalTableIdentifier",
         "server1.public.shard_1",
     )
+
+
+@pytest.mark.parametrize(
+    ("replacement", "topic"),
+    [
+        (r"\$1-$1", "$1-server1.public."),
+        (r"a\\b", r"a\b"),
+        ("$13", "server1.public.3"),
+        ("${n}x", "7x"),
+        ("", "server1.public.shard_7"),
+    ],
+)
+def test_replacements_are_read_as_java_reads_them(replacement: str, topic: str) -> None:
+    given = {"topic_regex": r"(.*)shard_(?<n>\d)", "topic_replacement": replacement}
+    strategy = "io.debezium.schema.SchemaRegexTopicNamingStrategy"
+    if not replacement:
+        with pytest.raises(ConfigError, match=r"topic\.replacement: A value is required"):
+            config(topic_naming_strategy=strategy, **given)
+        return
+    assert (
+        TopicNaming(config(topic_naming_strategy=strategy, **given)).table(TableId("d", "public", "shard_7")) == topic
+    )
+
+
+@pytest.mark.parametrize("replacement", ["$", "$3", "${m}"])
+def test_a_faulty_replacement_is_refused(replacement: str) -> None:
+    strategy = "io.debezium.schema.SchemaRegexTopicNamingStrategy"
+    given = {"topic_regex": r"(.*)shard_(?<n>\d)", "topic_replacement": replacement}
+    with pytest.raises(ConfigError, match=r"topic\.replacement: replacement "):
+        TopicNaming(config(topic_naming_strategy=strategy, **given))
+
+
+@pytest.mark.parametrize("mode", ["none", "avro", "avro_unicode"])
+def test_names_of_schemas_are_adjusted_and_topics_are_not(mode: str) -> None:
+    naming = TopicNaming(configured({"topic.prefix": "a-b", "schema.name.adjustment.mode": mode}))
+    made = envelope(TableSchema(TableId("d", "public", "t"), COLUMNS, ("id",), ()), naming, SOURCE)
+    prefix = {"none": "a-b", "avro": "a_b", "avro_unicode": "a_u002db"}[mode]
+    assert made.topic == "a-b.public.t"
+    assert made.key is not None
+    assert [made.key.name, made.value.name] == [f"{prefix}.public.t.Key", f"{prefix}.public.t.Envelope"]
 
 
 def _text() -> tuple[ConnectSchema, object]:

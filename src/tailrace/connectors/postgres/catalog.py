@@ -11,9 +11,10 @@ import psycopg
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.masks import ColumnMasks, Propagate
+from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.defaults import column_default
-from tailrace.connectors.postgres.masking import altered
+from tailrace.connectors.postgres.masking import altered, check_key, size
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.values import ValueType, value_type
 from tailrace.model.table import Column, TableId, TableSchema
@@ -26,7 +27,7 @@ WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname 
 """
 _COLUMNS = """
 SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
-  pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> ''
+  pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> '', col_description(a.attrelid, a.attnum)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -65,6 +66,7 @@ class ColumnInfo:
     required: bool
     default: str | None
     generated: bool
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,9 @@ class Catalog:
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
         self._masks = ColumnMasks.from_config(config)
+        self._converters = Converters(config)
+        # The reference's PostgreSQL connector takes the property and reads no comments.
+        self._comments = config.flag("include.schema.comments") and not config.flag("compat.faults")
         self._types: dict[int, tuple[PgType, int | None]] = {}
 
     def tables(self) -> list[TableId]:
@@ -125,6 +130,7 @@ class Catalog:
                 by_name[column.name].required if column.name in by_name else column.in_identity and not known,
                 by_name[column.name].default if column.name in by_name else None,
                 False,
+                by_name[column.name].comment if column.name in by_name else None,
             )
             for column in relation.columns
         )
@@ -181,7 +187,8 @@ class Catalog:
         columns, types = [], []
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(info.columns, key=lambda column: column.name not in shown):
-            kind = self._value_type(table, column) if column.name in shown or column.name in key else None
+            wanted = column.name in shown or column.name in key
+            kind = self._value_type(table, column, column.name in key) if wanted else None
             if kind is not None:
                 columns.append(Column(column.name, kind.schema, kind.arrow, column.name in shown))
                 types.append(kind)
@@ -192,11 +199,12 @@ class Catalog:
         key, identity = (tuple(name for name in names if name in kept) for names in (key, info.identity))
         return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
 
-    def _value_type(self, table: TableId, column: ColumnInfo) -> ValueType | None:
+    def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
         """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
         pg, domain_modifier = self._types[column.type_oid]
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
-        kind = value_type(pg, modifier, self.config)
+        own = self._own_type(table, column, pg, modifier)
+        kind = own or value_type(pg, modifier, self.config)
         if kind is None:
             log.warning(
                 "%s.%s is left out: type %s has no mapping; include.unknown.datatypes=true would carry its text",
@@ -206,12 +214,23 @@ class Catalog:
         faults = self.config.flag("compat.faults")
         default = column_default(column.default, column.required, kind, faults)
         schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
-        kind = replace(kind, schema=schema)
+        comment = column.comment if self._comments else None
+        kind = replace(kind, schema=schema if comment is None else schema.with_(doc=comment))
         mask = self._masks.of(table.schema, table.table, column.name, pg.name)
         if mask is None:
             return kind
-        name = f"{table}.{column.name}"
-        return altered(kind, mask, pg, modifier, column=name, required=column.required, faults=faults)
+        name, required = f"{table}.{column.name}", column.required
+        result = altered(kind, mask, pg, modifier, column=name, required=required, faults=faults, comment=comment)
+        if in_key and result.convert is not kind.convert:
+            check_key(mask, name)
+        return result
+
+    def _own_type(self, table: TableId, column: ColumnInfo, pg: PgType, modifier: int) -> ValueType | None:
+        """What a converter of one's own makes of a column; a default is shown, converted, if it is a literal."""
+        length, scale = size(pg.name, modifier)
+        asked = SourceColumn(str(table), column.name, pg.printed, length, scale, not column.required, column.default)
+        found = self._converters.of(asked)
+        return None if found is None else ValueType(found.schema, found.arrow, found.convert, literals=True)
 
     def _load_types(self, oids: Iterable[int]) -> None:
         """Look up types, and the elements of arrays among them. An enum may have got labels since the last time."""

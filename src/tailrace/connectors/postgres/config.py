@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
+from tailrace.config.dialects import from_mapping
+from tailrace.config.entrypoints import LOCKS, QUERIES, SNAPSHOTTERS, check_entry_points
 from tailrace.config.kinds import (
     ADDRESS,
     COUNT,
@@ -20,6 +22,7 @@ from tailrace.config.kinds import (
     TEXT,
     choice,
     matching,
+    split_list,
 )
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
@@ -34,7 +37,8 @@ _NO_WAIT = "a confirmation is sent and not waited for"
 _CORES = "tables are read in ranges of 64 MB, as many at once as Spark has cores"
 _PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
 _WAL2JSON = ("wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
-_JAVA = "Java classes cannot be loaded; use configuration_based"
+_OWN = "Entry point of the group"
+_SSL = "set database.sslmode=verify-full and database.sslrootcert: they check the server's certificate"
 _SLOT = matching(
     "text",
     r"[a-z0-9_]{1,63}",
@@ -58,7 +62,8 @@ CONNECTION = (
     Option("database.sslkey", TEXT, None, "File with the client's key."),
     Option("database.sslpassword", TEXT, None, "Password of that key.", secret=True),
     Option("database.sslrootcert", TEXT, None, "File with the root certificates."),
-    Option("database.sslfactory", TEXT, None, "Java class.", CONNECT, "Java classes cannot be loaded"),
+    Option("database.sslfactory", TEXT, None, "Java class.", REFUSED, _SSL),
+    Option("database.ssl", TEXT, None, "The Java driver's switch.", REFUSED, _SSL),
     Option("database.tcpKeepAlive", FLAG, "true", "TCP keep-alive probes."),
     Option(
         "database.initial.statements",
@@ -90,9 +95,8 @@ REPLICATION = (
         "slot.drop.on.stop",
         FLAG,
         "false",
-        "Drop the slot at a graceful stop: what changes until the next start is lost.",
-        LATER,
-        "use `tailrace drop` once the pipeline is stopped",
+        "Drop the slot when `tailrace run` is stopped or ends: what changes until the next start is lost. Refused in a "
+        "query of one's own.",
         aliases=(Alias("slot.drop_on_stop"),),
     ),
     Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),
@@ -131,9 +135,15 @@ REPLICATION = (
     Option(
         "lsn.flush.timeout.action", choice("fail", "warn", "ignore"), "fail", "What to do beyond it.", CONNECT, _NO_WAIT
     ),
-    Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server.", LATER),
+    Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server."),
     Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Whether `source.xmin` is filled; 0: it is not."),
-    Option("internal.create.slot.command.timeout", INT, "90", "Limit of slot creation, seconds.", LATER),
+    Option(
+        "internal.create.slot.command.timeout",
+        INT,
+        "90",
+        "Limit of making slot and publication, in seconds; a slot is tried again slot.max.retries times. 0 or less is "
+        "none.",
+    ),
     Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture."),
     Option(
         "message.prefix.exclude.list",
@@ -166,14 +176,14 @@ TYPES = (
         CONNECT,
         "the log announces each schema",
     ),
+    Option("include.schema.changes", FLAG, "true", "Records of schema changes.", CONNECT, "the log holds no DDL"),
 )
 
 SNAPSHOT = (
     Option(
         "snapshot.mode",
         choice(
-            *("initial", "no_data", "initial_only", "always", "when_needed", "configuration_based"),
-            refused={"custom": _JAVA},
+            *("initial", "no_data", "initial_only", "always", "when_needed", "configuration_based", "custom"),
         ),
         "initial",
         "Whether the rows there are come before the changes: once, not at all, alone, at each start, or again when the "
@@ -189,7 +199,7 @@ SNAPSHOT = (
         "snapshot.mode.configuration.based.snapshot.on.data.error", FLAG, "false", "Read them if the position is lost."
     ),
     Option("snapshot.mode.configuration.based.*", FLAG, None, "Flags on schemas.", CONNECT, "the log has the schemas"),
-    Option("snapshot.mode.custom.name", TEXT, None, "Java class.", LATER),
+    Option("snapshot.mode.custom.name", TEXT, None, f"{_OWN} `{SNAPSHOTTERS}`, for `custom`."),
     Option(
         "snapshot.isolation.mode",
         choice("serializable", "repeatable_read", "read_committed", "read_uncommitted"),
@@ -198,11 +208,16 @@ SNAPSHOT = (
         CONNECT,
         "the slot's exported snapshot is used",
     ),
-    Option("snapshot.locking.mode", choice("none", "shared", "custom"), "none", "Locks while it starts.", LATER),
-    Option("snapshot.locking.mode.custom.name", TEXT, None, "Java class.", LATER),
-    Option("snapshot.lock.timeout.ms", LONG, "10000", "Wait for those locks.", LATER),
-    Option("snapshot.query.mode", choice("select_all", "custom"), "select_all", "How tables are read.", LATER),
-    Option("snapshot.query.mode.custom.name", TEXT, None, "Java class.", LATER),
+    Option(
+        "snapshot.locking.mode",
+        choice("none", "shared", "custom"),
+        "none",
+        "Locks that are held until the snapshot is read; shared keeps tables from being altered.",
+    ),
+    Option("snapshot.locking.mode.custom.name", TEXT, None, f"{_OWN} `{LOCKS}`, for `custom`."),
+    Option("snapshot.lock.timeout.ms", LONG, "10000", "Wait for each of those locks; 0 or less is without limit."),
+    Option("snapshot.query.mode", choice("select_all", "custom"), "select_all", "How tables are read."),
+    Option("snapshot.query.mode.custom.name", TEXT, None, f"{_OWN} `{QUERIES}`, for `custom`."),
     Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own."),
     Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT."),
     Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
@@ -237,10 +252,18 @@ OPTIONS = OptionTable(
 )
 
 
+_CHECKS = (shared.check_together, check_hashes, check_processors, check_entry_points, check_transforms)
+
+
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
     if str(properties.get("compat.version", "current")).strip() == "1.7":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
-    return resolution.resolve(
-        properties, OPTIONS, (shared.check_together, check_hashes, check_processors, check_transforms)
-    )
+    converters = split_list(from_mapping(properties).get("converters", ""))
+    return resolution.resolve(properties, _with_settings(converters), _CHECKS)
+
+
+def _with_settings(converters: list[str]) -> OptionTable:
+    """The table with the settings of converters of one's own, whose names only the configuration knows."""
+    own = tuple(Option(f"{name}.*", TEXT, None, "Settings of the converter.") for name in converters)
+    return OptionTable({**OPTIONS.groups, "Converters of one's own": own}) if own else OPTIONS

@@ -35,6 +35,7 @@ from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
+from tailrace.events.faults import Faults
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
@@ -126,9 +127,10 @@ class PostgresConnector:
                 return here.at(reading=reading).to_json()
         if not self._mode.streams:
             return start
-        if is_start and here.phase == STREAM and self._reads_again(here):
-            reading = self._initial.first()
-            return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None, reading=reading).to_json()
+        if is_start and self._initial.log_begins is None and self._reads_again(here):
+            # The time tells this snapshot from one before it.
+            again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=time.time_ns() // 1000)
+            return again.at(reading=self._initial.first()).to_json()
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
@@ -162,7 +164,7 @@ class PostgresConnector:
         """Whether the tables are to be read again at this start."""
         if self._mode.at_start or not self._mode.when_lost:
             return self._mode.at_start
-        lost = self._ask(lambda connection: slot.gap(connection, self.config, here.lsn or 0))
+        lost = self._ask(lambda connection: slot.gap(connection, self.config, here.lsn))
         if lost is not None:
             log.warning("the position is lost (%s): a new snapshot is taken", lost)
         return lost is not None
@@ -190,10 +192,9 @@ class PostgresConnector:
     def _plan(self, start: Position, end: Position) -> Sequence[Split]:
         if start == end:
             return []
-        if end.phase == SNAPSHOT and start.phase != SNAPSHOT:
-            return self._begin_log(start, end)
         if end.phase == SNAPSHOT:
-            return self._initial.splits(end.reading)
+            goes_on = start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
+            return self._initial.splits(end.reading) if goes_on else self._begin_log(start, end)
         assert end.lsn is not None
         step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
         if self._adhoc is not None and step.tables is not None:
@@ -213,12 +214,11 @@ class PostgresConnector:
 
         Planned again after a restart this begins anew: under a new exported snapshot, to whose position the slot moves.
         """
-        self._end_export()
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             return []
-        return self._initial.begin(start.application, end.reading)
+        return retrying(self.config, lambda: self._initial.begin(start.application, end.reading), lambda _error: False)
 
     def _adapt_publication(self) -> None:
         """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.
@@ -269,6 +269,7 @@ class PostgresConnector:
         stream = self._stream(split.application)
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
         decoder.messages, decoder.xmin = LogicalMessages.of(self.config), split.xmin
+        decoder.faults = Faults.of(self.config)
         wish = reselect(self.config)
         decoder.reselector = None if wish is None else Reselector(self.config, wish)
         contained = Contained(self.config, split.skips)

@@ -30,11 +30,11 @@ _BOOLEAN = {"true": "t", "false": "f"}
 
 def column_default(expression: str | None, required: bool, kind: ValueType, faults: bool = False) -> object:
     """The JSON form of a default, None for none. With `faults` the first quoted text of any expression is a literal."""
-    is_shown = kind.zero is not None or kind.schema.name == _ENUM
+    is_shown = kind.zero is not None or kind.literals or kind.schema.name == _ENUM
     if expression is None or not is_shown or expression.startswith("NULL"):
         return None
     if _FUNCTION.match(expression) or expression.lower() in _NOW:
-        return kind.zero if required else None
+        return kind.zero if required and not kind.literals else None
     text = _literal(expression)
     if text is None and faults:
         quoted = re.search("'(.*?)'", expression)

@@ -1,8 +1,11 @@
-"""Exported snapshots at known positions of the log, for all who read tables."""
+"""Exported snapshots: one moment of the database that several connections read, and where in the log it lies."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 
 import psycopg
 from psycopg import sql
@@ -11,20 +14,28 @@ from tailrace.config import Config
 from tailrace.connectors.postgres import publication, slot
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.snapshot_tables import is_read, locked
 from tailrace.errors import SourceError
+from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
 class Export:
-    """An exported snapshot, held open by a connection until everything is read."""
+    """An exported snapshot, held open by connections until everything is read; one of them may hold locks."""
 
-    def __init__(self, holder: psycopg.Connection, name: str, lsn: int) -> None:
-        self.holder, self.name, self.lsn = holder, name, lsn
+    held: ExitStack
+    name: str
+    lsn: int
+
+    def lock(self, config: Config, tables: Sequence[TableId]) -> None:
+        """Hold the locks of snapshot.locking.mode on the tables as well. Raises SourceError."""
+        _lock(config, tables, self.held)
 
     def close(self) -> None:
         """Let the snapshot go."""
-        self.holder.close()
+        self.held.close()
 
 
 def export_at_slot(config: Config, application: str) -> Export:
@@ -32,33 +43,46 @@ def export_at_slot(config: Config, application: str) -> Export:
 
     A slot that exists already is moved to the position of a temporary one, whose snapshot is exported: exact as well.
     """
-    with connect(config, application=f"{application} planner") as connection:
-        publication.ensure(connection, config, Catalog(connection, config).tables())
+    with connect(config, application=f"{application} planner") as connection, ExitStack() as held:
+        catalog = Catalog(connection, config)
+        publication.ensure(connection, config, catalog.tables())
         present = slot.free(connection, config, application)
-        holder = connect(config, replication=True, application=f"{application} snapshot")
+        # Before the snapshot is taken, so that no schema changes in between.
+        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
+        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
         if present is None:
             lsn, name = slot.create(holder, config)
         else:
             lsn, name = slot.create_temporary(holder, config)
             slot.advance(connection, config, lsn)
-    log.info("snapshot %s begins, the log goes on from there", name)
-    return Export(holder, name, lsn)
+        log.info("snapshot %s begins, the log goes on from there", name)
+        return Export(held.pop_all(), name, lsn)
+
+
+def _lock(config: Config, tables: Sequence[TableId], held: ExitStack) -> None:
+    locks = locked(config, tables)
+    if locks is not None:
+        held.enter_context(closing(locks))
 
 
 def export_now(config: Config) -> Export:
     """Export the present snapshot without any slot, for a bounded read."""
-    holder = connect(config, application="tailrace snapshot")
-    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
-    assert row is not None
-    return Export(holder, row[0], row[1])
+    with ExitStack() as held:
+        holder = held.enter_context(closing(connect(config, application="tailrace snapshot")))
+        catalog = Catalog(holder, config)
+        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
+        holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
+        assert row is not None
+        return Export(held.pop_all(), row[0], row[1])
 
 
 def export_aside(config: Config) -> Export:
     """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
-    holder = connect(config, replication=True, application="tailrace snapshot")
-    lsn, name = slot.create_temporary(holder, config)
-    return Export(holder, name, lsn)
+    with ExitStack() as held:
+        holder = held.enter_context(closing(connect(config, replication=True, application="tailrace snapshot")))
+        lsn, name = slot.create_temporary(holder, config)
+        return Export(held.pop_all(), name, lsn)
 
 
 def adopt(connection: psycopg.Connection, name: str) -> None:

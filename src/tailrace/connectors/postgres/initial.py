@@ -8,7 +8,6 @@ again by another process it reads nothing, and the next one reads its part again
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -102,7 +101,7 @@ class InitialSnapshot:
         place = reading.undo or reading.place
         if not place.left:
             return reading
-        lost = self._ask(lambda connection: slot.gap(connection, self.config, sys.maxsize))
+        lost = self._ask(lambda connection: slot.gap(connection, self.config, None))
         if lost is not None:
             log.warning("%s: the snapshot begins anew", lost)
             whole = self.first() or reading.resumed(place, 0)

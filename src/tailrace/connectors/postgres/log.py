@@ -21,6 +21,7 @@ from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.values import ValueType, converted
 from tailrace.events.encode.arrow import indices, join, mask, repeat
+from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
 from tailrace.model.change import CREATE, DELETE, MESSAGE, TRUNCATE, UPDATE, ChangeBatch
 
@@ -56,6 +57,7 @@ class LogDecoder:
     messages: LogicalMessages | None = None
     reselector: Reselector | None = None
     xmin: int | None = None
+    faults: Faults = field(default_factory=Faults)
 
     def decode(self, messages: Sequence[bytes | memoryview]) -> Chunk:
         """The changes of some consecutive messages. Raises DecodeError."""
@@ -79,8 +81,17 @@ class LogDecoder:
     def _rows(self, frames: Frames, span: slice, context: _Context) -> Iterator[ChangeBatch]:
         for rows in pgoutput.rows(frames, self.relations, span):
             table = self._table(rows.relation)
-            if table is not None:
-                yield _batch(frames, rows, table, context, self.reselector)
+            batch = None if table is None else self._sound(frames, rows, table, context)
+            if batch is not None:
+                yield batch
+
+    def _sound(self, frames: Frames, rows: Rows, table: CapturedTable, context: _Context) -> ChangeBatch | None:
+        """The rows that can be read; see Faults for the others."""
+        return self.faults.sound(
+            len(rows.index),
+            lambda places: _batch(frames, rows.take(places), table, context, self.reselector),
+            lambda row: f"{table.schema.id} at {format_lsn(int(context.lsn[rows.index[row]]))}",
+        )
 
     def _table(self, relation: Relation) -> CapturedTable | None:
         if relation.oid not in self.tables:

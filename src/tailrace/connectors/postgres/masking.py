@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailrace.config.masks import Mask, Propagate, Truncate
+from tailrace.config.masks import Mask, Propagate, Stars, Truncate
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.values import ValueType
+from tailrace.errors import ConfigError
 from tailrace.events.masks import cut_bytes, masked
 
 log = logging.getLogger(__name__)
@@ -41,8 +42,29 @@ def size(name: str, modifier: int) -> tuple[int, int]:
     return (13 if name == "date" else _UNLIMITED), 0
 
 
+def check_key(mask: Mask, column: str) -> None:
+    """Keys are masked as values are, so that they have to stay apart. Raises ConfigError for asterisks."""
+    if isinstance(mask, Stars):
+        raise ConfigError(
+            "asterisks would make all keys of the table the same",
+            where=column,
+            remedy="hash the column (column.mask.hash.v2.<alg>.with.salt.<salt>), leave it out of the expression, or "
+            "name another key in message.key.columns",
+        )
+    if isinstance(mask, Truncate):
+        log.warning("%s is part of a key: keys that have the same first %d characters are one", column, mask.length)
+
+
 def altered(
-    kind: ValueType, mask: Mask, pg: PgType, modifier: int, *, column: str, required: bool, faults: bool
+    kind: ValueType,
+    mask: Mask,
+    pg: PgType,
+    modifier: int,
+    *,
+    column: str,
+    required: bool,
+    faults: bool,
+    comment: str | None = None,
 ) -> ValueType:
     """The column's type with a mask put on it: conversion and parameters of its schema.
 
@@ -51,7 +73,7 @@ def altered(
     """
     length, scale = size(pg.name, modifier)
     if isinstance(mask, Propagate):
-        return _with_parameters(kind, *_source_type(pg, length, scale, column.rpartition(".")[2]))
+        return _with_parameters(kind, *_source_type(pg, length, scale, column.rpartition(".")[2], comment))
     if isinstance(mask, Truncate):
         return _truncated(kind, mask) if length > mask.length else kind
     kind = _with_parameters(kind, ("masked", "true"))
@@ -73,9 +95,10 @@ def _truncated(kind: ValueType, mask: Truncate) -> ValueType:
     return marked
 
 
-def _source_type(pg: PgType, length: int, scale: int, column: str) -> list[tuple[str, str]]:
+def _source_type(pg: PgType, length: int, scale: int, column: str, comment: str | None) -> list[tuple[str, str]]:
     name = pg.printed if pg.domain else pg.name
-    values = {"type": name.upper(), "length": length, "scale": scale, "name": column}
+    said = {"comment": comment} if comment else {}
+    values = {"type": name.upper(), "length": length, "scale": scale, **said, "name": column}
     return [(f"__debezium.source.column.{key}", str(value)) for key, value in values.items()]
 
 

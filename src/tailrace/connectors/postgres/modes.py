@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.config import Config
+from tailrace.config.entrypoints import custom
+from tailrace.snapshot.custom import Snapshotter
 
 _FLAGS = "snapshot.mode.configuration.based."
 
@@ -26,14 +28,25 @@ class SnapshotMode:
     def of(config: Config) -> SnapshotMode:
         """The mode of a configuration."""
         name = config.text("snapshot.mode")
-        if name != "configuration_based":
+        if name in _MODES:
             return _MODES[name]
+        if name == "custom":
+            return SnapshotMode._custom(custom(config, "snapshot.mode"))
 
         def flag(part: str) -> bool:
             return bool(config.values.get(_FLAGS + part, False))
 
         data = flag("snapshot.data")
         return SnapshotMode(data, at_start=data, when_lost=flag("snapshot.on.data.error"), streams=flag("start.stream"))
+
+    @staticmethod
+    def _custom(asked: Snapshotter) -> SnapshotMode:
+        return SnapshotMode(
+            asked.should_snapshot_data(False, False),
+            at_start=asked.should_snapshot_data(True, False),
+            when_lost=asked.should_snapshot_on_data_error(),
+            streams=asked.should_stream(),
+        )
 
 
 _MODES = {

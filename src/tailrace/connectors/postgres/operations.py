@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import psycopg
@@ -9,9 +10,12 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres import slot as slots
+from tailrace.connectors.postgres.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.errors import SourceError
+
+log = logging.getLogger(__name__)
 
 _TABLES = """
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
@@ -96,6 +100,18 @@ def drop(config: Config) -> list[str]:
     except psycopg.Error as error:
         remedy = "Run it as the owner of the publication, with a role that has REPLICATION."
         raise SourceError(first_line(error), where=config.text("database.dbname"), remedy=remedy) from error
+
+
+def drop_at_stop(config: Config, application: str) -> None:
+    """Drops the slot of a pipeline that was stopped, ending a reader of its own (by `application`) that is still there.
+
+    Raises SourceError while somebody else reads the slot.
+    """
+    name = config.text("slot.name")
+    with server_errors("the slot cannot be dropped"), connect(config) as connection:
+        if slots.free(connection, config, application) is not None:
+            connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
+            log.warning("slot %s is dropped (slot.drop.on.stop): what changes until the next start is lost", name)
 
 
 def _drop_slot(connection: psycopg.Connection, name: str) -> str:

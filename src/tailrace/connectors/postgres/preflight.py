@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -48,8 +50,30 @@ class _Server:
 def check(config: Config) -> list[Finding]:
     """Every problem of the server, its role, tables, publication and slot; changes nothing. Raises nothing it can list.
 
-    What cannot be looked at (a privilege is missing) is a warning, so that one refusal does not hide the rest.
+    What cannot be looked at (a privilege is missing) is a warning, so that one refusal does not hide the rest. A server
+    that does not answer within connection.validation.timeout.ms is a problem, in Debezium's words.
     """
+    limit = config.number("connection.validation.timeout.ms")
+    found: queue.Queue[list[Finding] | BaseException] = queue.Queue()
+    threading.Thread(target=_into, args=(found, config), name="tailrace-check", daemon=True).start()
+    try:
+        findings = found.get(timeout=limit / 1000)
+    except queue.Empty:
+        remedy = "see why the server is slow to answer, or raise connection.validation.timeout.ms"
+        return [Finding("connection", False, f"Connection validation timed out after {limit} ms", remedy)]
+    if isinstance(findings, BaseException):
+        raise findings
+    return findings
+
+
+def _into(found: queue.Queue[list[Finding] | BaseException], config: Config) -> None:
+    try:
+        found.put(_findings(config))
+    except BaseException as error:  # raised by who waits for it
+        found.put(error)
+
+
+def _findings(config: Config) -> list[Finding]:
     try:
         with connect(config, application="tailrace check") as connection:
             return [Finding("connection", True, "the server accepts the role"), *_checked(connection, config)]

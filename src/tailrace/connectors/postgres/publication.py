@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import psycopg
 from psycopg import sql
@@ -57,8 +58,21 @@ def _create(connection: psycopg.Connection, config: Config, name: str, mode: str
         what = sql.SQL("FOR TABLE {}").format(_listed(name, tables))
     options = _options(config, creating=True)
     tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
-    connection.execute(sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what, tail))
+    with _limited(connection, config):
+        connection.execute(sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what, tail))
     log.info("created publication %s (%s)", name, mode)
+
+
+@contextmanager
+def _limited(connection: psycopg.Connection, config: Config) -> Iterator[None]:
+    """Creation has the limit that the slot's has, if that is shorter than any query's."""
+    seconds, usual = config.number("internal.create.slot.command.timeout"), config.number("database.query.timeout.ms")
+    limit = seconds * 1000 if seconds > 0 else usual
+    connection.execute(f"SET statement_timeout = {min(limit, usual) if usual else limit}")
+    try:
+        yield
+    finally:
+        connection.execute(f"SET statement_timeout = {usual}")
 
 
 def _adapt(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -77,8 +79,8 @@ def xmin(connection: psycopg.Connection, config: Config) -> int | None:
     return None if row is None else row[0]
 
 
-def gap(connection: psycopg.Connection, config: Config, position: int) -> str | None:
-    """Why the log from `position` on can no longer be read, None if it can.
+def gap(connection: psycopg.Connection, config: Config, position: int | None) -> str | None:
+    """Why the log from `position` on (None: from where the slot is) can no longer be read, None if it can.
 
     A slot that the server has invalidated is dropped, so that one of the same name can be made.
     """
@@ -88,7 +90,7 @@ def gap(connection: psycopg.Connection, config: Config, position: int) -> str | 
     if slot.wal_status == "lost":
         connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
         return "the server had invalidated the slot"
-    if slot.confirmed is not None and slot.confirmed > position:
+    if position is not None and slot.confirmed is not None and slot.confirmed > position:
         return f"the slot was moved to {format_lsn(slot.confirmed)}, beyond {format_lsn(position)}"
     return None
 
@@ -117,14 +119,44 @@ def _create(connection: psycopg.Connection, config: Config, name: str, *, tempor
     command = sql.SQL("CREATE_REPLICATION_SLOT {} {} LOGICAL {} {}").format(
         sql.Identifier(name), sql.SQL("TEMPORARY" if temporary else ""), sql.SQL(PLUGIN), sql.SQL(options)
     )
+    retries = config.number("slot.max.retries")
+    while True:
+        try:
+            row = _within_limit(connection, config, command)
+            assert row is not None
+            return parse_lsn(row[1]), str(row[2])
+        except psycopg.Error as error:  # noqa: PERF203  # the loop is the retrying
+            if retries <= 0 or not isinstance(error, psycopg.errors.QueryCanceled):
+                raise SourceError(
+                    f"cannot create the slot: {first_line(error)}", where=f"slot {name}", remedy=_remedy(error)
+                ) from error
+            retries -= 1
+            log.warning("slot %s could not be created in time; trying again", name)
+            time.sleep(config.number("slot.retry.delay.ms") / 1000)
+
+
+def _within_limit(connection: psycopg.Connection, config: Config, command: sql.Composed) -> tuple[Any, ...] | None:
+    """The command's row, cancelled after internal.create.slot.command.timeout seconds (0 or less: never).
+
+    The server does not apply statement_timeout to commands of replication, so the client has to cancel it.
+    """
+    seconds = config.number("internal.create.slot.command.timeout")
+    if seconds <= 0:
+        return connection.execute(command).fetchone()
+    timer = threading.Timer(seconds, _cancel, [connection])
+    timer.daemon = True
+    timer.start()
     try:
-        row = connection.execute(command).fetchone()
+        return connection.execute(command).fetchone()
+    finally:
+        timer.cancel()
+
+
+def _cancel(connection: psycopg.Connection) -> None:
+    try:
+        connection.cancel_safe()
     except psycopg.Error as error:
-        raise SourceError(
-            f"cannot create the slot: {first_line(error)}", where=f"slot {name}", remedy=_remedy(error)
-        ) from error
-    assert row is not None
-    return parse_lsn(row[1]), str(row[2])
+        log.warning("creating the slot takes too long, and cannot be cancelled: %s", first_line(error))
 
 
 def _remedy(error: psycopg.Error) -> str:
@@ -134,7 +166,8 @@ def _remedy(error: psycopg.Error) -> str:
         return "set wal_level = logical in postgresql.conf and restart the server"
     if error.sqlstate == "42501":
         return "ALTER ROLE <database.user> REPLICATION"
-    return "see the server's log; a long open transaction keeps a slot from being made"
+    remedy = "end long open transactions, which keep a slot from being made (SELECT * FROM pg_stat_activity)"
+    return f"{remedy}, or raise internal.create.slot.command.timeout" if error.sqlstate == "57014" else remedy
 
 
 def advance(connection: psycopg.Connection, config: Config, lsn: int) -> None:

@@ -23,6 +23,7 @@ from tailrace.connectors.postgres.ranges import Range
 from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import indices, repeat
+from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
 from tailrace.model.change import BEGAN, READ, ChangeBatch
 from tailrace.model.table import TableSchema
@@ -96,9 +97,11 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         connection.execute("SET statement_timeout = 0")
         adopt(connection, split.moment.name)
         held: ChangeBatch | None = None
-        order = 0
+        order, faults = 0, Faults.of(config)
         for lines in _lines(connection, split):
-            batch = _batch(split, lines, order)
+            batch = _sound(faults, split, lines, order)
+            if batch is None:
+                continue
             order += len(lines) * ORDER_STEP
             if held is None:
                 batch = _marked(batch, 0, split.first)
@@ -147,6 +150,15 @@ def _copy_error(table: str, message: bytes) -> SourceError:
     said = message.decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
     remedy = f"GRANT SELECT ON {table} TO database.user" if "permission" in said else "start the query again"
     return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
+
+
+def _sound(faults: Faults, split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch | None:
+    """The lines that can be read; see Faults for the others."""
+    return faults.sound(
+        len(lines),
+        lambda places: _batch(split, lines if len(places) == len(lines) else [lines[at] for at in places], order),
+        lambda row: f"{split.table.schema.id}, snapshot row {order // ORDER_STEP + row}",
+    )
 
 
 def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch:

@@ -15,6 +15,7 @@ from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.notices import around_splits
@@ -45,35 +46,10 @@ def fits(config: Config, sizes: list[int]) -> bool:
     return sum(sizes) <= BATCH_BYTES and (most is None or sum(pieces(config, size) for size in sizes) <= most)
 
 
-def _by_size(connection: psycopg.Connection, config: Config, tables: list[TableId]) -> list[TableId]:
-    """The tables in the order of snapshot.tables.order.by.row.count, by the planner's estimates."""
-    order = config.text("snapshot.tables.order.by.row.count")
-    if order == "disabled":
-        return tables
-    rows = connection.execute(
-        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-    )
-    sizes = {(schema, name): count for schema, name, count in rows}
-    return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
-
-
-def is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
-    """Whether the first snapshot reads a table: signals are no data."""
-    is_signal = str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]
-    return not is_signal and catalog.filter.snapshots(table.schema, table.table)
-
-
-def overrides(config: Config) -> dict[str, str]:
-    """The SELECTs of snapshot.select.statement.overrides, by table."""
-    name = "snapshot.select.statement.overrides"
-    given = {key.lower(): str(value) for key, value in config.values.items() if key.lower().startswith(f"{name}.")}
-    return {table: given[key] for table in config.names(name) if (key := f"{name}.{table}".lower()) in given}
-
-
 def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:
     """The tables that a first snapshot reads, in order."""
     catalog = Catalog(connection, config)
-    return _by_size(connection, config, [table for table in catalog.tables() if is_read(config, catalog, table)])
+    return in_order(connection, config, [table for table in catalog.tables() if is_read(config, catalog, table)])
 
 
 def plan(
@@ -86,18 +62,22 @@ def plan(
     """
     with connect(config, application="tailrace planner") as connection:
         moment = _moment(connection, export)
+        tables = _tables(connection, config, wanted, place)
+        if wanted is not None or (place is not None and not place.is_whole):
+            export.lock(config, tables)
         adopt(connection, export.name)
         catalog = Catalog(connection, config)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
-        selects = overrides(config) if wanted is None else wanted
-        for table in _tables(connection, config, wanted, place):
+        selects, given = Selects(config), overrides(config) if wanted is None else wanted
+        for table in tables:
             captured = catalog.table(table)
-            if captured is None:
+            is_read_at_all, select = (False, None) if captured is None else selects.of(captured, given.get(str(table)))
+            if captured is None or not is_read_at_all:
                 continue
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-            cut = _ranges(catalog, captured, selects.get(str(table)), place, resumed)
-            found = _table_splits(connection, moment, captured, cut, selects.get(str(table)))
+            cut = _ranges(catalog, captured, select, place, resumed)
+            found = _table_splits(connection, moment, captured, cut, select)
             if resumed is not None:
                 found = [replace(split, began=resumed.began) for split in found]
             elif found:
@@ -127,7 +107,8 @@ def _tables(
     connection: psycopg.Connection, config: Config, wanted: Mapping[str, str | None] | None, place: Place | None
 ) -> list[TableId]:
     if wanted is not None:
-        return [table for table in Catalog(connection, config).tables() if str(table) in wanted]
+        tables = Catalog(connection, config).tables()
+        return in_order(connection, config, [table for table in tables if str(table) in wanted])
     tables = to_read(connection, config)
     if place is None:
         return tables

@@ -27,7 +27,8 @@ from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.protocol.framing import CORRUPT, XLOG_HEADER
 from tailrace.connectors.postgres.protocol.pgoutput import BEGIN, EPOCH_US, MESSAGE, RELATION, TYPE, Relations
 from tailrace.connectors.postgres.protocol.wal import record_start
-from tailrace.connectors.retry import Backoff
+from tailrace.connectors.postgres.pulse import Pulse
+from tailrace.connectors.retry import Backoff, is_listed
 from tailrace.errors import DecodeError, SourceError
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class LogStream:
     lock: threading.Lock = field(default_factory=threading.Lock)
     idle: threading.Timer | None = None
     rests: int = 0
+    reported: float = 0.0
 
     def stretch(self, start: int, end: int) -> Iterator[list[Message]]:
         """The messages of all transactions whose commit record lies in [start, end), in chunks of about CHUNK_BYTES.
@@ -79,6 +81,12 @@ class LogStream:
         if self.connection is None or self.position != start:
             self.close()
         self.position = None
+        with Pulse(self._interval, self._report) as pulse:
+            yield from self._chunks(start, end, pulse)
+        self.position = end
+
+    def _chunks(self, start: int, end: int, pulse: Pulse) -> Iterator[list[Message]]:
+        """The stretch, over as many connections as it takes."""
         delivered = 0
         backoff = Backoff(self.config)
         while True:
@@ -92,16 +100,16 @@ class LogStream:
                 for chunk in self._receive(end, skip):
                     delivered += _countable(chunk)
                     backoff.reset()
-                    yield chunk
+                    with pulse.away():
+                        yield chunk
                 if self.warning is not None:
                     raise _ReplicationRefused(self.warning)
-                break
-            except (psycopg.OperationalError, SourceError) as error:
+                return
+            except (psycopg.OperationalError, SourceError) as error:  # noqa: PERF203  # the loop is the retrying
                 self.close()
-                if not _worth_retrying(error):
+                if not _worth_retrying(error) and not is_listed(self.config, error):
                     raise _stream_error(self.config, error) from error
                 backoff.wait(error)
-        self.position = end
 
     def finished(self, last_commit: int | None) -> None:
         """Tell the planner, by way of pg_stat_replication.write_lsn, what the last transaction read was.
@@ -204,6 +212,8 @@ class LogStream:
                     if size >= CHUNK_BYTES:
                         yield messages
                         messages, size = [], 0
+                        if time.monotonic() - self.reported >= self._interval:
+                            self._report()
                 elif self._keepalive(data) >= end:
                     break
             elif length == 0:
@@ -227,7 +237,9 @@ class LogStream:
         pgconn = self.connection.pgconn
         if asker.due():
             self._report(ask=True)
-        select.select([pgconn.socket], [], [], asker.pause())
+        elif time.monotonic() - self.reported >= self._interval:
+            self._report()
+        select.select([pgconn.socket], [], [], min(asker.pause(), self._interval))
         pgconn.consume_input()
 
     def _report(self, ask: bool = False) -> None:
@@ -240,6 +252,11 @@ class LogStream:
         )
         while pgconn.flush():
             select.select([], [pgconn.socket], [])
+        self.reported = time.monotonic()
+
+    @property
+    def _interval(self) -> float:
+        return self.config.number("status.update.interval.ms") / 1000
 
 
 class _Asker:

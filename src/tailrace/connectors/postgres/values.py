@@ -35,6 +35,7 @@ class ValueType:
 
     `zero` is the JSON value that a function default of a required column reads as, None for a type whose defaults the
     schema does not show. `digits` of a NUMERIC as text are those after the point, which the server always prints.
+    With `literals` the only defaults shown are literals.
     """
 
     schema: ConnectSchema
@@ -42,6 +43,7 @@ class ValueType:
     convert: Convert
     zero: object = None
     digits: int | None = None
+    literals: bool = False
 
 
 def _same(text: pa.Array) -> pa.Array:
@@ -58,7 +60,8 @@ def converted(text: pa.Array, kind: ValueType, where: str) -> pa.Array:
         raise DecodeError(
             f"a value cannot be read: {error}",
             where=where,
-            remedy="exclude the column with column.exclude.list to go on, and report the type and value",
+            remedy="report the type and value; to go on, exclude the column with column.exclude.list, or leave such "
+            "rows out with event.processing.failure.handling.mode=warn",
         ) from error
 
 
@@ -197,7 +200,7 @@ def _bits(length: int) -> ValueType:
 def _hstore(mode: str) -> ValueType:
     if mode == "map":
         return ValueType(extensions.HSTORE_MAP, extensions.HSTORE_TYPE, extensions.hstore_maps, None)
-    schema = ConnectSchema("string", name="io.debezium.data.Json", version=1)
+    schema = ConnectSchema("string", name="io.debezium.data.Json", version=1, empty="{}")
     return ValueType(schema, pa.string(), extensions.hstore_json)
 
 

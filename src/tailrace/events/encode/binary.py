@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+from decimal import Context, Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,12 @@ def unscaled(values: pa.Array) -> pa.Array:
         return small
     big = [_shortest(int.from_bytes(row.tobytes(), "little", signed=True)) for row in words[~fits]]
     return pc.replace_with_mask(small, mask(~fits), pa.array(big, pa.binary()))
+
+
+def decimal_of(raw: bytes, scale: int) -> Decimal:
+    """The decimal of an unscaled value in big-endian two's complement, whatever its size."""
+    number = int.from_bytes(raw, "big", signed=True)
+    return Decimal(number).scaleb(-scale, Context(prec=max(len(str(number)), 1)))
 
 
 def _words(values: pa.Array) -> npt.NDArray[np.uint64]:

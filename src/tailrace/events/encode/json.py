@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +14,10 @@ import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal, repeat
-from tailrace.events.encode.binary import base64, unscaled
+from tailrace.events.encode.binary import base64, decimal_of, unscaled
 from tailrace.events.encode.numbers import float_text, java_float
 from tailrace.events.encode.strings import escape, quote
-from tailrace.model.schema import ConnectSchema
+from tailrace.model.schema import ConnectSchema, Field
 
 _TEXTS = {
     "io.debezium.time.ZonedTimestamp": "1970-01-01T00:00:00Z",
@@ -40,37 +42,83 @@ class Fragment:
     right: str = ""
 
 
-def encode(values: pa.Array, schema: ConnectSchema, defaults: bool = True) -> pa.Array:
-    """A column as an array of JSON texts, without nulls. `defaults` writes an optional null as the schema's default."""
-    part = fragment(values, schema, defaults)
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The converter's settings for values: `defaults` (replace.null.with.default) writes an optional null as the
+    schema's default, `numeric` (decimal.format=NUMERIC) a decimal as a number."""
+
+    defaults: bool = True
+    numeric: bool = False
+
+
+PLAIN = Style()
+
+
+def encode(values: pa.Array, schema: ConnectSchema, style: Style = PLAIN) -> pa.Array:
+    """A column as an array of JSON texts, without nulls."""
+    part = fragment(values, schema, style)
     if part.text is None:
         return repeat(part.left, len(values))
     return join(part.left, part.text, part.right) if part.left else part.text
 
 
-def fragment(values: pa.Array, schema: ConnectSchema, defaults: bool = True) -> Fragment:
+def fragment(values: pa.Array, schema: ConnectSchema, style: Style = PLAIN) -> Fragment:
     """A column as JSON with what is common to its rows kept apart. Raises DecodeError for a type without JSON form."""
     if values.null_count == len(values):
-        return Fragment(null_text(schema, defaults), None)
-    text = _writer(values.type)(values, schema, defaults)
-    quoted = not pt.is_floating(values.type) and _is_text(values.type)
+        return Fragment(null_text(schema, style), None)
+    numeric = style.numeric and schema.name == _DECIMAL
+    text = _decimals(values, schema) if numeric else _writer(values.type)(values, schema, style)
+    quoted = not numeric and _is_text(values.type)
     if values.null_count == 0:
         return Fragment('"', text, '"') if quoted else Fragment("", text)
     if quoted:
         text = join('"', text, '"')
-    return Fragment("", text.fill_null(pa.scalar(null_text(schema, defaults), text.type)))
+    return Fragment("", text.fill_null(pa.scalar(null_text(schema, style), text.type)))
 
 
-def null_text(schema: ConnectSchema, defaults: bool = True) -> str:
+def null_text(schema: ConnectSchema, style: Style = PLAIN) -> str:
     """What stands for null: the default, for a required field else its type's zero value, else `null`."""
-    if schema.default is not None and (defaults or not schema.optional):
-        return dump(schema.default)
-    return "null" if schema.optional else _fallback(schema)
+    if schema.default is not None and (style.defaults or not schema.optional):
+        return dump(_number(schema, schema.default) if style.numeric else schema.default)
+    if schema.optional:
+        return "null"
+    return dump(_number(schema, "AA==")) if style.numeric and schema.name == _DECIMAL else _fallback(schema)
+
+
+def schema_text(schema: ConnectSchema, style: Style = PLAIN) -> str:
+    """A schema as the converter prints it."""
+    return dump((_numbered(schema) if style.numeric else schema).to_json())
+
+
+def _numbered(schema: ConnectSchema) -> ConnectSchema:
+    """The schema with defaults of decimals as numbers."""
+    fields = tuple(Field(field.name, _numbered(field.schema)) for field in schema.fields)
+    return replace(schema, fields=fields, default=_number(schema, schema.default))
+
+
+def _number(schema: ConnectSchema, default: Any) -> Any:
+    """A default, in base64 if it is a decimal's, as a number; any other as it is."""
+    if default is None or schema.name != _DECIMAL:
+        return default
+    return decimal_of(binascii.a2b_base64(default), _scale(schema))
+
+
+def _scale(schema: ConnectSchema) -> int:
+    return int(dict(schema.parameters)["scale"])
+
+
+def _decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
+    """Decimals as numbers. Arrow prints them as Java's BigDecimal does, small ones with an exponent (1E-7)."""
+    if pt.is_decimal(values.type):
+        return pc.cast(values, pa.string())
+    # Wider than Arrow's widest decimal: one by one.
+    scale = _scale(schema)
+    return pa.array([None if raw is None else str(decimal_of(raw, scale)) for raw in values.to_pylist()], pa.string())
 
 
 def _fallback(schema: ConnectSchema) -> str:
     if schema.type == "string":
-        return quote(_TEXTS.get(schema.name or "", ""))
+        return quote(_TEXTS.get(schema.name or "", schema.empty or ""))
     if schema.type == "bytes":
         return '"AA=="' if schema.name == _DECIMAL else '""'
     if schema.type == "struct":
@@ -96,6 +144,8 @@ def dump(node: Any) -> str:
         return quote(node)
     if isinstance(node, float):
         return java_float(node)
+    if isinstance(node, Decimal):
+        return str(node)  # as Java's BigDecimal prints itself
     if isinstance(node, dict):
         return "{" + ",".join(f"{quote(name)}:{dump(value)}" for name, value in node.items()) + "}"
     if isinstance(node, list | tuple):
@@ -103,7 +153,7 @@ def dump(node: Any) -> str:
     return str(node)
 
 
-Writer = Callable[[pa.Array, ConnectSchema, bool], pa.Array]
+Writer = Callable[[pa.Array, ConnectSchema, Style], pa.Array]
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -124,14 +174,14 @@ def _writer(kind: pa.DataType) -> Writer:
     raise DecodeError(f"a column of Arrow type {kind} has no JSON form")
 
 
-def _plain(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+def _plain(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     return pc.cast(values, pa.string())
 
 
-def _struct(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+def _struct(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     parts: list[str | pa.Array] = []
     for index, field in enumerate(schema.fields):
-        part = fragment(values.field(index), field.schema, defaults)
+        part = fragment(values.field(index), field.schema, style)
         parts.append(f"{',' if index else '{'}{quote(field.name)}:{part.left}")
         if part.text is not None:
             parts += [part.text, part.right]
@@ -141,20 +191,20 @@ def _struct(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array
     return pc.if_else(values.is_valid(), join(*parts), literal(None)) if values.null_count else join(*parts)
 
 
-def _list(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+def _list(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     if schema.items is None:
         raise DecodeError(f"the schema of an array does not tell its items: {schema}")
-    return _bracketed(values, encode(values.flatten(), schema.items, defaults), "[", "]")
+    return _bracketed(values, encode(values.flatten(), schema.items, style), "[", "]")
 
 
-def _map(values: pa.Array, schema: ConnectSchema, defaults: bool) -> pa.Array:
+def _map(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     if schema.keys is None or schema.values is None:
         raise DecodeError(f"the schema of a map does not tell its keys and values: {schema}")
     kind = values.type
     entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
     lists = values.cast(pa.list_(entry))
     entries = lists.flatten()
-    key, value = encode(entries.field(0), schema.keys), encode(entries.field(1), schema.values, defaults)
+    key, value = encode(entries.field(0), schema.keys), encode(entries.field(1), schema.values, style)
     if schema.keys.type == "string":
         return _bracketed(lists, join(key, ":", value), "{", "}")
     return _bracketed(lists, join("[", key, ",", value, "]"), "[", "]")
@@ -170,13 +220,13 @@ def _bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str) -> pa.Ar
 
 
 _WRITERS: tuple[tuple[Callable[[pa.DataType], bool], Writer], ...] = (
-    (lambda kind: pt.is_string(kind) or pt.is_large_string(kind), lambda values, _s, _d: escape(values)),
+    (lambda kind: pt.is_string(kind) or pt.is_large_string(kind), lambda values, _schema, _style: escape(values)),
     (lambda kind: pt.is_integer(kind) or pt.is_boolean(kind), _plain),
-    (pt.is_floating, lambda values, _s, _d: float_text(values)),
-    (pt.is_decimal, lambda values, _s, _d: base64(unscaled(values))),
+    (pt.is_floating, lambda values, _schema, _style: float_text(values)),
+    (pt.is_decimal, lambda values, _schema, _style: base64(unscaled(values))),
     (
         lambda kind: pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind),
-        lambda values, _s, _d: base64(values),
+        lambda values, _schema, _style: base64(values),
     ),
     (pt.is_struct, _struct),
     (lambda kind: pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind), _list),

@@ -66,6 +66,14 @@ class Rows:
     has_new: npt.NDArray[np.bool_]
     has_old: npt.NDArray[np.bool_]
 
+    def take(self, rows: npt.NDArray[np.int64]) -> Rows:
+        """Some of the rows, in their order."""
+        if len(rows) == len(self.index):
+            return self
+        new, old = ([cells.take(rows) for cells in image] for image in (self.new, self.old))
+        plain = self.index[rows], self.kind[rows]
+        return Rows(self.relation, *plain, new, old, self.has_new[rows], self.has_old[rows])
+
 
 @dataclass(slots=True)
 class Relations:

@@ -46,6 +46,10 @@ class Cells:
         picks = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32), pa.int32(), mask=mask if mask.any() else None)
         return gapped.take(picks)
 
+    def take(self, rows: npt.NDArray[np.int64]) -> Cells:
+        """The cells of some of the rows."""
+        return Cells(self.tag[rows], self.start[rows], self.length[rows])
+
     @property
     def present(self) -> npt.NDArray[np.bool_]:
         """Where the row has an image at all."""

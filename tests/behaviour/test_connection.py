@@ -1,0 +1,165 @@
+"""Connection properties against a real server: encryption and certificates by a TLS proxy in front of it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.connect import connect
+from tailrace.errors import SourceError
+from tests.conftest import Database
+
+SSL_REQUEST = 8  # bytes that a client sends to ask for encryption
+
+
+class TlsProxy:
+    """Ends TLS in front of a server that has none, and notes the name on each client's certificate."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(folder / "server.crt", folder / "server.key")
+        self.context.load_verify_locations(folder / "ca.crt")
+        self.context.verify_mode = ssl.CERT_OPTIONAL
+        self.target = port
+        self.names: list[str | None] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError), client:
+            client.recv(SSL_REQUEST, socket.MSG_WAITALL)
+            client.sendall(b"S")
+            with (
+                self.context.wrap_socket(client, server_side=True) as secure,
+                socket.create_connection(("127.0.0.1", self.target)) as server,
+            ):
+                subject = dict(pair[0] for pair in (secure.getpeercert() or {}).get("subject", ()))
+                self.names.append(subject.get("commonName"))
+                back = threading.Thread(target=relay, args=(server, secure), daemon=True)
+                back.start()
+                relay(secure, server)
+                back.join()
+
+
+def relay(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def openssl(folder: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority, a certificate for `localhost` and one for the client `reader`, whose key has the password `pw`."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl to make certificates")
+    folder = tmp_path_factory.mktemp("certificates")
+    new = ("req", "-newkey", "rsa:2048", "-x509", "-days", "2")
+    openssl(folder, *new, "-nodes", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt")
+    signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-addext", "basicConstraints=CA:FALSE")
+    openssl(
+        *(folder, *new, *signed, "-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
+        *("-keyout", "server.key", "-out", "server.crt"),
+    )
+    openssl(
+        *(folder, *new, *signed, "-subj", "/CN=reader", "-passout", "pass:pw"),
+        *("-keyout", "reader.key", "-out", "reader.crt"),
+    )
+    (folder / "reader.key").chmod(0o600)
+    return folder
+
+
+@pytest.fixture
+def proxy(certificates: Path, database: Database) -> Iterator[TlsProxy]:
+    proxy = TlsProxy(certificates, database.server.port)
+    yield proxy
+    proxy.listener.close()
+
+
+def says(database: Database, statement: str = "SELECT 'connected'", **properties: str) -> object:
+    """What a statement gives over a connection under these properties."""
+    given = {name.replace("__", "."): value for name, value in properties.items()}
+    with connect(resolve({**database.properties, "topic.prefix": "t", **given})) as connection:
+        row = connection.execute(statement.encode()).fetchone()
+    return None if row is None else row[0]
+
+
+@pytest.mark.parametrize("mode", ["disable", "allow", "prefer"])
+def test_a_server_without_encryption(database: Database, mode: str) -> None:
+    assert says(database, database__sslmode=mode) == "connected"
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
+def test_encryption_that_is_asked_for_is_not_done_without(database: Database, mode: str) -> None:
+    with pytest.raises(SourceError, match="server does not support SSL"):
+        says(database, database__sslmode=mode, database__sslrootcert="system" if mode == "verify-full" else "none")
+
+
+def test_the_servers_certificate_is_checked(database: Database, certificates: Path, proxy: TlsProxy) -> None:
+    there = {"database__hostname": "localhost", "database__port": str(proxy.port), "database__sslmode": "verify-full"}
+    assert says(database, **there, database__sslrootcert=str(certificates / "ca.crt")) == "connected"
+    with pytest.raises(SourceError, match="certificate verify failed"):
+        says(database, **there, database__sslrootcert=str(certificates / "server.crt"))
+    by_address = {**there, "database__hostname": "127.0.0.1"}
+    with pytest.raises(SourceError, match="does not match host name"):
+        says(database, **by_address, database__sslrootcert=str(certificates / "ca.crt"))
+    assert says(database, **{**by_address, "database__sslmode": "require"}) == "connected"
+
+
+def test_the_client_shows_its_certificate(database: Database, certificates: Path, proxy: TlsProxy) -> None:
+    there = {"database__hostname": "localhost", "database__port": str(proxy.port), "database__sslmode": "require"}
+    own = {
+        "database__sslcert": str(certificates / "reader.crt"),
+        "database__sslkey": str(certificates / "reader.key"),
+    }
+    assert says(database, **there) == "connected"
+    assert says(database, **there, **own, database__sslpassword="pw") == "connected"
+    assert proxy.names == [None, "reader"]
+    with pytest.raises(SourceError, match="could not load private key"):
+        says(database, **there, **own, database__sslpassword="wrong")
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_keepalive_probes_of_the_connection(database: Database, keeps: bool) -> None:
+    config = resolve(
+        {**database.properties, "topic.prefix": "t", "database.tcpKeepAlive": str(keeps).lower(), "name": "x"}
+    )
+    with connect(config) as connection, socket.socket(fileno=connection.pgconn.socket) as used:
+        assert bool(used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)) is keeps
+        used.detach()
+
+
+def test_statements_run_on_each_new_connection(database: Database) -> None:
+    statements = "SET work_mem = '777kB'; SET application_name = 'a;;b'"
+    given = {"database__initial__statements": statements}
+    assert says(database, "SHOW work_mem", **given) == "777kB"
+    assert says(database, "SHOW application_name", **given) == "a;b"
+    config = resolve({**database.properties, "topic.prefix": "t", "database.initial.statements": statements})
+    with connect(config, replication=True) as connection:
+        assert connection.execute("SHOW work_mem").fetchone() != ("777kB",)
+
+
+def test_queries_have_a_limit(database: Database) -> None:
+    assert says(database, "SHOW statement_timeout", database__query__timeout__ms="1500") == "1500ms"
+    assert says(database, "SHOW statement_timeout", database__query__timeout__ms="0") == "0"
+    assert says(database, "SHOW statement_timeout") == "10min"

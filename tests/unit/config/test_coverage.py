@@ -1,0 +1,67 @@
+"""Every property of the specification is declared, every one that works has a test that names it, none is left over."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tailrace.config.option import Option, Status
+from tailrace.connectors.postgres.config import OPTIONS
+
+TESTS = Path(__file__).parents[2]
+SECTIONS = {
+    "postgresql.md": ("\n## 4. Properties", "### Validation messages"),
+    "common.md": ("\n## 15. Common property", "\n## 16."),
+}
+# Where the tables of the specification shorten names, what goes around them.
+SHORTENED = ("{}", "table.{}", "p.{}", "schema.history.internal.{}", "{}.md5.with.salt.s")
+SHORTENED += ("snapshot.mode.configuration.based.{}",)
+NOTATION = {"schema.table", "schema.table.column"}
+
+
+def test_none_is_left_for_later() -> None:
+    later = [option.name for option in OPTIONS if option.status is Status.LATER]
+    assert [name for name in later if not name.startswith("signal.")] == []
+
+
+def test_what_has_no_effect_or_is_refused_says_why() -> None:
+    silent = [
+        option.name for option in OPTIONS if option.status in (Status.CONNECT, Status.REFUSED) and not option.note
+    ]
+    assert silent == []
+
+
+def spoken() -> str:
+    """The text of all tests, where two underscores stand for a dot."""
+    files = [file for kind in ("*.py", "connector.json") for file in TESTS.rglob(kind) if file != Path(__file__)]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files).replace("__", ".").lower()
+
+
+def is_named(option: Option, text: str) -> bool:
+    """Whether a test names the property, or one of its family; as an argument it has underscores for dots."""
+    for name in (option.name, *(alias.name for alias in option.aliases)):
+        parts = re.split(r"(<[^>]+>|\*)", name.lower())
+        dotted = "".join(re.escape(part) if at % 2 == 0 else r"[\w.\-]+" for at, part in enumerate(parts))
+        joined = dotted.replace(r"\.", "_")
+        if re.search(rf"(?<![\w.])(?:{dotted}|{joined})(?![\w.]*\w)", text):
+            return True
+    return False
+
+
+def test_each_that_works_is_named_by_a_test() -> None:
+    text = spoken()
+    unnamed = [option.name for option in OPTIONS if option.status is Status.WORKS and not is_named(option, text)]
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("page", SECTIONS)
+def test_the_specifications_properties_are_declared(shared: Path, page: str) -> None:
+    begin, end = SECTIONS[page]
+    text = (shared / "spec" / page).read_text(encoding="utf-8")
+    section = text[text.index(begin) :].split(end)[0]
+    names = re.findall(r"(?<![\w./$<-])[a-z]+(?:\.[a-zA-Z0-9]+)+(?![\w./(])", section)
+    names = [name for name in names if name not in NOTATION and not name.startswith("io.debezium.")]
+    assert len(names) > 50
+    assert [name for name in names if not any(OPTIONS.find(form.format(name)) for form in SHORTENED)] == []
