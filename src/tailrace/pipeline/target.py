@@ -88,7 +88,9 @@ class Replica:
             self._write(kept, batch_id)
             for row in kept.orderBy("sequence").limit(WATCHED).collect():
                 batch = from_ipc(row["bytes"])
-                if self.watch is not None and isinstance(batch, ChangeBatch) and len(batch):
+                if not isinstance(batch, ChangeBatch) or batch.schema_change is not None:
+                    continue
+                if self.watch is not None and len(batch):
                     self.watch(batch)
         finally:
             kept.unpersist()

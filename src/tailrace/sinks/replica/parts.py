@@ -32,6 +32,8 @@ def parts(blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = 
         batch = from_ipc(blob)
         if isinstance(batch, ControlBatch) or batch.table.id.is_message or not (len(batch) or batch.empty_at):
             continue
+        if batch.schema_change is not None:
+            continue
         epoch = _epoch(batch)
         if part.batches and _must_cut(part, batch, epoch, most_rows, most_bytes):
             yield part
