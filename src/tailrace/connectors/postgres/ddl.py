@@ -120,6 +120,7 @@ END $$;
 CREATE EVENT TRIGGER tailrace_ddl_end ON ddl_command_end EXECUTE FUNCTION {_SCHEMA}.at_end();
 CREATE EVENT TRIGGER tailrace_ddl_drop ON sql_drop EXECUTE FUNCTION {_SCHEMA}.at_drop();
 """
+_PRESENT = "SELECT FROM pg_event_trigger WHERE evtname = 'tailrace_ddl_end'"
 _OTHERS = """
 SELECT slot_name FROM pg_replication_slots
 WHERE database = current_database() AND slot_type = 'logical' AND slot_name <> %s ORDER BY 1
@@ -137,17 +138,15 @@ def install(config: Config) -> None:
             raise SourceError(f"cannot be made: {first_line(error)}", where=where, remedy=remedy) from error
 
 
-def is_installed(connection: psycopg.Connection) -> bool:
-    """Whether the triggers are there."""
-    return connection.execute("SELECT FROM pg_event_trigger WHERE evtname = 'tailrace_ddl_end'").fetchone() is not None
-
-
-def remove(connection: psycopg.Connection, slot: str) -> str:
-    """Removes the triggers if no slot but `slot` is left that may want them; what was done, as a sentence."""
-    if not is_installed(connection):
-        return "DDL triggers: there are none"
+def remove(connection: psycopg.Connection, slot: str) -> list[str]:
+    """Removes the triggers if no slot but `slot` is left that may want them; what was done, in no line or one."""
+    if connection.execute(_PRESENT).fetchone() is None:
+        return []
     others = [name for (name,) in connection.execute(_OTHERS, [slot])]
     if others:
-        return f"DDL triggers: kept, as other slots may need them: {', '.join(others)}"
-    connection.execute(REMOVE.encode())
-    return "DDL triggers: dropped"
+        return [f"DDL triggers: kept, as other slots may need them: {', '.join(others)}"]
+    try:
+        connection.execute(REMOVE.encode())
+    except psycopg.errors.InsufficientPrivilege as error:
+        return [f"DDL triggers: kept, {first_line(error)}; a superuser runs: {' '.join(REMOVE.split())}"]
+    return ["DDL triggers: dropped"]
