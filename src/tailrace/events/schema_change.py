@@ -95,7 +95,7 @@ class SchemaChangeWriter:
     def record(self, batch: ChangeBatch) -> ControlBatch | None:
         """The record of a batch that is a schema change, for partition 0; None when none is wanted."""
         change, table = batch.schema_change, batch.table.id
-        if change is None or not self._is_wanted:
+        if change is None or not self._is_wanted or not len(batch):
             return None
         source = text_of(self._source.parts(batch.rows, table), 0, 1, str(table))[0].as_py()
         rest = {

@@ -41,7 +41,8 @@ class ChangeBatch:
 
     `empty_at` is the position of a snapshot that found the table empty: such a batch has no rows, and is for sinks that
     keep a table's content. `schema_change` makes the batch's one row, without images, a change of the table's
-    definition; `table` then has the table's name alone.
+    definition; `table` then has the table's name alone. Without the row it is a table's word of its new name to sinks
+    that keep content, under the old one.
     """
 
     table: TableSchema

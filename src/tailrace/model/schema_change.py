@@ -35,12 +35,14 @@ class DescribedColumn:
 class SchemaChange:
     """One statement's effect on one table: CREATE, ALTER or DROP, the statement, and the table after it (none: DROP).
 
-    `previous` is the table's name before a rename. `renamed` are columns by their old and new names, `dropped` columns
-    that are no more, both told by the columns' identities: a column dropped and added again is not renamed.
+    `position` is where in the log it was told. `previous` is the table's name before a rename. `renamed` are columns by
+    their old and new names, `dropped` columns that are no more, both told by the columns' identities: a column dropped
+    and added again is not renamed.
     """
 
     kind: str
     statement: str | None
+    position: int
     key: tuple[str, ...] = ()
     columns: tuple[DescribedColumn, ...] = ()
     comment: str | None = None
@@ -59,6 +61,7 @@ class SchemaChange:
         return SchemaChange(
             kind=node["kind"],
             statement=node["statement"],
+            position=node["position"],
             key=tuple(node["key"]),
             columns=tuple(
                 DescribedColumn(**{**each, "enum_values": each["enum_values"] and tuple(each["enum_values"])})

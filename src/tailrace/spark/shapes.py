@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeGuard
 
 import pyarrow as pa
@@ -131,7 +132,7 @@ class Shaper:
     ) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
         shape = connector.config.text("shape")
         if shape == "arrow":
-            return _Blobs().rows
+            return Blobs().rows
         if shape == "event":
             shaper = EventShaper(connector.config, connector.source)
             return lambda batch: self._renamed(shaper.encode(batch)) if _is_data(batch) else iter(())
@@ -143,15 +144,22 @@ class Shaper:
         return (transforms.rename(rows, self.steps) for rows in batches)
 
 
-class _Blobs:
+class Blobs:
     """`arrow`: a few large blobs instead of many rows, for sinks that encode or merge in tasks of their own."""
 
     def __init__(self) -> None:
         self.sequence = 0
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
-        """One row a batch."""
+        """One row a batch; of a table's new name one more, without a record, for whoever follows the old name."""
         name = str(batch.table.id) if isinstance(batch, ChangeBatch) else batch.topic
+        yield self._row(name, batch)
+        change = batch.schema_change if isinstance(batch, ChangeBatch) else None
+        if change is not None and change.previous is not None:
+            assert isinstance(batch, ChangeBatch)
+            yield self._row(str(change.previous), replace(batch, rows=batch.rows.slice(0, 0)))
+
+    def _row(self, name: str, batch: Batch) -> pa.RecordBatch:
         columns = [
             pa.array([name]),
             pa.array([self.sequence], pa.int64()),
@@ -159,7 +167,7 @@ class _Blobs:
             pa.array([batch.to_ipc()], pa.binary()),
         ]
         self.sequence += 1
-        yield pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+        return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
 class _TableRows:

@@ -110,8 +110,7 @@ class LogDecoder:
     def _schema_changes(self, content: bytes, at: int, context: _Context) -> Iterator[ChangeBatch]:
         """A message of the DDL triggers becomes one event a table, between the rows before and after it."""
         if self.schema_changes is not None:
-            where = f"LSN {format_lsn(int(context.lsn[at]))}"
-            for table, change in self.schema_changes.read(content, where):
+            for table, change in self.schema_changes.read(content, int(context.lsn[at])):
                 schema = TableSchema(table, (), (), ())
                 batch = _without_images(SCHEMA, schema, context, np.array([at]))
                 yield replace(batch, schema_change=change)

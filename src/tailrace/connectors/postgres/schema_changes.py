@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.postgres.ddl import VERSION
+from tailrace.connectors.postgres.position import format_lsn
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
 from tailrace.model.table import TableId
 
@@ -50,12 +51,13 @@ class SchemaChangeReader:
         """For the tables that a configuration captures."""
         return SchemaChangeReader(config.text("database.dbname"), TableFilter.from_config(config))
 
-    def read(self, content: bytes, where: str) -> list[tuple[TableId, SchemaChange]]:
-        """The schema changes of a message.
+    def read(self, content: bytes, lsn: int) -> list[tuple[TableId, SchemaChange]]:
+        """The schema changes of a message at that place of the log.
 
         One that cannot be read is told and passed over: whoever may write a message could stop the stream otherwise,
         and without it changes are inferred, as without the triggers.
         """
+        where = f"LSN {format_lsn(lsn)}"
         try:
             message = json.loads(content)
             if message["version"] != VERSION:
@@ -65,12 +67,12 @@ class SchemaChangeReader:
                     *(where, message["version"], VERSION),
                 )
                 return []
-            return list(self._changes(message))
+            return list(self._changes(message, lsn))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             log.warning("%s: DDL message that is none of the triggers', passed over: %r", where, error)
             return []
 
-    def _changes(self, message: Mapping[str, Any]) -> Iterator[tuple[TableId, SchemaChange]]:
+    def _changes(self, message: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange]]:
         for node in message["tables"]:
             table = TableId(self.database, node["schema"], node["name"])
             was = node.get("was")
@@ -78,11 +80,11 @@ class SchemaChangeReader:
             is_ours, was_ours = (self.filter.captures(each.schema, each.table) for each in (table, old))
             if is_ours or was_ours:
                 is_renamed = is_ours and was_ours and old != table
-                yield table, self._change(message["statement"], node, old if is_renamed else None)
+                change = SchemaChange(node["kind"], message["statement"], lsn, previous=old if is_renamed else None)
+                yield table, change if change.kind == DROP else self._described(change, node)
 
-    def _change(self, statement: str, node: Mapping[str, Any], previous: TableId | None) -> SchemaChange:
-        if node["kind"] == DROP:
-            return SchemaChange(DROP, statement)
+    def _described(self, change: SchemaChange, node: Mapping[str, Any]) -> SchemaChange:
+        """The change with what the table is now, and what became of its columns."""
         shown = self.filter.columns(node["schema"], node["name"], [each["name"] for each in node["columns"] or ()])
         described = (each for each in node["columns"] or () if each["name"] in shown)
         columns = tuple(_column(each, place) for place, each in enumerate(described, 1))
@@ -90,8 +92,8 @@ class SchemaChangeReader:
         before = (node.get("was") or {}).get("columns", {})
         renamed = tuple((old, names[at]) for at, old in before.items() if names.get(at, old) != old)
         dropped = tuple(old for at, old in before.items() if at not in names)
-        key = tuple(node["key"] or ())
-        return SchemaChange(node["kind"], statement, key, columns, node["comment"], previous, renamed, dropped)
+        key, comment = tuple(node["key"] or ()), node["comment"]
+        return replace(change, key=key, columns=columns, comment=comment, renamed=renamed, dropped=dropped)
 
 
 def _column(node: Mapping[str, Any], position: int) -> DescribedColumn:
