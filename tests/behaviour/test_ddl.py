@@ -106,6 +106,22 @@ def test_rows_and_ddl_keep_their_order(told: Capture) -> None:
     assert len({json.dumps(row["source"]["txId"]) for batch in found for row in batch.rows.to_pylist()}) == 1
 
 
+def test_rows_of_tables_that_swapped_their_names_since_keep_their_keys(told: Capture) -> None:
+    told.database.execute(
+        "CREATE TABLE a (id int PRIMARY KEY, v text NOT NULL)",
+        "CREATE TABLE b (code text PRIMARY KEY)",
+        "INSERT INTO a VALUES (1, 'x')",
+        "INSERT INTO b VALUES ('y')",
+        "ALTER TABLE a RENAME TO c",
+        "ALTER TABLE b RENAME TO a",
+        "ALTER TABLE c RENAME TO b",
+        "ALTER TABLE b RENAME id TO number",
+    )
+    tables = {str(batch.table.id): batch.table for batch in batches(told) if batch.schema_change is None}
+    assert {name: table.key for name, table in tables.items()} == {"public.a": ("id",), "public.b": ("code",)}
+    assert tables["public.a"].column("v").schema.optional is False
+
+
 def test_what_is_rolled_back_temporary_or_left_out_gives_nothing(told: Capture) -> None:
     with told.database.connect() as connection:
         connection.execute("BEGIN")
