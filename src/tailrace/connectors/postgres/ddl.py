@@ -10,6 +10,7 @@ from tailrace.errors import SourceError
 
 PREFIX = "tailrace.ddl"
 VERSION = 1
+PRESENT = "SELECT FROM pg_event_trigger WHERE evtname = 'tailrace_ddl_end'"
 
 _SCHEMA = "tailrace_ddl"
 _STATEMENT_CHARACTERS = 100_000
@@ -120,7 +121,6 @@ END $$;
 CREATE EVENT TRIGGER tailrace_ddl_end ON ddl_command_end EXECUTE FUNCTION {_SCHEMA}.at_end();
 CREATE EVENT TRIGGER tailrace_ddl_drop ON sql_drop EXECUTE FUNCTION {_SCHEMA}.at_drop();
 """
-_PRESENT = "SELECT FROM pg_event_trigger WHERE evtname = 'tailrace_ddl_end'"
 _OTHERS = """
 SELECT slot_name FROM pg_replication_slots
 WHERE database = current_database() AND slot_type = 'logical' AND slot_name <> %s ORDER BY 1
@@ -140,7 +140,7 @@ def install(config: Config) -> None:
 
 def remove(connection: psycopg.Connection, slot: str) -> list[str]:
     """Removes the triggers if no slot but `slot` is left that may want them; what was done, in no line or one."""
-    if connection.execute(_PRESENT).fetchone() is None:
+    if connection.execute(PRESENT).fetchone() is None:
         return []
     others = [name for (name,) in connection.execute(_OTHERS, [slot])]
     if others:
