@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -149,6 +151,43 @@ def test_statements_in_a_block_and_in_a_transaction(told: Capture) -> None:
     told.database.execute("ALTER TABLE t DROP a, ADD a text")
     (change,) = [change for _, change in changes(told)]
     assert (change.renamed, change.dropped) == ((), ("a",))
+
+
+def test_what_another_transaction_changed_meanwhile_is_not_told_again(told: Capture) -> None:
+    """A snapshot of the transaction's, or the statement's that waits for a lock, shows the catalog as it was before."""
+    told.database.execute("CREATE TABLE t (id int, a int, x int, k int)", "CREATE TABLE o (id int, z int)")
+    told.step()
+    with told.database.connect() as late, told.database.connect() as waiting, told.database.connect() as holder:
+        late.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        late.execute("SELECT 1")
+        holder.execute("BEGIN")
+        for statement in ("RENAME a TO b", "DROP x", "ADD x text", "RENAME TO u"):
+            holder.execute(f"ALTER TABLE t {statement}".encode())
+        with ThreadPoolExecutor(1) as pool:
+            blocked = pool.submit(waiting.execute, b"ALTER TABLE o RENAME z TO zz; ALTER TABLE t RENAME k TO kk")
+            while holder.execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is None:
+                time.sleep(0.01)
+            holder.execute("ALTER TABLE u RENAME TO t")
+            holder.execute("COMMIT")
+            blocked.result(30)
+        late.execute("ALTER TABLE t ADD y int")
+        late.execute("SAVEPOINT s")
+        late.execute("ALTER TABLE t RENAME y TO yy")
+        late.execute("ALTER TABLE t RENAME yy TO yyy")
+        late.execute("COMMIT")
+    found = [(change.renamed, change.dropped, change.previous and change.previous.table) for _, change in changes(told)]
+    assert found == [
+        ((("a", "b"),), (), None),
+        ((), ("x",), None),
+        ((), (), None),
+        ((), (), "t"),
+        ((), (), "u"),
+        ((("z", "zz"),), (), None),
+        ((("k", "kk"),), (), None),
+        ((), (), None),
+        ((("y", "yy"),), (), None),
+        ((("yy", "yyy"),), (), None),
+    ]
 
 
 def test_partitions_schemas_and_types_change_tables_too(told: Capture) -> None:

@@ -37,15 +37,28 @@ CREATE FUNCTION {_SCHEMA}.touched() RETURNS oid[] LANGUAGE sql VOLATILE SET sear
     UNION
     SELECT inhrelid FROM pg_inherits JOIN touched ON inhparent = touched.oid
   )
-  SELECT array_agg(oid) FROM touched JOIN pg_class USING (oid) WHERE relkind IN ('r', 'p') AND relpersistence = 'p'
+  SELECT array_agg(DISTINCT oid) FROM touched JOIN pg_class USING (oid) WHERE relkind IN ('r', 'p') AND relpersistence = 'p'
 $$;
 
--- Name and columns by number: was, if called from a STABLE function, else is.
+-- Whether another transaction has replaced a row that a snapshot still shows: it is neither what was nor what is. Such
+-- are seen by statements that waited for a lock, and where the isolation is more than READ COMMITTED.
+CREATE FUNCTION {_SCHEMA}.is_outdated(by xid) RETURNS boolean LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN x = 0 THEN false ELSE coalesce(pg_xact_status(
+    (here - (((here - x + 2147483648) & 4294967295) - 2147483648))::text::xid8) = 'committed', true) END
+  FROM (SELECT by::text::bigint AS x, pg_current_xact_id()::text::bigint AS here) AS numbers
+$$;
+
+-- Name and columns by number: as they were before the statement, if called from a STABLE function, else as they are.
 CREATE FUNCTION {_SCHEMA}.names(tables oid[]) RETURNS jsonb LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(jsonb_object_agg(c.oid, jsonb_build_object('schema', nspname, 'name', relname, 'columns', (
-    SELECT coalesce(jsonb_object_agg(attnum, attname), '{{}}') FROM pg_attribute
-    WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped))), '{{}}')
+  SELECT coalesce(jsonb_object_agg(c.oid, jsonb_build_object(
+    'schema', nspname, 'name', relname,
+    'outdated', {_SCHEMA}.is_outdated(c.xmax) OR {_SCHEMA}.is_outdated(n.xmax),
+    'columns', (
+      SELECT coalesce(jsonb_object_agg(attnum, attname), '{{}}') FROM pg_attribute a
+      WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND NOT {_SCHEMA}.is_outdated(a.xmax))
+  ) ORDER BY {_SCHEMA}.is_outdated(c.xmax) DESC), '{{}}')
   FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY (tables)
 $$;
 
@@ -53,27 +66,28 @@ $$;
 CREATE FUNCTION {_SCHEMA}.described(tables oid[], was jsonb) RETURNS jsonb LANGUAGE sql VOLATILE
 SET search_path = pg_catalog, pg_temp AS $$
   SELECT jsonb_agg(jsonb_build_object(
-    'kind', CASE WHEN was ? c.oid::text THEN 'ALTER' ELSE 'CREATE' END,
-    'oid', c.oid::bigint, 'schema', nspname, 'name', relname, 'was', was -> c.oid::text,
-    'comment', obj_description(c.oid, 'pg_class'),
+    'kind', CASE WHEN was ? id::text THEN 'ALTER' ELSE 'CREATE' END,
+    'oid', id::bigint, 'schema', object_names[1], 'name', object_names[2], 'was', was -> id::text,
+    'comment', obj_description(id, 'pg_class'),
     'key', (
       SELECT jsonb_agg(attname ORDER BY place)
       FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place), pg_attribute a
-      WHERE i.indrelid = c.oid AND indisprimary AND place <= indnkeyatts AND attrelid = c.oid AND attnum = number),
+      WHERE i.indrelid = id AND indisprimary AND place <= indnkeyatts AND attrelid = id AND attnum = number
+        AND NOT {_SCHEMA}.is_outdated(i.xmax) AND NOT {_SCHEMA}.is_outdated(a.xmax)),
     'columns', (
       SELECT jsonb_agg(jsonb_build_object(
         'number', attnum, 'name', attname, 'oid', atttypid::bigint, 'modifier', atttypmod, 'type', typname,
         'class', typtype, 'array', typcategory = 'A', 'printed', format_type(atttypid, atttypmod),
         'nullable', NOT (attnotnull OR (typtype = 'd' AND typnotnull)),
         'default', CASE WHEN attgenerated = '' THEN pg_get_expr(adbin, adrelid) END,
-        'identity', attidentity <> '', 'generated', attgenerated <> '', 'comment', col_description(c.oid, attnum),
+        'identity', attidentity <> '', 'generated', attgenerated <> '', 'comment', col_description(id, attnum),
         'labels', (SELECT jsonb_agg(enumlabel ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = atttypid)
       ) ORDER BY attnum)
       FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid
       LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
-      WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
-  ) ORDER BY c.oid)
-  FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY (tables)
+      WHERE attrelid = id AND attnum > 0 AND NOT attisdropped AND NOT {_SCHEMA}.is_outdated(a.xmax))
+  ) ORDER BY id)
+  FROM unnest(tables) AS id, pg_identify_object_as_address('pg_class'::regclass, id, 0)
 $$;
 
 CREATE FUNCTION {_SCHEMA}.tell(tag text, tables jsonb) RETURNS void LANGUAGE sql VOLATILE
@@ -132,8 +146,10 @@ def install(config: Config) -> None:
     with connect(config) as connection:
         try:
             connection.execute(INSTALL.encode())
-        except psycopg.errors.InsufficientPrivilege as error:
-            remedy = f"Have a superuser run this in the database, then go on as it is:\n\n{INSTALL}"
+        except psycopg.Error as error:
+            remedy = (
+                f"Have a superuser run this in the database, on the primary; the pipeline needs no more:\n\n{INSTALL}"
+            )
             where = f"DDL triggers of {config.text('database.dbname')}"
             raise SourceError(f"cannot be made: {first_line(error)}", where=where, remedy=remedy) from error
 

@@ -76,7 +76,7 @@ class SchemaChangeReader:
         for node in message["tables"]:
             table = TableId(self.database, node["schema"], node["name"])
             was = node.get("was")
-            old = table if was is None else TableId(self.database, was["schema"], was["name"])
+            old = table if was is None or was["outdated"] else TableId(self.database, was["schema"], was["name"])
             is_ours, was_ours = (self.filter.captures(each.schema, each.table) for each in (table, old))
             if is_ours or was_ours:
                 is_renamed = is_ours and was_ours and old != table
