@@ -29,11 +29,12 @@ INSTALL = f"""\
 -- The tables a statement touched, with those that inherit from them (partitions do).
 CREATE FUNCTION {_SCHEMA}.touched() RETURNS oid[] LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   WITH RECURSIVE commands AS (
-    SELECT classid, objid FROM pg_event_trigger_ddl_commands()
+    SELECT classid, objid, command_tag FROM pg_event_trigger_ddl_commands()
   ), touched AS (
     SELECT objid AS oid FROM commands WHERE classid = 'pg_class'::regclass
     UNION
-    SELECT c.oid FROM commands JOIN pg_class c ON c.relnamespace = objid WHERE classid = 'pg_namespace'::regclass
+    SELECT c.oid FROM commands JOIN pg_class c ON c.relnamespace = objid
+    WHERE classid = 'pg_namespace'::regclass AND command_tag = 'ALTER SCHEMA'
     UNION
     SELECT inhrelid FROM pg_inherits JOIN touched ON inhparent = touched.oid
   )
@@ -44,9 +45,9 @@ $$;
 -- are seen by statements that waited for a lock, and where the isolation is more than READ COMMITTED.
 CREATE FUNCTION {_SCHEMA}.is_outdated(by xid) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN x = 0 THEN false ELSE coalesce(pg_xact_status(
-    (here - (((here - x + 2147483648) & 4294967295) - 2147483648))::text::xid8) = 'committed', true) END
-  FROM (SELECT by::text::bigint AS x, pg_current_xact_id()::text::bigint AS here) AS numbers
+  SELECT CASE WHEN by = '0'::xid THEN false ELSE coalesce(pg_xact_status(
+    (here - (((here - by::text::bigint + 2147483648) & 4294967295) - 2147483648))::text::xid8) = 'committed', false) END
+  FROM (SELECT pg_current_xact_id()::text::bigint AS here) AS now
 $$;
 
 -- Name and columns by number: as they were before the statement, if called from a STABLE function, else as they are.
@@ -57,7 +58,8 @@ SET search_path = pg_catalog, pg_temp AS $$
     'outdated', {_SCHEMA}.is_outdated(c.xmax) OR {_SCHEMA}.is_outdated(n.xmax),
     'columns', (
       SELECT coalesce(jsonb_object_agg(attnum, attname), '{{}}') FROM pg_attribute a
-      WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND NOT {_SCHEMA}.is_outdated(a.xmax))
+      WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped
+        AND (a.xmax = '0'::xid OR NOT {_SCHEMA}.is_outdated(a.xmax)))
   ) ORDER BY {_SCHEMA}.is_outdated(c.xmax) DESC), '{{}}')
   FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = ANY (tables)
 $$;
@@ -73,7 +75,8 @@ SET search_path = pg_catalog, pg_temp AS $$
       SELECT jsonb_agg(attname ORDER BY place)
       FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place), pg_attribute a
       WHERE i.indrelid = id AND indisprimary AND place <= indnkeyatts AND attrelid = id AND attnum = number
-        AND NOT {_SCHEMA}.is_outdated(i.xmax) AND NOT {_SCHEMA}.is_outdated(a.xmax)),
+        AND (i.xmax = '0'::xid OR NOT {_SCHEMA}.is_outdated(i.xmax))
+        AND (a.xmax = '0'::xid OR NOT {_SCHEMA}.is_outdated(a.xmax))),
     'columns', (
       SELECT jsonb_agg(jsonb_build_object(
         'number', attnum, 'name', attname, 'oid', atttypid::bigint, 'modifier', atttypmod, 'type', typname,
@@ -85,7 +88,8 @@ SET search_path = pg_catalog, pg_temp AS $$
       ) ORDER BY attnum)
       FROM pg_attribute a JOIN pg_type t ON t.oid = atttypid
       LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum
-      WHERE attrelid = id AND attnum > 0 AND NOT attisdropped AND NOT {_SCHEMA}.is_outdated(a.xmax))
+      WHERE attrelid = id AND attnum > 0 AND NOT attisdropped
+        AND (a.xmax = '0'::xid OR NOT {_SCHEMA}.is_outdated(a.xmax)))
   ) ORDER BY id)
   FROM unnest(tables) AS id, pg_identify_object_as_address('pg_class'::regclass, id, 0)
 $$;
