@@ -77,12 +77,37 @@ def test_init_writes_what_check_takes(database: Database, tmp_path: Path) -> Non
     file = tmp_path / "p.yaml"
     environment = {"PGPASSWORD": server.password, "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
     found = tailrace("init", url, "-o", file, "--sink", "console", "--json", env=environment).stdout
-    assert json.loads(found) == {"file": str(file), "tables": ["public.B c", "public.a"]}
+    assert json.loads(found) == {"file": str(file), "tables": ["public.B c", "public.a"], "ddl": False}
     assert server.password not in file.read_text(encoding="utf-8")
     findings = json.loads(tailrace("check", file, "--json", env=environment, code=2).stdout)
     assert all(finding["ok"] is not False for finding in findings)
     assert "exists already" in tailrace("init", url, "-o", file, env=environment, code=1).stderr
     tailrace("init", url, "-o", file, "--force", env=environment)
+
+
+def test_init_makes_ddl_triggers_and_drop_removes_them(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE a (id int PRIMARY KEY)")
+    server, file = database.server, tmp_path / "p.yaml"
+    place = f"{server.host}:{server.port}/{database.name}"
+    environment = {"PGPASSWORD": server.password, "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    init = ("init", f"postgresql://{server.user}@{place}", "--ddl", "-o", file)
+    first, again = (tailrace(*init, env=environment).stdout for _ in range(2))
+    assert "wrote" in first
+    assert "left" in again
+    assert all("tailrace_ddl_end" in said for said in (first, again))
+    dropped = tailrace("drop", file, "--yes", env=environment).stdout.splitlines()
+    assert dropped[2:] == ["DDL triggers: dropped"]
+    assert len(tailrace("drop", file, "--yes", env=environment).stdout.splitlines()) == 2
+
+    role = f"plain_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{server.password}'")
+    try:
+        said = tailrace("init", f"postgresql://{role}@{place}", *init[2:], env=environment, code=1).stderr
+        assert "Remedy Have a superuser run this" in said
+        database.execute(said.partition("\n\n")[2])  # what is printed can be run as it is
+        assert tailrace("drop", file, "--yes", env=environment).stdout.splitlines()[2:] == ["DDL triggers: dropped"]
+    finally:
+        database.execute(f"DROP ROLE {role}")
 
 
 def test_check_tells_every_problem_with_its_remedy(pipeline: Path) -> None:

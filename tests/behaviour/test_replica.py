@@ -20,9 +20,13 @@ from pyspark.sql import SparkSession
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.pipeline.session import local_session
+from tailrace.sinks.replica import delta_rs
+from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table, row_count
+from tailrace.spark.shapes import Blobs
 
 ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
 DELTA = {
@@ -97,14 +101,11 @@ class Replica:
 
     def write(self, batch_id: int, *batches: ChangeBatch | ControlBatch, splits: int = 1) -> dict[str, TableReport]:
         """The batches as one micro-batch, dealt out to source partitions one after another."""
-        rows = [(self.name(batch), index, len(batch), batch.to_ipc()) for index, batch in enumerate(batches)]
+        blobs = Blobs()
+        rows = [tuple(row.values()) for batch in batches for part in blobs.rows(batch) for row in part.to_pylist()]
         kind = "table string, sequence long, count int, bytes binary"
         dealt = self.session.sparkContext.parallelize(rows, splits)
         return self.sink.write(self.session.createDataFrame(dealt, kind), batch_id)
-
-    @staticmethod
-    def name(batch: ChangeBatch | ControlBatch) -> str:
-        return batch.topic if isinstance(batch, ControlBatch) else str(batch.table.id)
 
     def rows(self, table: TableSchema = ORDERS) -> list[Row]:
         """What the target holds, in a stable order."""
@@ -115,7 +116,7 @@ class Replica:
         return {(row["id"], row[LINE]): row["note"] for row in self.rows()}
 
 
-def order(id: int, note: str | None = "n", line: str = "a", **more: Any) -> Row:
+def order(id: int, note: Any = "n", line: str = "a", **more: Any) -> Row:
     return {"id": id, LINE: line, "note": note, "Total`s": None, "at": None, "tags": None, **more}
 
 
@@ -340,3 +341,140 @@ def test_what_cannot_be_written_says_where_and_what_to_do(replica: Replica, tmp_
         (SinkError, PySparkException), match=r"public\.orders: the replica could not be written(.|\n)*Remedy"
     ):
         replica.write(0, created(order(1)))
+
+
+def named(name: str, table: TableSchema = ORDERS, *columns: Column) -> TableSchema:
+    """The table under another name, with other columns where some are given."""
+    return replace(table, id=TableId("shop", "public", name), columns=columns or table.columns)
+
+
+def ddl(
+    table: TableSchema, position: int = 1, kind: str = ALTER, previous: TableSchema | None = None, **more: Any
+) -> ChangeBatch:
+    """A schema change of a table, as the log tells it."""
+    change = SchemaChange(kind, "DDL", position, previous=None if previous is None else previous.id, **more)
+    bare = replace(table, columns=(), key=(), identity=())
+    return replace(changes(bare, {"op": "s"}), schema_change=change)
+
+
+REMARKED = replace(
+    ORDERS, columns=tuple(replace(each, name="remark") if each.name == "note" else each for each in ORDERS.columns)
+)
+
+
+def remarked(id: int, remark: str) -> Row:
+    row = order(id)
+    return {**{name: value for name, value in row.items() if name != "note"}, "remark": remark}
+
+
+def test_a_renamed_column_keeps_its_values(replica: Replica) -> None:
+    replica.write(0, created(order(1, "one"), order(2, "two")))
+    renamed = ddl(REMARKED, renamed=(("note", "remark"),))
+    batch = [created(order(3, "three")), renamed, created(remarked(4, "four"), table=REMARKED)]
+    for _ in range(2):
+        replica.write(1, *batch)
+        rows = replica.rows()
+        assert {row["id"]: row["remark"] for row in rows} == {1: "one", 2: "two", 3: "three", 4: "four"}
+        assert "note" not in rows[0]
+    replica.write(2, ddl(REMARKED, 2, renamed=(("note", "remark"),)), ddl(ORDERS, 3, renamed=(("remark", "note"),)))
+    assert replica.notes() == {(1, "a"): "one", (2, "a"): "two", (3, "a"): "three", (4, "a"): "four"}
+
+
+def test_columns_swap_their_names(replica: Replica) -> None:
+    replica.write(0, created({**event("x"), "path": [1]}, table=EVENTS))
+    swaps = [("kind", "t"), ("score", "kind"), ("t", "score")]
+    replica.write(1, *(ddl(EVENTS, place, renamed=(pair,)) for place, pair in enumerate(swaps)))
+    (row,) = replica.rows(EVENTS)
+    assert (row["kind"], row["score"], row["path"]) == (None, "x", [1])
+
+
+def test_a_dropped_column_goes_and_may_come_back_as_another(replica: Replica) -> None:
+    replica.write(0, created(order(1, "one"), order(2, "two")))
+    number = tuple(
+        Column("note", ConnectSchema("int32", True), pa.int32()) if each.name == "note" else each
+        for each in ORDERS.columns
+    )
+    again = named("orders", ORDERS, *number)
+    for _ in range(2):
+        replica.write(1, ddl(again, dropped=("note",)), created(order(3, 7), table=again))
+        assert {row["id"]: row["note"] for row in replica.rows()} == {1: None, 2: None, 3: 7}
+
+
+def test_a_dropped_table_is_emptied_and_may_come_back_as_another(replica: Replica) -> None:
+    replica.write(0, created(event("a"), table=EVENTS))
+    number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
+    batch = [created(event("b"), table=EVENTS), ddl(EVENTS, kind=DROP)]
+    for _ in range(2):
+        replica.write(1, *batch)
+        assert replica.rows(EVENTS) == []
+    replica.write(2, created({**event(None), "kind": 5}, table=number))
+    assert [row["kind"] for row in replica.rows(EVENTS)] == [5]
+    replica.sink = replace(replica.sink, on_drop="keep")
+    replica.write(3, ddl(EVENTS, 2, kind=DROP))
+    assert [row["kind"] for row in replica.rows(EVENTS)] == [5]
+
+
+def test_a_renamed_table_takes_its_rows_along(replica: Replica) -> None:
+    bills = named("bills")
+    replica.write(0, created(order(1, "one")))
+    batch = [
+        created(order(2, "two")),
+        ddl(bills, previous=ORDERS),
+        changes(bills, {"op": "u", "after": order(1, "changed")}, {"op": "c", "after": order(3, "three")}),
+        created(order(9, "of a new table under the old name")),
+    ]
+    for _ in range(2):
+        replica.write(1, *batch)
+        assert {row["id"]: row["note"] for row in replica.rows(bills)} == {1: "changed", 2: "two", 3: "three"}
+        assert [row["id"] for row in replica.rows()] == [9]
+
+
+def test_a_table_takes_the_place_of_another(replica: Replica) -> None:
+    """The usual way to rebuild a table: a new one is filled, the old one dropped, the new one renamed."""
+    new = named("orders_new", ORDERS, *ORDERS.columns[:2], Column("extra", ConnectSchema("int32", True), pa.int32()))
+    orders = replace(new, id=ORDERS.id)
+
+    def row(id: int) -> Row:
+        return {"id": id, LINE: "a", "extra": id}
+
+    replica.write(0, created(order(1), order(2)))
+    batch = [
+        created(order(3)),
+        created(row(7), row(8), table=new),
+        ddl(ORDERS, 1, kind=DROP),
+        ddl(orders, 2, previous=new),
+        created(row(9), table=orders),
+    ]
+    for _ in range(2):
+        replica.write(1, *batch)
+        assert replica.rows() == [row(7), row(8), row(9)]
+        assert replica.rows(new) == []
+
+
+def test_tables_swap_their_names(replica: Replica) -> None:
+    copies, spare = named("copies"), named("spare")
+    replica.write(0, created(order(1)), created(order(2), table=copies))
+    batch = [
+        ddl(spare, 1, previous=ORDERS),
+        ddl(ORDERS, 2, previous=copies),
+        ddl(copies, 3, previous=spare),
+        created(order(20)),
+        created(order(10), table=copies),
+    ]
+    for _ in range(2):
+        replica.write(1, *batch)
+        assert [row["id"] for row in replica.rows()] == [2, 20]
+        assert [row["id"] for row in replica.rows(copies)] == [1, 10]
+        assert replica.rows(spare) == []
+
+
+def test_a_rename_broken_off_between_its_commits_is_completed(replica: Replica) -> None:
+    bills = named("bills")
+    replica.write(0, created(order(1)))
+    before, renamed = created(order(2)), ddl(bills, previous=ORDERS)
+    replica.write(1, before)
+    batch = MicroBatch(replica.root, replica.sink.query_id, 1)
+    delta_rs.copy(batch.target("public.orders"), batch.target("public.bills"), batch.mark("public.bills", 0, None))
+    replica.write(1, before, renamed, created(order(3), table=bills))
+    assert [row["id"] for row in replica.rows(bills)] == [1, 2, 3]
+    assert replica.rows() == []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-MERGES = "inserts or truncate or changed_key or equal_rows or large_value or written_again or added"
+MERGES = "inserts or truncate or changed_key or equal_rows or large_value or written_again or added or renamed"
 
 
 @pytest.mark.timeout(1200)

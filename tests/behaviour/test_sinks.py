@@ -17,12 +17,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from tailrace.connectors.postgres import ddl
 from tailrace.errors import SinkError
 from tailrace.events.headers import HEADERS
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
 from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.kafka import DEFAULTS, Delivery
+from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.kafka import EmbeddedKafka, spark_kafka_jars
 from tests.conftest import Database
 
@@ -271,6 +273,35 @@ def test_pipeline_into_parquet_and_a_replayed_batch_changes_nothing(
     (deleted,) = [row for row in rows if row.op == "d" and json.loads(row.key)["id"] == 1]
     assert deleted.source.table == "items"
     assert json.loads(deleted.before)["id"] == 1
+
+
+def test_a_replica_follows_renames_and_drops_that_the_triggers_tell(
+    database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    definition = pipeline(database, tmp_path, {"replica": {"path": "lake"}})
+    ddl.install(definition.config())
+    database.execute(*SETUP, "CREATE TABLE old (id int PRIMARY KEY, v text)", "INSERT INTO old VALUES (1, 'old')")
+    run(definition, spark)
+    database.execute(
+        "INSERT INTO items VALUES (3, 'three')",
+        "ALTER TABLE items RENAME name TO title",
+        "UPDATE items SET title = 'zwei' WHERE id = 2",
+        "ALTER TABLE items RENAME TO goods",
+        "ALTER TABLE goods ADD price int, DROP COLUMN id, ADD COLUMN id int PRIMARY KEY GENERATED ALWAYS AS IDENTITY",
+        "ALTER TABLE old RENAME TO items",
+        "UPDATE items SET v = 'new'",
+        "CREATE TABLE gone (id int PRIMARY KEY)",
+        "INSERT INTO gone VALUES (1)",
+        "DROP TABLE gone",
+        "INSERT INTO goods (title, price) VALUES ('four', 4)",
+    )
+    run(definition, spark)
+    lake = str(tmp_path / "lake")
+    rows = {name: read_table(lake, f"public.{name}").to_pylist() for name in ("goods", "items", "old", "gone")}
+    titles = sorted((row["title"], row["price"]) for row in rows["goods"])
+    assert titles == [("four", 4), ("one", None), ("three", None), ("zwei", None)]
+    assert rows["items"] == [{"id": 1, "v": "new"}]
+    assert (rows["old"], rows["gone"]) == ([], [])
 
 
 def test_pipeline_into_nothing(database: Database, spark: SparkSession, tmp_path: Path) -> None:

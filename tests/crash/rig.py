@@ -123,7 +123,7 @@ class Rig:
         assert self._watch.looks, "nobody has watched the slot"
         assert not self._watch.wrong, "\n".join(self._watch.wrong)
         for table in tables:
-            source, replica = self._source_rows(table), self._replica_rows(table)
+            source, replica = self._source_rows(table), self.replica_rows(table)
             missing, ghosts = source - replica, replica - source
             assert not missing + ghosts, f"{table}: missing {_few(missing)}, too much {_few(ghosts)}"
 
@@ -177,7 +177,8 @@ class Rig:
         with self.connect() as connection:
             return Counter(connection.execute(f"SELECT * FROM {table}".encode()).fetchall())
 
-    def _replica_rows(self, table: str) -> Counter[tuple[Any, ...]]:
+    def replica_rows(self, table: str) -> Counter[tuple[Any, ...]]:
+        """The rows of a table's replica; none where there is no replica."""
         try:
             rows = read_table(str(self.folder / "replica"), f"public.{table}")
         except SinkError:

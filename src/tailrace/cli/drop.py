@@ -1,4 +1,4 @@
-"""`tailrace drop`: removes what a pipeline left on its database, the slot and the publication."""
+"""`tailrace drop`: removes what a pipeline left on its database: slot, publication, DDL triggers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
 ) -> None:
-    """Drop a pipeline's replication slot and publication. Its checkpoint is of no use any more afterwards."""
+    """Drop a pipeline's replication slot, publication and DDL triggers. Its checkpoint is of no use afterwards."""
     from tailrace.connectors.postgres.operations import drop
 
     config = config_of(pipeline)

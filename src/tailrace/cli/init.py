@@ -1,4 +1,4 @@
-"""`tailrace init`: looks at a database and writes a commented pipeline file for it."""
+"""`tailrace init`: looks at a database and writes a commented pipeline file for it; can make its DDL triggers."""
 
 from __future__ import annotations
 
@@ -33,27 +33,39 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("pipeline.yaml"),
     sink: Annotated[Literal["replica", "kafka", "parquet", "json", "console", "null"], typer.Option()] = "replica",
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    ddl: Annotated[
+        bool, typer.Option("--ddl", help="Make the DDL triggers in the database, also where there is a file.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="What was found as one line of JSON.")] = False,
 ) -> None:
     """Write a pipeline file for a database. The password ($PGPASSWORD, the URL, or asked for) is not written."""
     from tailrace.connectors.postgres.config import resolve
+    from tailrace.connectors.postgres.ddl import install
     from tailrace.connectors.postgres.operations import tables
 
-    if output.exists() and not force:
+    is_kept = output.exists() and not force
+    if is_kept and not ddl:
         raise ConfigError("exists already", where=str(output), remedy="Choose another --output, or --force.")
     properties, password = parse_url(url)
     if password is None:
         password = typer.prompt(f"Password of {properties['database.user']}", hide_input=True, default="")
+    config = resolve({**properties, "database.password": password})
     with notes.status("Looking at the database"):
-        found = tables(resolve({**properties, "database.password": password}))
-    if not found:
+        found = tables(config)
+    if not found and not is_kept:
         raise ConfigError("has no tables to capture", where=properties["database.dbname"], remedy="Check the database.")
-    output.write_text(pipeline_file(properties, found, sink), encoding="utf-8")
+    if not is_kept:
+        output.write_text(pipeline_file(properties, found, sink), encoding="utf-8")
+    if ddl:
+        install(config)
     if json:
-        print_json({"file": str(output), "tables": [f"{one.schema}.{one.table}" for one in found]})
+        print_json({"file": str(output), "tables": [f"{one.schema}.{one.table}" for one in found], "ddl": ddl})
         return
-    results.print(f"{len(found)} tables found; wrote [bold]{escape(str(output))}[/]")
     file = escape(str(output))
+    wrote = f"left [bold]{file}[/] as it is" if is_kept else f"wrote [bold]{file}[/]"
+    results.print(f"{len(found)} tables found; {wrote}")
+    if ddl:
+        results.print("DDL triggers tailrace_ddl_end and tailrace_ddl_drop made, with the schema tailrace_ddl")
     results.print(f"Next: export {PASSWORD_VARIABLE}=..., tailrace check {file}, tailrace run {file}")
 
 

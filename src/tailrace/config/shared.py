@@ -94,6 +94,12 @@ TOPICS = (
         aliases=(Alias("heartbeat.topics.prefix"),),
     ),
     Option("topic.heartbeat.name", TEXT, None, "Full name of the heartbeat topic."),
+    Option(
+        "include.schema.changes",
+        FLAG,
+        "true",
+        "Records of schema changes on the topic `<topic.prefix>`; PostgreSQL has them with the DDL triggers.",
+    ),
 )
 
 

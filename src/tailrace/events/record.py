@@ -19,6 +19,7 @@ from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelo
 from tailrace.events.headers import HEADERS, HeaderWriter
 from tailrace.events.images import ImageWriter
 from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, text_of, widths
+from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import SourceWriter
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
@@ -74,6 +75,7 @@ class RecordEncoder:
         self._header = Converter.of(config, "header")
         extended = config.flag("extended.headers.enabled")
         self._headers = HeaderWriter(source.connector, server, run_id, extended, self._header)
+        self._schema_changes = SchemaChangeWriter(config, source)
         self._layouts: dict[TableId, _Layout] = {}
 
     def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
@@ -81,8 +83,10 @@ class RecordEncoder:
 
         Raises DecodeError for a value without JSON form or an event of more than 2 GiB.
         """
-        if isinstance(batch, ControlBatch):
-            yield self._control(batch)
+        control = batch if isinstance(batch, ControlBatch) else self._schema_changes.record(batch)
+        if control is not None:
+            yield self._control(control)
+        if isinstance(batch, ControlBatch) or batch.schema_change is not None:
             return
         layout = self._layout(batch.table)
         for piece in pieces(batch):
@@ -174,8 +178,9 @@ class RecordEncoder:
             left, right = converter.wrap(schema)
             columns.append(text_of([left, rows.column(name).cast(pa.string()), right], 0, count, where))
         partition = rows.column("partition").cast(pa.int32())
-        nothing = [pa.nulls(count, HEADERS), pa.nulls(count, KAFKA.field("timestamp").type)]
-        return pa.record_batch([repeat(batch.topic, count), partition, *columns, *nothing], schema=KAFKA)
+        headers = self._headers.context(count) if batch.has_context else pa.nulls(count, HEADERS)
+        stamp = pa.nulls(count, KAFKA.field("timestamp").type)
+        return pa.record_batch([repeat(batch.topic, count), partition, *columns, headers, stamp], schema=KAFKA)
 
     def _layout(self, table: TableSchema) -> _Layout:
         known = self._layouts.get(table.id)

@@ -17,6 +17,7 @@ from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelo
 from tailrace.events.headers import context
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.records import Bools, Header, Part, Records, struct
+from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
@@ -39,12 +40,15 @@ class Unfolder:
         wanted = config.flag("extended.headers.enabled")
         names = context(source.connector, self._server, run_id) if wanted else {}
         self._context = tuple(Header.of(name, STRING, text) for name, text in names.items())
+        self._schema_changes = SchemaChangeWriter(config, source)
         self._envelopes: dict[TableId, tuple[TableSchema, Envelope]] = {}
 
     def unfold(self, batch: ChangeBatch | ControlBatch) -> Iterator[list[Records]]:
         """The batch's records, group by group, in pieces of bounded size."""
-        if isinstance(batch, ControlBatch):
-            yield [self._control(batch)]
+        control = batch if isinstance(batch, ControlBatch) else self._schema_changes.record(batch)
+        if control is not None:
+            yield [self._control(control)]
+        if isinstance(batch, ControlBatch) or batch.schema_change is not None:
             return
         for piece in pieces(batch):
             yield self._records(piece, self._envelope(batch.table))
@@ -179,6 +183,7 @@ class Unfolder:
             pa.nulls(count, _STAMP),
             Part(batch.key_schema, text=rows.column("key").cast(pa.string())),
             Part(batch.value_schema, text=rows.column("value").cast(pa.string())),
+            self._context if batch.has_context else (),
         )
 
     def _envelope(self, table: TableSchema) -> Envelope:

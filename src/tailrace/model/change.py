@@ -4,7 +4,7 @@ Everything left of it knows one database; everything right of it knows none.
 
 | column | Arrow type | holds |
 |---|---|---|
-| op | string | `c` `u` `d` `r` `t` `m`, as in the envelope |
+| op | string | `c` `u` `d` `r` `t` `m`, as in the envelope; `s` is a schema change, which has no envelope |
 | order | int64 | place among all events of the read it came from, over all tables; rows ascend by it |
 | ts_us | int64 | time of the change at the source, microseconds since 1970 UTC |
 | snapshot | string | `source.snapshot` marker; null while streaming |
@@ -20,15 +20,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.schema_change import SchemaChange
 from tailrace.model.table import TableSchema
 
 TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())])
 
 CREATE, UPDATE, DELETE, READ, TRUNCATE, MESSAGE = "c", "u", "d", "r", "t", "m"
+SCHEMA = "s"
 
 BEGAN = "began"
 
@@ -40,12 +43,15 @@ class ChangeBatch:
     """Changes of one table under one schema; `rows` is laid out as the module's table says.
 
     `empty_at` is the position of a snapshot that found the table empty: such a batch has no rows, and is for sinks that
-    keep a table's content.
+    keep a table's content. `schema_change` makes the batch's one row, without images, a change of the table's
+    definition; `table` then has the table's name alone. Without the row it is a table's word of its new name to sinks
+    that keep content, under the old one.
     """
 
     table: TableSchema
     rows: pa.RecordBatch
     empty_at: int | None = None
+    schema_change: SchemaChange | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -61,8 +67,10 @@ class ChangeBatch:
 
     def to_ipc(self) -> bytes:
         """The batch as an Arrow IPC stream whose schema metadata holds the table."""
-        header = json.dumps({"table": self.table.to_json(), "empty_at": self.empty_at}).encode()
-        return _write(self.rows.replace_schema_metadata({_HEADER: header}))
+        header: dict[str, Any] = {"table": self.table.to_json(), "empty_at": self.empty_at}
+        if self.schema_change is not None:
+            header["schema_change"] = self.schema_change.to_json()
+        return _write(self.rows.replace_schema_metadata({_HEADER: json.dumps(header).encode()}))
 
 
 @dataclass(frozen=True)
@@ -70,19 +78,26 @@ class ControlBatch:
     """Records of a control topic (transactions, heartbeats, ...): payloads already as JSON text, schemas beside them.
 
     `rows` has `key` and `value` (string, JSON text of the payload) and `partition` (int32, null: by key).
+    `has_context`: the records get the headers that tell where they come from.
     """
 
     topic: str
     key_schema: ConnectSchema
     value_schema: ConnectSchema
     rows: pa.RecordBatch
+    has_context: bool = False
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
     def to_ipc(self) -> bytes:
         """The batch as an Arrow IPC stream whose schema metadata holds topic and schemas."""
-        control = {"topic": self.topic, "key": self.key_schema.to_json(), "value": self.value_schema.to_json()}
+        control: dict[str, Any] = {
+            "topic": self.topic,
+            "key": self.key_schema.to_json(),
+            "value": self.value_schema.to_json(),
+        }
+        control["context"] = self.has_context
         return _write(self.rows.replace_schema_metadata({_HEADER: json.dumps({"control": control}).encode()}))
 
 
@@ -93,11 +108,12 @@ def from_ipc(data: bytes | pa.Buffer) -> ChangeBatch | ControlBatch:
         header = json.loads((reader.schema.metadata or {})[_HEADER])
     rows = rows.replace_schema_metadata(None)
     if "table" in header:
-        return ChangeBatch(TableSchema.from_json(header["table"]), rows, header["empty_at"])
+        told = header.get("schema_change")
+        change = None if told is None else SchemaChange.from_json(told)
+        return ChangeBatch(TableSchema.from_json(header["table"]), rows, header["empty_at"], change)
     control = header["control"]
-    return ControlBatch(
-        control["topic"], ConnectSchema.from_json(control["key"]), ConnectSchema.from_json(control["value"]), rows
-    )
+    key, value = (ConnectSchema.from_json(control[name]) for name in ("key", "value"))
+    return ControlBatch(control["topic"], key, value, rows, control["context"])
 
 
 def _write(rows: pa.RecordBatch) -> bytes:

@@ -53,10 +53,11 @@ class KafkaTarget(_Part):
 
 
 class ReplicaTarget(_Part):
-    """Delta tables below `path`, each kept equal to its source table."""
+    """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped."""
 
     path: Location
     engine: Literal["deltalake", "spark"] = "deltalake"
+    on_drop: Literal["clear", "keep"] = "clear"
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
 
 

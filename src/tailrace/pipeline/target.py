@@ -76,7 +76,8 @@ class Replica:
         # The query's id lives in the checkpoint: a new checkpoint begins anew and is not taken for a replay.
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         assert query_id is not None  # Spark sets it for every streaming query
-        sink = ReplicaSink(self.target.path, query_id, self.target.engine, self.target.storage_options)
+        target = self.target
+        sink = ReplicaSink(target.path, query_id, target.engine, target.storage_options, target.on_drop)
         reports = sink.write(frame, batch_id)
         failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
@@ -88,7 +89,9 @@ class Replica:
             self._write(kept, batch_id)
             for row in kept.orderBy("sequence").limit(WATCHED).collect():
                 batch = from_ipc(row["bytes"])
-                if self.watch is not None and isinstance(batch, ChangeBatch) and len(batch):
+                if not isinstance(batch, ChangeBatch) or batch.schema_change is not None:
+                    continue
+                if self.watch is not None and len(batch):
                     self.watch(batch)
         finally:
             kept.unpersist()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeGuard
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -76,6 +78,11 @@ def native_struct(table: TableSchema) -> pa.StructType:
     return pa.struct([pa.field(column.name, native_type(column)) for column in table.columns])
 
 
+def _is_data(batch: Batch) -> TypeGuard[ChangeBatch]:
+    """Whether these are changes of rows, or messages."""
+    return isinstance(batch, ChangeBatch) and batch.schema_change is None
+
+
 class Shaper:
     """Turns the chunks of one read into rows.
 
@@ -100,12 +107,13 @@ class Shaper:
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of a chunk."""
-        changes = map(with_identity, chunk.batches) if self.is_old else chunk.batches
-        batches = [select(split_key_changes(batch, self.faults), self.config) for batch in changes]
-        batches = [batch for batch in batches if len(batch)]
+        batches = [batch for batch in map(self._selected, chunk.batches) if len(batch)]
         controls = list(chunk.controls)
         if self.transactions is not None:
-            batches, marked = self.transactions.track(batches, chunk.marks)
+            # Schema changes are no events of a transaction, but keep their place.
+            tracked, marked = self.transactions.track([each for each in batches if _is_data(each)], chunk.marks)
+            rest = iter(tracked)
+            batches = [next(rest) if _is_data(each) else each for each in batches]
             controls += [marked] if marked is not None else []
         for batch in transforms.apply([*batches, *controls], self.steps):
             yield from self._emit(batch)
@@ -114,17 +122,21 @@ class Shaper:
                 if batch.empty_at is not None:
                     yield from self._emit(batch)
 
+    def _selected(self, batch: ChangeBatch) -> ChangeBatch:
+        if batch.schema_change is not None:
+            return batch
+        batch = with_identity(batch) if self.is_old else batch
+        return select(split_key_changes(batch, self.faults), self.config)
+
     def _emitter(
         self, connector: Connector, schema: StructType, run_id: str
     ) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
         shape = connector.config.text("shape")
         if shape == "arrow":
-            return _Blobs().rows
+            return Blobs().rows
         if shape == "event":
             shaper, faults = EventShaper(connector.config, connector.source), Faults.of(connector.config)
-            return lambda batch: (
-                self._renamed(faults.encoded(batch, shaper.encode)) if isinstance(batch, ChangeBatch) else iter(())
-            )
+            return lambda batch: self._renamed(faults.encoded(batch, shaper.encode)) if _is_data(batch) else iter(())
         if shape == "table":
             return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
         return Encoder(connector.config, connector.source, run_id, self.steps).encode
@@ -133,15 +145,22 @@ class Shaper:
         return (transforms.rename(rows, self.steps) for rows in batches)
 
 
-class _Blobs:
+class Blobs:
     """`arrow`: a few large blobs instead of many rows, for sinks that encode or merge in tasks of their own."""
 
     def __init__(self) -> None:
         self.sequence = 0
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
-        """One row a batch."""
+        """One row a batch; of a table's new name one more, without a record, for whoever follows the old name."""
         name = str(batch.table.id) if isinstance(batch, ChangeBatch) else batch.topic
+        yield self._row(name, batch)
+        change = batch.schema_change if isinstance(batch, ChangeBatch) else None
+        if change is not None and change.previous is not None:
+            assert isinstance(batch, ChangeBatch)
+            yield self._row(str(change.previous), replace(batch, rows=batch.rows.slice(0, 0)))
+
+    def _row(self, name: str, batch: Batch) -> pa.RecordBatch:
         columns = [
             pa.array([name]),
             pa.array([self.sequence], pa.int64()),
@@ -149,7 +168,7 @@ class _Blobs:
             pa.array([batch.to_ipc()], pa.binary()),
         ]
         self.sequence += 1
-        yield pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+        return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
 class _TableRows:
@@ -160,8 +179,8 @@ class _TableRows:
         self.row = schema.field("after").type
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
-        """The batch's rows; control records and logical messages have no place in a table."""
-        if isinstance(batch, ControlBatch) or batch.table.id.is_message:
+        """The batch's rows; control records, schema changes and logical messages have no place in a table."""
+        if not _is_data(batch) or batch.table.id.is_message:
             return
         rows = batch.rows
         columns = [

@@ -35,7 +35,7 @@ class Filter:
         """The batch with the changes that match, in order."""
         if self.tables and not any(pattern.fullmatch(str(batch.table.id)) for pattern in self.tables):
             return batch.slice(0, 0)
-        if not self.operations:
+        if not self.operations or batch.schema_change is not None:
             return batch
         mask = pc.is_in(batch.rows.column("op"), value_set=pa.array(sorted(self.operations), pa.string()))
         return ChangeBatch(batch.table, batch.rows.filter(mask))

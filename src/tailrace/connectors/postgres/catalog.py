@@ -25,6 +25,7 @@ _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname <> 'pg_toast'
 """
+_NAMED = "n.nspname = %s AND c.relname = %s"
 _COLUMNS = """
 SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
   pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> '', col_description(a.attrelid, a.attnum)
@@ -107,20 +108,21 @@ class Catalog:
 
     def table(self, table: TableId) -> CapturedTable | None:
         """A table as it is now, None when there is no such table."""
-        info = self._info(table.schema, table.table)
+        info = self._info(_NAMED, table.schema, table.table)
         return None if info is None else self._captured(table, info)
 
     def relation(self, relation: Relation) -> CapturedTable | None:
         """A table as the log describes it, None when it is not captured.
 
         The log has names and types; nullability, defaults and key are the catalog's of now (as in Debezium's
-        connector, which reads them when the description arrives). Of a table dropped meanwhile only what the log
-        tells is known: identity columns make the key and are the required ones.
+        connector, which reads them when the description arrives). The table is found by its number, whatever it is
+        called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
+        are the required ones. They make it, too, where a key column is called otherwise by now.
         """
         if not self.filter.captures(relation.schema, relation.table):
             return None
         table = TableId(self.database, relation.schema, relation.table)
-        known = self._info(relation.schema, relation.table)
+        known = self._info("c.oid = %s", relation.oid)
         by_name = {column.name: column for column in known.columns} if known else {}
         columns = tuple(
             ColumnInfo(
@@ -136,12 +138,13 @@ class Catalog:
         )
         names = {column.name for column in columns}
         marked = tuple(column.name for column in relation.columns if column.in_identity)
-        key = tuple(name for name in known.key if name in names) if known else marked * (relation.identity != "f")
+        is_as_now = known is not None and names.issuperset(known.key)
+        key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
         return self._captured(table, TableInfo(columns, key, _identity(relation, marked)))
 
     def key_types(self, table: TableId, names: tuple[str, ...] | None) -> tuple[tuple[str, str], ...]:
         """Name and type of the named columns, or of the primary key; none when the table or a column is gone."""
-        info = self._info(table.schema, table.table)
+        info = self._info(_NAMED, table.schema, table.table)
         wanted = () if info is None else names or info.key
         rows = self.connection.execute(
             "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
@@ -157,12 +160,12 @@ class Catalog:
         mask = self._masks.of(table.schema, table.table, column, "")
         return mask is not None and not isinstance(mask, Propagate)
 
-    def _info(self, schema: str, table: str) -> TableInfo | None:
-        found = self.connection.execute(
+    def _info(self, condition: str, *parameters: object) -> TableInfo | None:
+        query = (
             "SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-            "WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')",
-            [schema, table],
-        ).fetchone()
+            f"WHERE c.relkind IN ('r', 'p') AND {condition}"
+        )
+        found = self.connection.execute(query.encode(), parameters).fetchone()
         if found is None:
             return None
         oid, replica_identity = found

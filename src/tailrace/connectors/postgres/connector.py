@@ -31,6 +31,7 @@ from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, 
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.reselect import Reselector
+from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
@@ -270,6 +271,7 @@ class PostgresConnector:
         decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
         decoder.messages, decoder.xmin = LogicalMessages.of(self.config), split.xmin
         decoder.faults = Faults.of(self.config)
+        decoder.schema_changes = SchemaChangeReader.of(self.config)
         wish = reselect(self.config)
         decoder.reselector = None if wish is None else Reselector(self.config, wish)
         contained = Contained(self.config, split.skips)

@@ -41,6 +41,8 @@ class Contained:
         bound = self._bounds[name]
         if bound is None:
             return batch.slice(0, 0)
+        if batch.schema_change is not None:
+            return batch
         batch = split_key_changes(batch, faults=False)
         with server_errors("keys cannot be compared"):
             kept = ~np.array(self._are_above(batch, bound), bool)

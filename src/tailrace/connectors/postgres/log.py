@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.ddl import PREFIX
 from tailrace.connectors.postgres.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
@@ -19,11 +20,13 @@ from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, f
 from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, Rows
 from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.reselect import Reselector
+from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.values import ValueType, converted
-from tailrace.events.encode.arrow import indices, join, mask, repeat
+from tailrace.events.encode.arrow import flags, indices, join, literal, mask, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
-from tailrace.model.change import CREATE, DELETE, MESSAGE, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.change import CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.table import TableSchema
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.
 ORDER_STEP = 2
@@ -44,8 +47,9 @@ class LogDecoder:
     """Decodes one read of the log. What spans chunks (open transaction, relations, order) is kept here.
 
     `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
-    before this read, None when there was none. Without `messages` logical messages are left out; with `reselector`
-    values that the log did not repeat are looked up in the table. `xmin` is what `source.xmin` says.
+    before this read, None when there was none. Without `messages` logical messages are left out, without
+    `schema_changes` what the DDL triggers tell; with `reselector` values that the log did not repeat are looked up in
+    the table. `xmin` is what `source.xmin` says.
     """
 
     describe: Callable[[Relation], CapturedTable | None]
@@ -55,6 +59,7 @@ class LogDecoder:
     transaction: Transaction = field(default_factory=Transaction)
     order: int = 0
     messages: LogicalMessages | None = None
+    schema_changes: SchemaChangeReader | None = None
     reselector: Reselector | None = None
     xmin: int | None = None
     faults: Faults = field(default_factory=Faults)
@@ -65,11 +70,14 @@ class LogDecoder:
         pgoutput.check_kinds(frames)
         context = _Context.of(frames, self)
         batches: list[ChangeBatch] = []
-        cuts = pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE)
+        told = _told_by_triggers(frames)
+        cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*told]).astype(np.intp)
         begin = 0
         for cut in [*cuts.tolist(), len(frames)]:
             batches.extend(self._rows(frames, slice(begin, cut), context))
-            if cut < len(frames):
+            if cut in told:
+                batches.extend(self._schema_changes(told[cut], cut, context))
+            elif cut < len(frames):
                 batches.extend(self._special(frames, cut, context))
             begin = cut + 1
         if self.messages is not None and (frames.kind == pgoutput.MESSAGE).any():
@@ -108,7 +116,15 @@ class LogDecoder:
         for oid in pgoutput.truncated(frames.payload(at)):
             table = self._table(self.relations.of(oid))
             if table is not None:
-                yield _truncation(table, context, np.array([at]))
+                yield _without_images(TRUNCATE, table.schema, context, np.array([at]))
+
+    def _schema_changes(self, content: bytes, at: int, context: _Context) -> Iterator[ChangeBatch]:
+        """A message of the DDL triggers becomes one event a table, between the rows before and after it."""
+        if self.schema_changes is not None:
+            for table, change in self.schema_changes.read(content, int(context.lsn[at])):
+                schema = TableSchema(table, (), (), ())
+                batch = _without_images(SCHEMA, schema, context, np.array([at]))
+                yield replace(batch, schema_change=change)
 
     def _carry(self, context: _Context, count: int) -> None:
         self.order = context.order + count * ORDER_STEP
@@ -313,11 +329,20 @@ def _messages(frames: Frames, wanted: LogicalMessages, context: _Context) -> Ite
     yield ChangeBatch(wanted.table, pa.RecordBatch.from_pydict(columns))
 
 
-def _truncation(table: CapturedTable, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:
+def _told_by_triggers(frames: Frames) -> dict[int, bytes]:
+    """What the DDL triggers wrote, by place. Outside transactions, and so not from them, nothing has their prefix."""
+    if not (frames.kind == pgoutput.MESSAGE).any():
+        return {}
+    found = pgoutput.messages(frames)
+    chosen = flags(pc.equal(found.prefix, literal(PREFIX))) & found.transactional
+    return dict(zip(found.index[chosen].tolist(), found.content.filter(mask(chosen)).to_pylist(), strict=True))
+
+
+def _without_images(op: str, table: TableSchema, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:
     times, xids = context.transactions(index)
-    nothing = pa.nulls(1, table.schema.row_type)
+    nothing = pa.nulls(1, table.row_type)
     columns = {
-        "op": repeat(TRUNCATE, 1),
+        "op": repeat(op, 1),
         "order": indices(context.orders(index)),
         "ts_us": indices(times),
         "snapshot": pa.nulls(1, pa.string()),
@@ -325,4 +350,4 @@ def _truncation(table: CapturedTable, context: _Context, index: npt.NDArray[np.i
         "before": nothing,
         "after": nothing,
     }
-    return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))
+    return ChangeBatch(table, pa.RecordBatch.from_pydict(columns))

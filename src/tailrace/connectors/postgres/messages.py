@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.filters import Rule
+from tailrace.connectors.postgres.ddl import PREFIX
 from tailrace.connectors.postgres.protocol.framing import Frames, Ints
 from tailrace.connectors.postgres.protocol.pgoutput import Messages, messages
 from tailrace.connectors.postgres.values import ValueType, binary_type, converted, text_type
@@ -39,10 +40,10 @@ class LogicalMessages:
         return LogicalMessages(Rule.of(config, "message.prefix"), content, table)
 
     def captured(self, frames: Frames) -> Messages:
-        """The messages whose prefix is captured."""
+        """The messages whose prefix is captured, those of the DDL triggers never."""
         found = messages(frames)
         known = found.prefix.dictionary_encode()
-        wanted = [self.prefixes.lets(prefix) for prefix in known.dictionary.to_pylist()]
+        wanted = [prefix != PREFIX and self.prefixes.lets(prefix) for prefix in known.dictionary.to_pylist()]
         keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
         if keep.all():
             return found

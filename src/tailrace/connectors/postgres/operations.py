@@ -10,6 +10,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from tailrace.config import Config
+from tailrace.connectors.postgres import ddl
 from tailrace.connectors.postgres import slot as slots
 from tailrace.connectors.postgres.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.position import parse_lsn
@@ -90,13 +91,16 @@ def server_state(config: Config) -> ServerState:
 
 
 def drop(config: Config) -> list[str]:
-    """Drops the slot, and the publication unless `publication.autocreate.mode` says it is not ours.
+    """Drops the slot, the publication unless `publication.autocreate.mode` says it is not ours, and the DDL triggers.
 
-    Returns a line for each of the two. Raises SourceError while something still reads the slot.
+    Returns a line for each of them, for triggers where there were some. Raises SourceError while something still reads
+    the slot.
     """
     try:
         with connect(config) as connection:
-            return [_drop_slot(connection, config.text("slot.name")), _drop_publication(connection, config)]
+            slot = config.text("slot.name")
+            done = [_drop_slot(connection, slot), _drop_publication(connection, config)]
+            return done + ddl.remove(connection, slot)
     except psycopg.Error as error:
         remedy = "Run it as the owner of the publication, with a role that has REPLICATION."
         raise SourceError(first_line(error), where=config.text("database.dbname"), remedy=remedy) from error

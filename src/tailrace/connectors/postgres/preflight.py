@@ -13,6 +13,7 @@ from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.postgres import ddl
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.preflight_tables import (
@@ -269,6 +270,11 @@ def _slot_problems(name: str, row: Row) -> Iterator[Finding]:
         yield Finding("slot", None, what, "start the pipeline now, or raise max_slot_wal_keep_size")
 
 
+def _ddl(server: _Server) -> Iterator[Finding]:
+    is_there = server.row(ddl.PRESENT) is not None
+    yield Finding("ddl", True, "DDL triggers tell schema changes" if is_there else "no DDL triggers: `init --ddl`")
+
+
 def _drop(name: str) -> str:
     return f"SELECT pg_drop_replication_slot('{name}')"
 
@@ -318,6 +324,7 @@ _CHECKS: tuple[tuple[str, Callable[[_Server], Iterator[Finding]]], ...] = (
     ("tables", _tables),
     ("publication", _publication),
     ("slot", _slot),
+    ("ddl", _ddl),
     ("capacity", _capacity),
     ("retention", _retention),
 )

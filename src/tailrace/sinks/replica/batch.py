@@ -26,12 +26,13 @@ class TableReport:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """One micro-batch of one query, and where its tables lie."""
+    """One micro-batch of one query, and where its tables lie. `keeps_dropped`: rows of dropped tables stay."""
 
     root: str
     query_id: str
     batch_id: int
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    keeps_dropped: bool = False
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
@@ -43,10 +44,10 @@ class MicroBatch:
         return Mark(app, self.batch_id << _PART_BITS | number, epoch is not None)
 
 
-def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
-    """The parts of rows (`table`, `bytes`) that are sorted by table, numbered from 0 in each."""
-    for _, blobs in groupby(_blobs(batches), key=lambda blob: blob[0]):
-        yield from parts(blob for _, blob in blobs)
+def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Part]]]:
+    """The tables of rows (`table`, `bytes`) that are sorted by table, each with its parts, numbered from 0."""
+    for table, blobs in groupby(_blobs(batches), key=lambda blob: blob[0]):
+        yield table, parts(blob for _, blob in blobs)
 
 
 def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:

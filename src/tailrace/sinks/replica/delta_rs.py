@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
@@ -12,11 +14,13 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from tailrace.errors import SinkError
+from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica import merge
 from tailrace.sinks.replica.codes import row_codes
-from tailrace.sinks.replica.evolve import Evolution, add_columns, aligned, evolution
+from tailrace.sinks.replica.evolve import Evolution, add_columns, aligned, evolution, takes_over
 from tailrace.sinks.replica.fold import COUNT, Net
 from tailrace.sinks.replica.lookup import joined, matching, with_moved, without
+from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Mark, Target, arrow_schema, scan
 
 _ATTEMPTS = 5
@@ -39,14 +43,59 @@ def apply(place: Target, net: Net, mark: Mark, attempts: int = _ATTEMPTS) -> int
         raise _failed(place, error) from error
 
 
+def alter(place: Target, change: SchemaChange, mark: Mark, *, keeps_dropped: bool) -> int | None:
+    """Follows a schema change in one commit; the table's version then, None where there was nothing to do.
+
+    Rows of a dropped table go, unless `keeps_dropped`; earlier versions of the table have them. Raises SinkError.
+    """
+    with _refusals(place):
+        target = place.open()
+        if target is None or mark.is_written(target):
+            return None
+        if change.kind == DROP:
+            return None if keeps_dropped else clear(place, mark)
+        shape = reshaping(arrow_schema(target), change)
+        if shape is None:
+            return None
+        rows = _streamed(target, shape.schema, shape.names)
+        _overwrite(place, target, rows, mark, "overwrite")
+        return int(target.version())
+
+
+def copy(old: Target, new: Target, mark: Mark) -> None:
+    """Makes one table what another is, once, in one commit; none that is not there. Raises SinkError."""
+    with _refusals(new):
+        source, target = old.open(), new.open()
+        if source is not None and not mark.is_written(target):
+            _overwrite(new, target, _streamed(source, arrow_schema(source)), mark, "overwrite")
+
+
+def clear(place: Target, mark: Mark) -> int | None:
+    """Takes all rows from a table, once; the table's version then. Raises SinkError."""
+    with _refusals(place):
+        target = place.open()
+        if target is None or mark.is_written(target):
+            return None
+        _overwrite(place, target, arrow_schema(target).empty_table(), mark, None)
+        return int(target.version())
+
+
+@contextmanager
+def _refusals(place: Target) -> Iterator[None]:
+    try:
+        yield
+    except (DeltaError, OSError, pa.ArrowInvalid) as error:
+        raise _failed(place, error) from error
+
+
 def _apply(place: Target, net: Net, mark: Mark) -> int | None:
-    target = place.open()
+    target, fields = place.open(), pa.schema(_fields(net))
     if mark.is_written(target):
         return None
-    if target is None or mark.begins_snapshot(target):
+    if target is None or mark.begins_snapshot(target) or takes_over(target, fields):
         _overwrite(place, target, _puts(net), mark, "overwrite")
     else:
-        change = evolution(arrow_schema(target), pa.schema(_fields(net)), place.table)
+        change = evolution(arrow_schema(target), fields, place.table)
         _evolve(target, change)
         if net.cleared:
             _overwrite(place, target, aligned(_puts(net), change.schema), mark, None)
@@ -78,7 +127,11 @@ def _repeated(rows: pa.Table, times: pa.ChunkedArray) -> pa.Table:
 
 
 def _overwrite(
-    place: Target, target: DeltaTable | None, rows: pa.Table, mark: Mark, schema_mode: Literal["overwrite"] | None
+    place: Target,
+    target: DeltaTable | None,
+    rows: pa.Table | pa.RecordBatchReader,
+    mark: Mark,
+    schema_mode: Literal["overwrite"] | None,
 ) -> None:
     write_deltalake(
         place.uri if target is None else target,
@@ -94,12 +147,17 @@ def _evolve(target: DeltaTable, change: Evolution) -> None:
     """Adds columns, and rewrites the table where a type is to hold more (as its database did, to widen it)."""
     if change.widened:
         wider = pa.schema([change.schema.field(name) for name in arrow_schema(target).names])
-        rows = (pa.Table.from_batches([batch]).cast(wider).combine_chunks() for batch in scan(target))
-        batches = (batch for table in rows for batch in table.to_batches())
-        write_deltalake(
-            target, pa.RecordBatchReader.from_batches(wider, batches), mode="overwrite", schema_mode="overwrite"
-        )
+        write_deltalake(target, _streamed(target, wider), mode="overwrite", schema_mode="overwrite")
     add_columns(target, change)
+
+
+def _streamed(target: DeltaTable, schema: pa.Schema, names: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    """The table's rows in another schema, whose columns are those of `names` (None: all of them), as a stream."""
+    chosen = (batch if names is None else batch.select(list(names)) for batch in scan(target))
+    rows = (
+        pa.Table.from_batches([batch]).rename_columns(schema.names).cast(schema).combine_chunks() for batch in chosen
+    )
+    return pa.RecordBatchReader.from_batches(schema, (batch for table in rows for batch in table.to_batches()))
 
 
 def _merge_by_key(target: DeltaTable, net: Net, schema: pa.Schema, properties: CommitProperties) -> None:

@@ -42,6 +42,15 @@ def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
     return Evolution(added, widened, schema)
 
 
+def takes_over(target: DeltaTable, source: pa.Schema) -> bool:
+    """Whether a target without a row becomes what its source is now, whatever it was: types and all."""
+    here = pa.schema(target.schema().to_arrow())
+    alike = here.names == source.names and all(
+        _same(mine.type, its.type) for mine, its in zip(here, source, strict=True)
+    )
+    return not alike and int(target.count()) == 0
+
+
 def add_columns(target: DeltaTable, change: Evolution) -> None:
     """Adds the new columns to a target; rows that are there have null in them."""
     if change.added:

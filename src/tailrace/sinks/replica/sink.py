@@ -13,15 +13,19 @@ from pyspark.sql.functions import spark_partition_id
 from tailrace.sinks.replica import delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, summed, table_parts
 from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.target import read_table, row_count
 from tailrace.spark import failpoint
 
 __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
-_REPORT = "table string, upserted bigint, deleted bigint, version bigint"
-_REPORT_SCHEMA = pa.schema(
-    [("table", pa.string()), ("upserted", pa.int64()), ("deleted", pa.int64()), ("version", pa.int64())]
+# What was done to a part's table, or where it stopped: then there is a position.
+_REPORT, _STOP = ("table", "upserted", "deleted", "version"), ("number", "position", "old", "new")
+_TOLD_SCHEMA = pa.schema(
+    [(name, pa.string() if name in ("table", "old", "new") else pa.int64()) for name in (*_REPORT, *_STOP)]
 )
+_TOLD = ", ".join(f"{each.name} {'string' if each.type == pa.string() else 'bigint'}" for each in _TOLD_SCHEMA)
 # A blob is megabytes, and a batch of Arrow bytes ends at 2 GiB.
 _BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_A_BATCH = "16"
@@ -33,25 +37,27 @@ class ReplicaSink:
 
     `query_id` names the pipeline in the tables' commits: one batch of one query is written once, so it must outlive
     restarts and be no other query's. The engine `deltalake` merges in the executors' tasks; `spark` runs MERGE, for
-    tables that outgrow one task, and needs Delta for Spark in the session.
+    tables that outgrow one task, and needs Delta for Spark in the session. `on_drop`: a table that was dropped at its
+    source loses its rows, or keeps them.
     """
 
     root: str
     query_id: str
     engine: Literal["deltalake", "spark"] = "deltalake"
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    on_drop: Literal["clear", "keep"] = "clear"
 
     def write(self, frame: DataFrame, batch_id: int) -> dict[str, TableReport]:
         """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError."""
-        batch = MicroBatch(self.root, self.query_id, batch_id, dict(self.storage_options))
+        options = dict(self.storage_options)
+        batch = MicroBatch(self.root, self.query_id, batch_id, options, self.on_drop == "keep")
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
         try:
             if self.engine == "spark":
                 return summed(spark_merge.write(_by_table(frame), batch))
-            rows = _by_table(frame).mapInArrow(_merging(batch), _REPORT).collect()
-            return summed(TableReport(**row.asDict()) for row in rows)
+            return summed(_merge(_by_table(frame), batch))
         finally:
             session.conf.set(_BATCH_SETTING, str(usual))
 
@@ -66,14 +72,66 @@ def _by_table(frame: DataFrame) -> DataFrame:
     )
 
 
-def _merging(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
+    def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+        if done and not ordered.is_cached:
+            ordered.persist()  # the log is decoded once more, and then no more
+        rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _TOLD).collect()]
+        return (
+            [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["position"] is None],
+            [
+                Stop(row["table"], row["number"], Rename(row["position"], row["old"], row["new"]))
+                for row in rows
+                if row["position"] is not None
+            ],
+        )
+
+    def move(old: Stop, new: Stop) -> None:
+        ordered.sparkSession.range(0, 1, 1, 1).mapInArrow(_moving(batch, old, new), "id bigint").collect()
+
+    try:
+        return in_rounds(advance, move)
+    finally:
+        ordered.unpersist()
+
+
+def _merging(
+    batch: MicroBatch, done: frozenset[Rename]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in table_parts(batches):
-            table = str(part.batches[0].table.id)
-            net = fold(part.batches)
-            version = delta_rs.apply(batch.target(table), net, batch.mark(table, part.number, part.epoch))
-            failpoint.reach("after-table")
-            put, deleted = (0, 0) if version is None else (net.upserted, net.deleted)
-            yield pa.RecordBatch.from_pylist([asdict(TableReport(table, put, deleted, version))], _REPORT_SCHEMA)
+        for table, parts in table_parts(batches):
+            for part in parts:
+                if part.rename is None:
+                    told = asdict(_written(batch, table, part))
+                    failpoint.reach("after-table")
+                elif part.rename not in done:
+                    told = {"table": table, "number": part.number, **asdict(part.rename)}
+                else:
+                    continue
+                yield pa.RecordBatch.from_pylist([told], _TOLD_SCHEMA)
+                if part.rename is not None:
+                    break
 
     return merge
+
+
+def _written(batch: MicroBatch, table: str, part: Part) -> TableReport:
+    place, mark = batch.target(table), batch.mark(table, part.number, part.epoch)
+    if part.change is not None:
+        version = delta_rs.alter(place, part.change, mark, keeps_dropped=batch.keeps_dropped)
+        return TableReport(table, 0, 0, version)
+    net = fold(part.batches)
+    version = delta_rs.apply(place, net, mark)
+    put, deleted = (0, 0) if version is None else (net.upserted, net.deleted)
+    return TableReport(table, put, deleted, version)
+
+
+def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def move(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        source = batch.target(old.table)
+        delta_rs.copy(source, batch.target(new.table), batch.mark(new.table, new.number, None))
+        failpoint.reach("after-copy")
+        delta_rs.clear(source, batch.mark(old.table, old.number, None))
+        yield from batches
+
+    return move

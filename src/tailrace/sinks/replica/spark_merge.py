@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +19,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from tailrace.errors import SinkError
+from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica import merge, spark_sql
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, table_parts
-from tailrace.sinks.replica.evolve import add_columns, evolution
+from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
 from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
+from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Mark, Target, arrow_schema
+from tailrace.spark import failpoint
 
 _FOLDED = "table string, part int, slice int, header string, rows binary"
 _FOLDED_SCHEMA = pa.schema(
@@ -53,39 +60,66 @@ class Folded:
 def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     """Merges rows (`table`, `bytes`), each table's in one partition and in order. Raises SinkError."""
     folded = ordered.mapInArrow(_folding(), _FOLDED).persist()
+    session = ordered.sparkSession
+
+    def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+        reports, stops = [], []
+        for table, parts in groupby(heads, key=lambda head: str(head.table)):
+            for part in parts:
+                head = json.loads(part.header)
+                rename = Rename(**head["rename"]) if "rename" in head else None
+                if rename is None:
+                    reports.append(_write_part(folded, batch, table, part.part, head))
+                elif rename not in done:
+                    stops.append(Stop(table, part.part, rename))
+                    break
+        return reports, stops
+
+    def move(old: Stop, new: Stop) -> None:
+        source, target = batch.target(old.table), batch.target(new.table)
+        with _refusals(target):
+            _copy(session, source, target, batch.mark(new.table, new.number, None))
+            failpoint.reach("after-copy")
+            _clear(session, source, batch.mark(old.table, old.number, None))
+
     try:
         heads = folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
-        return [_write_part(folded, batch, head.table, head.part, json.loads(head.header)) for head in heads]
+        return in_rounds(advance, move)
     finally:
         folded.unpersist()
 
 
 def _folding() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in table_parts(batches):
-            net = fold(part.batches)
-            header = {
-                "names": net.table.row_type.names,
-                "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
-                "key": net.key,
-                "kept": net.kept,
-                "moves": net.moves,
-                "cleared": net.cleared,
-                "epoch": part.epoch,
-                "upserted": net.upserted,
-                "deleted": net.deleted,
-            }
-            for number, start in enumerate(range(0, max(net.rows.num_rows, 1), _SLICE_ROWS)):
-                row = {
-                    "table": str(net.table.id),
-                    "part": part.number,
-                    "slice": number,
-                    "header": json.dumps(header) if number == 0 else None,
-                    "rows": _ipc(net.rows.slice(start, _SLICE_ROWS)),
-                }
-                yield pa.RecordBatch.from_pylist([row], _FOLDED_SCHEMA)
+        for table, some in table_parts(batches):
+            for part in some:
+                for number, (header, rows) in enumerate(_slices(part)):
+                    row = {"table": table, "part": part.number, "slice": number, "header": header, "rows": rows}
+                    yield pa.RecordBatch.from_pylist([row], _FOLDED_SCHEMA)
 
     return run
+
+
+def _slices(part: Part) -> Iterator[tuple[str | None, bytes]]:
+    """A part's rows, some at a time; before the first ones, what else there is to know."""
+    told = {name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None}
+    if told:
+        yield json.dumps(told), b""
+        return
+    net = fold(part.batches)
+    header = {
+        "names": net.table.row_type.names,
+        "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
+        "key": net.key,
+        "kept": net.kept,
+        "moves": net.moves,
+        "cleared": net.cleared,
+        "epoch": part.epoch,
+        "upserted": net.upserted,
+        "deleted": net.deleted,
+    }
+    for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
+        yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
 
 
 def _ipc(rows: pa.Table) -> bytes:
@@ -103,17 +137,28 @@ def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _write_part(folded: DataFrame, batch: MicroBatch, table: str, number: int, head: dict[str, Any]) -> TableReport:
+    place = batch.target(table)
+    if "change" in head:
+        with _refusals(place):
+            change = SchemaChange.from_json(head["change"])
+            version = _alter(folded.sparkSession, place, change, batch.mark(table, number, None), batch.keeps_dropped)
+            return TableReport(table, 0, 0, version)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     rows = folded.where((folded.table == table) & (folded.part == number)).select("rows").mapInArrow(_unpack, kind)
     net = Folded(rows, head["names"], schema, head["key"], head["kept"], head["moves"], head["cleared"])
-    place = batch.target(table)
-    try:
+    with _refusals(place):
         version = _apply(rows.sparkSession, place, net, batch.mark(table, number, head["epoch"]))
-    except (PySparkException, Py4JError, DeltaError) as error:
-        raise _failed(place, error) from error
     put, deleted = (0, 0) if version is None else (head["upserted"], head["deleted"])
     return TableReport(table, put, deleted, version)
+
+
+@contextmanager
+def _refusals(place: Target) -> Iterator[None]:
+    try:
+        yield
+    except (PySparkException, Py4JError, DeltaError) as error:
+        raise _failed(place, error) from error
 
 
 def _failed(place: Target, error: Exception) -> SinkError:
@@ -132,10 +177,11 @@ def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int
     target = place.open()
     if mark.is_written(target):
         return None
-    if target is None or mark.begins_snapshot(target):
+    fields = pa.schema([net.schema.field(name) for name in net.names])
+    if target is None or mark.begins_snapshot(target) or takes_over(target, fields):
         _overwrite(place, spark_sql.puts(net.rows, net.names), mark)
     else:
-        change = evolution(arrow_schema(target), pa.schema([net.schema.field(name) for name in net.names]), place.table)
+        change = evolution(arrow_schema(target), fields, place.table)
         if change.widened:
             _widen(session, place, change.schema)
         add_columns(place.open() or target, change)
@@ -149,8 +195,43 @@ def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int
         else:
             source = spark_sql.bag_source(net.rows, here, net.names)
             _merge(session, place, source, mark, spark_sql.same_row(here.schema, net.names), None)
+    return _version(place)
+
+
+def _alter(session: SparkSession, place: Target, change: SchemaChange, mark: Mark, keeps_dropped: bool) -> int | None:
+    """See delta_rs.alter."""
+    target = place.open()
+    if target is None or mark.is_written(target):
+        return None
+    if change.kind == DROP:
+        return None if keeps_dropped else _clear(session, place, mark)
+    shape = reshaping(arrow_schema(target), change)
+    if shape is None:
+        return None
+    here = session.read.format("delta").load(place.uri)
+    columns = [here[merge.quoted(old)].alias(new) for old, new in zip(shape.names, shape.schema.names, strict=True)]
+    _overwrite(place, here.select(columns), mark)
+    return _version(place)
+
+
+def _copy(session: SparkSession, old: Target, new: Target, mark: Mark) -> None:
+    """See delta_rs.copy."""
+    if old.open() is not None and not mark.is_written(new.open()):
+        _overwrite(new, session.read.format("delta").load(old.uri), mark)
+
+
+def _clear(session: SparkSession, place: Target, mark: Mark) -> int | None:
+    """See delta_rs.clear."""
+    target = place.open()
+    if target is None or mark.is_written(target):
+        return None
+    _overwrite(place, session.read.format("delta").load(place.uri).limit(0), mark)
+    return _version(place)
+
+
+def _version(place: Target) -> int | None:
     written = place.open()
-    return None if written is None else written.version()
+    return None if written is None else int(written.version())
 
 
 def _overwrite(place: Target, rows: DataFrame, mark: Mark) -> None:

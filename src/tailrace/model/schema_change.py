@@ -1,0 +1,74 @@
+"""A change of a table's definition, as the log tells it: what the table is now, and what was renamed or dropped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tailrace.model.table import TableId
+
+CREATE, ALTER, DROP = "CREATE", "ALTER", "DROP"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedColumn:
+    """A column as schema changes describe it, in its database's terms; `jdbc_type` is one of java.sql.Types."""
+
+    name: str
+    jdbc_type: int
+    type_name: str
+    position: int
+    native_type: int | None = None
+    type_expression: str | None = None
+    charset: str | None = None
+    length: int | None = None
+    scale: int | None = None
+    optional: bool = True
+    auto_incremented: bool = False
+    generated: bool = False
+    comment: str | None = None
+    default: str | None = None
+    enum_values: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """One statement's effect on one table: CREATE, ALTER or DROP, the statement, and the table after it (none: DROP).
+
+    `position` is where in the log it was told. `previous` is the table's name before a rename. `renamed` are columns by
+    their old and new names, `dropped` columns that are no more, both told by the columns' identities: a column dropped
+    and added again is not renamed.
+    """
+
+    kind: str
+    statement: str | None
+    position: int
+    key: tuple[str, ...] = ()
+    columns: tuple[DescribedColumn, ...] = ()
+    comment: str | None = None
+    previous: TableId | None = None
+    renamed: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form, for the header of a ChangeBatch's IPC bytes."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(node: dict[str, Any]) -> SchemaChange:
+        """The inverse of `to_json`."""
+        previous = node["previous"]
+        return SchemaChange(
+            kind=node["kind"],
+            statement=node["statement"],
+            position=node["position"],
+            key=tuple(node["key"]),
+            columns=tuple(
+                DescribedColumn(**{**each, "enum_values": each["enum_values"] and tuple(each["enum_values"])})
+                for each in node["columns"]
+            ),
+            comment=node["comment"],
+            previous=None if previous is None else TableId(**previous),
+            renamed=tuple((old, new) for old, new in node["renamed"]),
+            dropped=tuple(node["dropped"]),
+        )

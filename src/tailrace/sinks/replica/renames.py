@@ -1,0 +1,67 @@
+"""Renamed tables within a micro-batch: the replicas of both names wait for each other there, then the rows move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tailrace.errors import SinkError
+from tailrace.model.change import ChangeBatch
+
+
+@dataclass(frozen=True, order=True)
+class Rename:
+    """A table's new name, told at that position of the log."""
+
+    position: int
+    old: str
+    new: str
+
+    @staticmethod
+    def of(batch: ChangeBatch) -> Rename | None:
+        """The rename that a batch tells, if any."""
+        change = batch.schema_change
+        if change is None or change.previous is None:
+            return None
+        return Rename(change.position, str(change.previous), str(batch.table.id))
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A replica that is written up to a rename; `number` is the rename's place among the parts of `table`."""
+
+    table: str
+    number: int
+    rename: Rename
+
+
+Report = TypeVar("Report")
+Advance = Callable[[frozenset[Rename]], tuple[list[Report], list[Stop]]]
+
+
+def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> list[Report]:
+    """Writes a micro-batch whose tables are renamed, and gives the reports of all rounds.
+
+    `advance` writes what is not written yet, but of each table nothing beyond a rename that is not among those done,
+    and tells where it stopped. `move` brings the rows from the first table to the second, once both stand there.
+    Repeated calls must change nothing.
+    """
+    reports: list[Report] = []
+    done: frozenset[Rename] = frozenset()
+    while True:
+        some, stops = advance(done)
+        reports += some
+        if not stops:
+            return reports
+        places = {(stop.rename, stop.table): stop for stop in stops}
+        ready = {
+            stop.rename
+            for stop in stops
+            if {(stop.rename, stop.rename.old), (stop.rename, stop.rename.new)} <= {*places}
+        }
+        if not ready:
+            raise SinkError("a rename is told to one of its two names only", where=stops[0].table)
+        for rename in sorted(ready):
+            move(places[rename, rename.old], places[rename, rename.new])
+        done |= ready

@@ -1,0 +1,160 @@
+"""Schema changes as records: as the recordings have them, switched off, transformed, and through IPC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.postgres.connector import PostgresConnector
+from tailrace.connectors.postgres.position import SOURCE
+from tailrace.events.schema_change import SchemaChangeWriter
+from tailrace.model.change import ChangeBatch, from_ipc
+from tailrace.model.schema_change import ALTER, DROP, DescribedColumn, SchemaChange
+from tailrace.model.table import TableId, TableSchema
+from tailrace.spark.shapes import Shaper
+from tailrace.transforms.encoder import Encoder
+from tests.unit.events.changes import batch, changes
+from tests.unit.events.event_recordings import configured
+
+X = TableId("golden", "public", "x")
+ALTERED = SchemaChange(
+    ALTER,
+    'ALTER TABLE "x" RENAME a TO b',
+    100,
+    ("b",),
+    (DescribedColumn("b", 12, "mood", 1, enum_values=("sad", "ok")), DescribedColumn("n", 4, "int4", 2, length=7)),
+    "comment",
+    TableId("golden", "public", "y"),
+    (("a", "b"),),
+    ("c",),
+)
+
+
+def told(change: SchemaChange, table: TableId = X) -> ChangeBatch:
+    """The batch that holds a schema change."""
+    return replace(changes(TableSchema(table, (), (), ()), {"op": "s"}), schema_change=change)
+
+
+def recordings(shared: Path) -> Iterator[dict[str, Any]]:
+    """The recorded values of schema changes."""
+    for scenario in ("sqlserver/schema-evolution", "db2/schema-changes"):
+        for line in (shared / "golden" / scenario / "expected.jsonl").read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            if ".SchemaChangeValue" in line:
+                yield record
+
+
+def recorded_change(change: dict[str, Any]) -> SchemaChange:
+    table = change["table"]
+    columns = [
+        DescribedColumn(
+            each["name"],
+            each["jdbcType"],
+            each["typeName"],
+            each["position"],
+            each["nativeType"],
+            each["typeExpression"],
+            each["charsetName"],
+            each["length"],
+            each["scale"],
+            each["optional"],
+            each["autoIncremented"],
+            each["generated"],
+            each["comment"],
+            each["defaultValueExpression"],
+            each["enumValues"],
+        )
+        for each in table["columns"]
+    ]
+    return SchemaChange(change["type"], None, 1, tuple(table["primaryKeyColumnNames"]), tuple(columns))
+
+
+def test_records_are_as_recorded(shared: Path) -> None:
+    config, seen = configured({}), 0
+    for record in recordings(shared):
+        (recorded,) = record["value"]["payload"]["tableChanges"]
+        id_ = [part.strip('"') for part in recorded["id"].split(".")]
+        block = replace(SOURCE, connector=record["value"]["payload"]["source"]["connector"])
+        table = TableId(*["", *id_][-3:])
+        control = SchemaChangeWriter(config, block).record(told(recorded_change(recorded), table))
+        assert control is not None
+        assert control.key_schema.to_json() == record["key"]["schema"]
+        mine, its = control.value_schema.to_json(), record["value"]["schema"]
+        assert mine["fields"][1:] == its["fields"][1:]
+        assert mine["name"] == its["name"]
+        (row,) = control.rows.to_pylist()
+        assert row["partition"] == record["partition"]
+        payload = json.loads(row["value"])
+        assert list(payload) == list(record["value"]["payload"])
+        assert json.dumps(payload["tableChanges"]) == json.dumps([recorded])
+        seen += 1
+    assert seen > 3
+
+
+@pytest.mark.parametrize("change", [ALTERED, SchemaChange(DROP, None, 1)])
+def test_a_schema_change_passes_ipc(change: SchemaChange) -> None:
+    again = from_ipc(told(change).to_ipc())
+    assert isinstance(again, ChangeBatch)
+    assert again.schema_change == change
+    assert again.rows.to_pylist() == told(change).rows.to_pylist()
+
+
+def encoded(properties: dict[str, str], *batches: ChangeBatch) -> list[dict[str, Any]]:
+    encoder = Encoder(configured(properties), SOURCE, "run")
+    return [row for each in batches for rows in encoder.encode(each) for row in rows.to_pylist()]
+
+
+def test_transforms_see_the_record() -> None:
+    chosen = {
+        "transforms": "f",
+        "transforms.f.type": "io.debezium.transforms.SchemaChangeEventFilter",
+        "transforms.f.schema.change.event.exclude.list": "DROP",
+    }
+    batches = [told(ALTERED), told(SchemaChange(DROP, "DROP TABLE x", 2))]
+    plain, filtered = encoded({}, *batches), encoded(chosen, *batches)
+    assert (len(plain), len(filtered)) == (2, 1)
+    for name in ("topic", "partition", "key", "headers"):
+        assert filtered[0][name] == plain[0][name]
+    mine, its = (json.loads(rows[0]["value"]) for rows in (plain, filtered))
+    mine["payload"]["ts_ms"] = its["payload"]["ts_ms"]
+    assert mine == its
+    assert len(plain[0]["headers"]) == 4
+
+
+def test_none_is_written_where_none_is_wanted() -> None:
+    assert encoded({"include.schema.changes": "false"}, told(ALTERED)) == []
+    # A renamed table is told to both its names, but recorded once.
+    whole = told(ALTERED)
+    assert encoded({}, replace(whole, rows=whole.rows.slice(0, 0))) == []
+
+
+def shaped(shape: str, *batches: ChangeBatch, steps: str = "[]") -> list[dict[str, Any]]:
+    config = configured({"shape": shape, "provide.transaction.metadata": "true"})
+    shaper = Shaper(PostgresConnector(config), StructType(), steps, "run")
+    return [row for rows in shaper.rows(Chunk([*batches])) for row in rows.to_pylist()]
+
+
+def test_shapes_keep_its_place() -> None:
+    batches = [batch("c"), told(ALTERED), batch("u", [4])]
+    assert [row["table"] for row in shaped("arrow", *batches)] == [
+        "public.things",
+        "public.x",
+        "public.y",
+        "public.things",
+    ]
+    assert [row["op"] for row in shaped("event", *batches)] == ["c", "u"]
+    values = [json.loads(row["value"])["payload"] for row in shaped("kafka", *batches)]
+    assert ["tableChanges" in value for value in values] == [False, True, False]
+
+
+def test_a_filter_step_is_for_schema_changes_too() -> None:
+    for tables, count in (("public\\.x", 1), ("public\\.things", 1)):
+        step = json.dumps([{"filter": {"tables": [tables], "operations": ["create"]}}])
+        assert len(shaped("kafka", batch("cu"), told(ALTERED), steps=step)) == count
