@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tailrace.errors import ConfigError
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
@@ -22,6 +19,7 @@ ROWS = (
     "INSERT INTO t SELECT n, 0, 'note ' || n FROM generate_series(1, 10) n",
 )
 GIVEN = {
+    "signal__poll__interval__ms": "1",
     "signal__data__collection": "public.signals",
     "incremental__snapshot__chunk__size": "3",
     "snapshot__mode": "no_data",
@@ -181,24 +179,6 @@ def test_insert_delete_leaves_no_windows(table: Database) -> None:
         assert len(drained(capture)) == 10
     with table.connect() as connection:
         assert connection.execute("SELECT count(*) FROM signals").fetchone() == (1,)
-
-
-def test_signals_by_a_file_need_no_table(database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    database.execute(*ROWS)
-    file = tmp_path / "signals.txt"
-    given = {"signal__enabled__channels": "file", "signal__file": str(file), "snapshot__mode": "no_data"}
-    with capturing(database, incremental__snapshot__chunk__size="4", **given) as capture:
-        capture.step()
-        signal = {"id": "f1", "type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
-        file.write_text(f"no signal\n{json.dumps(signal)}\n", encoding="utf-8")
-        assert told(drained(capture)) == [("r", n) for n in range(1, 11)]
-        assert file.read_text(encoding="utf-8") == ""
-        assert "ignored: no signal" in caplog.text
-
-
-def test_channels_that_do_not_work_are_refused(database: Database) -> None:
-    with pytest.raises(ConfigError, match="use source or file"), capturing(database, signal__enabled__channels="kafka"):
-        pass
 
 
 def test_a_blocking_snapshot_is_exact(table: Database, capture: Capture) -> None:

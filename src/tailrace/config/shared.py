@@ -32,7 +32,7 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _ONLY_JSON = f"only {_JSON} works today"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
-_CHANNELS = listed("source", "file", refused={"kafka": "use source or file", "jmx": "use source or file"})
+_CHANNELS = listed("source", "kafka", "file", "in-process", refused={"jmx": "use `tailrace signal`"})
 _JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
 _MASKED = "schema.table.column"
@@ -224,15 +224,21 @@ CONVERTERS = (
 
 SIGNALS = (
     Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
-    Option("signal.enabled.channels", _CHANNELS, "source", "Channels read for signals: source, file."),
-    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at a channel.", LATER),
-    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of a watermark write.", LATER),
-    Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them.", LATER),
-    Option("signal.kafka.topic", TEXT, None, "Signal topic; `<topic.prefix>-signal` when not given.", LATER),
-    Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic.", LATER),
-    Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group.", LATER),
-    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a poll.", LATER),
-    Option("signal.consumer.*", TEXT, None, "Settings of that consumer.", LATER),
+    Option(
+        "signal.enabled.channels",
+        _CHANNELS,
+        "source",
+        "Channels read for signals: source, kafka, file. Those of `tailrace signal` (in-process) are always read.",
+    ),
+    Option("signal.folder", TEXT, None, "Folder of `tailrace signal`; a pipeline's is `signals` in its checkpoint."),
+    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at other channels than the table."),
+    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of the write of a window's row."),
+    Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them."),
+    Option("signal.kafka.topic", TEXT, None, "Signal topic, partition 0; `<topic.prefix>-signal` when not given."),
+    Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic."),
+    Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group: where the first start begins."),
+    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a look at the topic."),
+    Option("signal.consumer.*", TEXT, None, "Settings of that consumer, by librdkafka's names."),
     Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object a line, emptied when read."),
     Option("notification.enabled.channels", NAMES, None, "Channels that get notifications: sink, log."),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),

@@ -14,6 +14,7 @@ from tailrace.model.table import TableId
 log = logging.getLogger(__name__)
 
 EXECUTE, STOP, PAUSE, RESUME, LOG = "execute-snapshot", "stop-snapshot", "pause-snapshot", "resume-snapshot", "log"
+ABOUT_SNAPSHOTS = (EXECUTE, STOP, PAUSE, RESUME)
 OPEN, CLOSE = "snapshot-window-open", "snapshot-window-close"
 INCREMENTAL, BLOCKING = "incremental", "blocking"
 
@@ -26,6 +27,11 @@ class Signal:
     type: str
     data: str | None
 
+    def to_line(self) -> str:
+        """Its JSON object, for a file."""
+        data = None if self.data is None else json.loads(self.data)
+        return json.dumps({"id": self.id, "type": self.type, "data": data}) + "\n"
+
     def content(self) -> dict[str, Any] | None:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
         try:
@@ -36,6 +42,24 @@ class Signal:
             log.warning("signal %s (%s) is ignored, its data is no JSON object: %s", self.id, self.type, self.data)
             return None
         return content
+
+
+def parsed(text: str, name: str | None) -> Signal | None:
+    """The signal in a line of a file or a message; `name` is its id where it has none of its own.
+
+    None, with a warning that holds the text, when it is no signal.
+    """
+    try:
+        node = json.loads(text)
+        data = node.get("data")
+        text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
+        own = node.get("id")
+        if own is None and name is None:
+            raise KeyError("id")
+        return Signal(str(name if own is None else own), str(node["type"]), text_of_data)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        log.warning("no signal, so it is ignored: %s", text)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

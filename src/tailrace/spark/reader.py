@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from tailrace.connectors.base import Connector
 from tailrace.spark import failpoint
 from tailrace.spark.ahead import ahead
+from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
 
 
@@ -39,6 +40,7 @@ class _Rows:
 
     def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows."""
+        write_to_stderr()
         shaper = Shaper(self.connector, self.schema, self.steps, self.run_id)
         for chunk in ahead(self.connector.read(partition.value)):
             yield from shaper.rows(chunk)

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from tailrace.errors import ConfigError
+from tailrace.spark.logs import write_to_stderr
 
 if TYPE_CHECKING:
     from tailrace.connectors.base import Connector
@@ -72,6 +73,7 @@ class PostgresDataSource(DataSource):
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
+        write_to_stderr()
         return ChangeReader(self._connector(), schema, self.steps, self.run_id)
 
     def _connector(self) -> Connector:

@@ -6,6 +6,7 @@ again, is the log alone, and the first batch after the restart reads the chunk o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -14,14 +15,19 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.connectors.postgres import snapshot
+from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import server_errors
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
+from tailrace.snapshot.actions import act
+from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, BLOCKING, INCREMENTAL
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -45,11 +51,12 @@ class AdHocSnapshots:
         self.config = config
         self._ask = ask
         self._incremental = IncrementalSnapshots(config)
+        self._channels = Channels(config)
         self._aside: Export | None = None
         self._kept: tuple[dict[str, Any], Step] | None = None
 
     def before(self) -> Progress:
-        """What is in the signal table when a pipeline begins to look at it asks for nothing."""
+        """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
         return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
 
     def step(self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool) -> Step:
@@ -60,9 +67,9 @@ class AdHocSnapshots:
         """
         known = here.progress if here.progress is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
-        progress: Progress = self._ask(lambda connection: self._incremental.poll(connection, before))
+        progress = self._signalled(before, here.to_json())
         notices = _told(before, progress)
-        moves = progress.queue != known.queue
+        moves = progress != replace(known, undo=None)
         if is_behind or not progress.is_next(BLOCKING):
             self._let_aside()
         if not is_behind and progress.is_next(BLOCKING):
@@ -72,6 +79,23 @@ class AdHocSnapshots:
         after, chunk, status = self._incremental.chunk(progress)
         notices += _read(progress, after, status)
         return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
+
+    def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
+        """The state after the signals that are new."""
+        arrived = self._channels.poll(progress.files, progress.topic)
+        new, ids = self._ask(lambda connection: self._incremental.new_signals(connection, progress.handled))
+        if new:
+            progress = replace(progress, handled=tuple(ids))
+        if arrived is not None:
+            progress = replace(progress, files=arrived.files, topic=arrived.topic)
+        for signal in (*new, *(() if arrived is None else arrived.signals)):
+            log.info("signal %s: %s %s", signal.id, signal.type, signal.data or "")
+            if signal.type in ABOUT_SNAPSHOTS:
+                tables = self._ask(lambda connection: Catalog(connection, self.config).tables())
+                progress = progress.asked(signal, tables)
+            else:
+                act(signal, offset)
+        return progress
 
     def _block(self, progress: Progress, from_lsn: int, notices: tuple[Notice, ...]) -> Step:
         """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
@@ -99,8 +123,9 @@ class AdHocSnapshots:
             return snapshot.plan(self.config, self._aside, step.tables)
 
     def close(self) -> None:
-        """Let go of an exported snapshot."""
+        """Let go of an exported snapshot, and of channels."""
         self._let_aside()
+        self._channels.close()
 
     def _let_aside(self) -> None:
         if self._aside is not None:

@@ -37,7 +37,7 @@ from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.table import TableSchema
-from tailrace.snapshot.channels import FILE
+from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.window import Window
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class PostgresConnector:
         self._has_adapted = False
         self._has_started = False
         self._mode = SnapshotMode.of(config)
-        has_signals = config.names("signal.data.collection") or FILE in config.names("signal.enabled.channels")
+        has_signals = config.names("signal.data.collection") or Channels.are_configured(config)
         self._adhoc = AdHocSnapshots(config, self._ask) if has_signals else None
 
     def begin(self) -> Offset:
