@@ -22,6 +22,7 @@ from tailrace.config.kinds import (
     TEXT,
     choice,
     listed,
+    matching,
 )
 from tailrace.config.option import Alias, Option, Status
 from tailrace.config.resolve import Config, Problem
@@ -240,8 +241,20 @@ SIGNALS = (
     Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a look at the topic."),
     Option("signal.consumer.*", TEXT, None, "Settings of that consumer, by librdkafka's names."),
     Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object a line, emptied when read."),
-    Option("notification.enabled.channels", NAMES, None, "Channels that get notifications: sink, log."),
+    Option(
+        "notification.enabled.channels",
+        listed("sink", "log", "file", "callback", refused={"jmx": "use sink, log, file or callback"}),
+        None,
+        "Channels that get notifications: sink, log, file, callback.",
+    ),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
+    Option("notification.file", TEXT, None, "File of the file channel: a JSON object a line, appended to."),
+    Option(
+        "notification.callback",
+        matching("package.module:function", r"[\w.]+:[\w.]+", "A function is expected, as package.module:function"),
+        None,
+        "Python function of the callback channel, called with each notification, a dict.",
+    ),
     Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none."),
     Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
     Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk."),
@@ -304,5 +317,9 @@ def check_together(config: Config) -> Iterator[Problem]:
     if "sink" in config.names("notification.enabled.channels") and not config.optional("notification.sink.topic.name"):
         message = "Notification topic name must be provided when kafka notification channel is enabled"
         yield Problem("notification.sink.topic.name", message)
+    for channel in ("file", "callback"):
+        name = f"notification.{channel}"
+        if channel in config.names("notification.enabled.channels") and not config.optional(name):
+            yield Problem(name, "A value is required", f"the {channel} notification channel needs it")
     if "kafka" in config.names("signal.enabled.channels") and not config.optional("signal.kafka.bootstrap.servers"):
         yield Problem("signal.kafka.bootstrap.servers", "A value is required", "the kafka signal channel needs it")

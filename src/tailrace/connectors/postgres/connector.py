@@ -33,7 +33,7 @@ from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.heartbeat import heartbeat
-from tailrace.events.notifications import Notice, notify
+from tailrace.events.notifications import COMPLETED, INITIAL, SKIPPED, STARTED, Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.table import TableSchema
@@ -83,6 +83,7 @@ class PostgresConnector:
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._has_adapted = False
         self._has_started = False
+        self._untold: tuple[Notice, ...] = ()
         self._mode = SnapshotMode.of(config)
         has_signals = config.names("signal.data.collection") or Channels.are_configured(config)
         self._adhoc = AdHocSnapshots(config, self._ask) if has_signals else None
@@ -118,6 +119,8 @@ class PostgresConnector:
             return start
         if is_start and here.phase == STREAM and self._reads_again(here):
             return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None).to_json()
+        if is_start and here.phase == STREAM:
+            self._untold = (Notice(INITIAL, SKIPPED),)
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
@@ -183,7 +186,8 @@ class PostgresConnector:
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
-        split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
+        notices, self._untold = (*self._untold, *step.notices), ()
+        split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, notices)
         if self.config.number("xmin.fetch.interval.ms") > 0:
             split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
         return [split]
@@ -198,6 +202,7 @@ class PostgresConnector:
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
+            self._untold = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
             return []
         with server_errors("the snapshot cannot be planned"):
             self._export = snapshot.export_at_slot(self.config, start.application)
