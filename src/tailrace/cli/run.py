@@ -77,4 +77,7 @@ class Teller:
 def line(progress: Progress) -> str:
     """Progress for people."""
     lsn = progress.offset.get("lsn") or progress.offset.get("phase") or "the beginning"
-    return f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {lsn}"
+    snapshot = f"; {progress.snapshot}" if progress.snapshot else ""
+    return (
+        f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {lsn}{snapshot}"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
+from tailrace.snapshot.reading import Reading, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,13 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest."""
+    """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
+
+    `snapshot` is one that a signal asked for, None when there is none.
+    """
 
     batch: int | None
     events: int
     events_per_second: float
     batch_seconds: float
     offset: dict[str, Any]
+    snapshot: Reading | None = None
 
 
 class Run:
@@ -38,6 +44,7 @@ class Run:
     def __init__(
         self, query: StreamingQuery, target: Target, own_session: SparkSession | None, pipeline: Pipeline
     ) -> None:
+        self._chunk_size = pipeline.definition.config().number("incremental.snapshot.chunk.size")
         self._query = query
         self._pipeline = pipeline
         self._own_session = own_session
@@ -71,12 +78,14 @@ class Run:
         last = recent[-1] if recent else {}
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
         events = self._written.get(last.get("batchId", -1), 0)
+        offset = _offset(last)
         return Progress(
             batch=last.get("batchId"),
             events=sum(self._written.values()),
             events_per_second=events / seconds if seconds else 0.0,
             batch_seconds=seconds,
-            offset=_offset(last),
+            offset=offset,
+            snapshot=reading(offset, self._chunk_size, time.time()),
         )
 
 
