@@ -104,7 +104,16 @@ def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", ["{", '["public.t"]', '{"data-collections": "public.t"}', '{"data-collections": [1, "nowhere"]}', None]
+    "data",
+    [
+        "{",
+        '["public.t"]',
+        '{"data-collections": "public.t"}',
+        '{"data-collections": [1, "nowhere", "("]}',
+        '{"data-collections": ["public.t"], "surrogate-key": 1}',
+        '{"data-collections": ["public.t"], "type": "wrong", "additional-conditions": ["x"]}',
+        None,
+    ],
 )
 def test_a_malformed_signal_is_told_and_nothing_stops(
     table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, data: str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,8 @@ class Progress:
     `last` and `maximum` are keys of the present table, as text; `rows` is how many of it are read, `total` how many it
     was thought to have when its first chunk was read, at `since_ms`. `undo` is the state before the batch that this
     offset ends: the rows of such a batch are lost if the driver dies before its commit, so the first batch after a
-    restart reads them again. `files` of signals and the `topic` up to that position are read.
+    restart reads them again. `files` of signals and the `topic` up to that position are read. `tables` were added or
+    removed since the start; nothing is read before all transactions up to number `wait` have ended.
     """
 
     handled: tuple[str, ...] = ()
@@ -34,6 +35,8 @@ class Progress:
     since_ms: int | None = None
     files: tuple[str, ...] = ()
     topic: int | None = None
+    tables: tuple[tuple[str, bool], ...] = ()
+    wait: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
@@ -51,6 +54,8 @@ class Progress:
             "since_ms": self.since_ms,
             "files": list(self.files),
             "topic": self.topic,
+            "tables": dict(self.tables),
+            "wait": self.wait,
         }
 
     @staticmethod
@@ -71,6 +76,8 @@ class Progress:
             node.get("since_ms"),
             tuple(node.get("files", ())),
             node.get("topic"),
+            tuple(node.get("tables", {}).items()),
+            node.get("wait"),
         )
 
     def undone(self) -> Progress:
@@ -95,7 +102,7 @@ class Progress:
         return replace(self, last=None, maximum=None, rows=0, total=None, since_ms=None)
 
     @property
-    def tables(self) -> str:
+    def names(self) -> str:
         """The names of the tables that are to be read."""
         return ",".join(request.table for request in self.queue)
 
@@ -127,7 +134,11 @@ class Progress:
         if content is None:
             return self
         names = signals.collections(signal, content, tables) if content.get("data-collections") else None
-        left = tuple(request for request in self.queue if names is not None and request.table not in names)
+        return self.without({request.table for request in self.queue} if names is None else names)
+
+    def without(self, names: Container[str]) -> Progress:
+        """The state when these tables are not to be read any more."""
+        left = tuple(request for request in self.queue if request.table not in names)
         if left[:1] == self.queue[:1]:
             return replace(self, queue=left)
         return replace(self._at_next(), queue=left, undo=None)

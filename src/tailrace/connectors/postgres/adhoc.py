@@ -14,18 +14,19 @@ from typing import Any, TypeVar
 import psycopg
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import snapshot
+from tailrace.connectors.postgres import capture, snapshot
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import server_errors
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.snapshot import EmptySplit, Export, SnapshotSplit
+from tailrace.errors import SourceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, BLOCKING, INCREMENTAL
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Signal
 
 log = logging.getLogger(__name__)
 
@@ -49,10 +50,12 @@ class AdHocSnapshots:
 
     def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
         self.config = config
+        self._start = config
         self._ask = ask
         self._incremental = IncrementalSnapshots(config)
         self._channels = Channels(config)
         self._aside: Export | None = None
+        self._waits: int | None = None
         self._kept: tuple[dict[str, Any], Step] | None = None
 
     def before(self) -> Progress:
@@ -67,9 +70,17 @@ class AdHocSnapshots:
         """
         known = here.progress if here.progress is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
+        if is_start:
+            before = capture.settled(self._start, before)
         progress = self._signalled(before, here.to_json())
+        self.use(progress)
         notices = _told(before, progress)
         moves = progress != replace(known, undo=None)
+        if progress.queue and progress.wait is not None:
+            if not self._ask(lambda connection: capture.is_ready(connection, progress)):
+                self._wait(progress.wait)
+                return Step(progress, moves=moves, notices=notices)
+            progress = replace(progress, wait=None)
         if is_behind or not progress.is_next(BLOCKING):
             self._let_aside()
         if not is_behind and progress.is_next(BLOCKING):
@@ -93,9 +104,33 @@ class AdHocSnapshots:
             if signal.type in ABOUT_SNAPSHOTS:
                 tables = self._ask(lambda connection: Catalog(connection, self.config).tables())
                 progress = progress.asked(signal, tables)
+            elif signal.type in (ADD, REMOVE):
+                progress = self._change(signal, progress)
+                self.use(progress)
             else:
                 act(signal, offset)
         return progress
+
+    def _change(self, signal: Signal, progress: Progress) -> Progress:
+        """The state after a signal that adds or removes tables."""
+        try:
+            changed: Progress = self._ask(lambda connection: capture.change(connection, self._start, signal, progress))
+            return changed
+        except SourceError as error:
+            log.error("signal %s is ignored: %s", signal.id, error)
+            return progress
+
+    def _wait(self, xid: int) -> None:
+        if self._waits != xid:
+            self._waits = xid
+            log.warning("an added table is read when the transactions that began before it was added have ended")
+
+    def use(self, progress: Progress | None) -> Config:
+        """From here on those tables are captured that a state says; returns the configuration that says so."""
+        tables = () if progress is None else progress.tables
+        if tables != self.config.tables:
+            self.config = self._incremental.config = replace(self._start, tables=tables)
+        return self.config
 
     def _block(self, progress: Progress, from_lsn: int, notices: tuple[Notice, ...]) -> Step:
         """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
@@ -137,7 +172,7 @@ def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
     """What new signals did."""
     if not after.queue:
         return () if not before.queue else (_notice(notifications.ABORTED, before, ()),)
-    listed = (("data_collections", after.tables),)
+    listed = (("data_collections", after.names),)
     found = []
     if not before.queue and after.is_next(INCREMENTAL):
         found.append(_notice(notifications.STARTED, after, listed))
@@ -151,9 +186,9 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
         keys = (("maximum_key", ",".join(after.maximum)), ("last_processed_key", ",".join(after.last)))
-        place = (notifications.INCREMENTAL, request.table, before.tables)
+        place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
-    done = notifications.scanned(notifications.INCREMENTAL, request.table, before.tables, status, request.signal)
+    done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     return (done,) if after.queue else (done, _notice(notifications.COMPLETED, before, ()))
 

@@ -50,7 +50,7 @@ class LogSplit:
     """A stretch of the log, [start, end) by commit records, for one task.
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
-    incremental snapshot, which was read in between, and `notices` of that.
+    incremental snapshot, which was read in between, and `notices` of that. `tables` were added or removed by then.
     """
 
     application: str
@@ -61,6 +61,7 @@ class LogSplit:
     chunk: ReadChunk | None = None
     notices: tuple[Notice, ...] = ()
     xmin: int | None = None
+    tables: tuple[tuple[str, bool], ...] = ()
 
 
 Split = LogSplit | SnapshotSplit | EmptySplit
@@ -109,6 +110,7 @@ class PostgresConnector:
     def head(self, start: Offset, limit: int | None, until: int | None = None) -> Offset:
         """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
         here = self._position(start)
+        self._use(here)
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
@@ -140,10 +142,16 @@ class PostgresConnector:
             return start
         last_commit = max(here.last_commit or 0, seen) or None
         end, progress = max(end, from_lsn), step.progress
+        self._use(here.at(progress=progress))
         moved = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress).to_json()
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
+
+    def _use(self, position: Position) -> None:
+        """Capture the tables that are captured at a position."""
+        if self._adhoc is not None:
+            self.config = self._adhoc.use(position.progress)
 
     def _reads_again(self, here: Position) -> bool:
         """Whether the tables are to be read again at this start."""
@@ -177,6 +185,7 @@ class PostgresConnector:
     def _plan(self, start: Position, end: Position) -> Sequence[Split]:
         if start == end:
             return []
+        self._use(end)
         if end.phase == SNAPSHOT:
             return self._begin_log(start)
         assert end.lsn is not None
@@ -187,7 +196,10 @@ class PostgresConnector:
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         notices, self._untold = (*self._untold, *step.notices), ()
-        split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, notices)
+        tables = self.config.tables
+        split = LogSplit(
+            start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, notices, tables=tables
+        )
         if self.config.number("xmin.fetch.interval.ms") > 0:
             split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
         return [split]
@@ -242,6 +254,7 @@ class PostgresConnector:
             with server_errors("the snapshot cannot be read"):
                 yield from snapshot.read(self.config, split)
         else:
+            self.config = replace(self.config, tables=split.tables)
             window = None if split.chunk is None else _window(split.chunk)
             for chunk in self._read_log(split) if split.start < split.end else ():
                 if window is not None:
