@@ -49,6 +49,11 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     return re.compile(_QUOTED_OR_GROUP.sub(_to_python, text), re.IGNORECASE | re.ASCII)
 
 
+def expression(schema: str, table: str) -> str:
+    """A table as an entry of `table.include.list`: a regular expression, in which a comma would end the entry."""
+    return r"\.".join(re.sub(r"([^\w ])", r"\\\1", part) for part in (schema, table))
+
+
 def _to_python(match: re.Match[str]) -> str:
     if match[1] is not None:
         return re.escape(match[1])
