@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
+from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
 from tailrace.snapshot.reading import Reading, reading
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class Progress:
     """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
 
-    `snapshot` is one that a signal asked for, None when there is none.
+    `snapshot` is the one that runs, None when there is none.
     """
 
     batch: int | None
@@ -44,12 +45,16 @@ class Run:
     def __init__(
         self, query: StreamingQuery, target: Target, own_session: SparkSession | None, pipeline: Pipeline
     ) -> None:
-        self._chunk_size = pipeline.definition.config().number("incremental.snapshot.chunk.size")
         self._query = query
         self._pipeline = pipeline
         self._own_session = own_session
         self._written: dict[int, int] = getattr(target, "written", {})
         self._counts_itself = hasattr(target, "written")
+        config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
+        self._chunk_size = config.number("incremental.snapshot.chunk.size")
+        session = own_session or pipeline.session
+        assert session is not None
+        self._first = FirstSnapshot(config, checkpoint, session.sparkContext.statusTracker(), query)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
@@ -85,8 +90,14 @@ class Run:
             events_per_second=events / seconds if seconds else 0.0,
             batch_seconds=seconds,
             offset=offset,
-            snapshot=reading(offset, self._chunk_size, time.time()),
+            snapshot=self._snapshot(offset),
         )
+
+    def _snapshot(self, offset: dict[str, Any]) -> Reading | None:
+        if offset.get("phase") == "stream":
+            return reading(offset, self._chunk_size, time.time())
+        with _sentences(self._pipeline):
+            return self._first.reading()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tailrace.snapshot.progress import Progress
 
 @dataclass(frozen=True)
 class Reading:
-    """A snapshot that a signal asked for. `table` is the present one, and `waiting` come after it.
+    """A snapshot that runs. `table` is the present one (of the first snapshot: how many), and `waiting` come after it.
 
     `total` is an estimate, as are `chunks` and `seconds_left`; they are None before the first chunk is read.
     """

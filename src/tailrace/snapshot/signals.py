@@ -103,10 +103,10 @@ def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableI
     listed = content.get("data-collections")
     names = [str(table) for table in tables]
     found: list[str] = []
-    for item in listed if isinstance(listed, list) else []:
-        if not isinstance(item, str):
-            log.warning("signal %s: %r in data-collections is no text and is ignored", signal.id, item)
-            continue
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.data)
+        return []
+    for item in listed:
         matching = [name for name in names if _is_meant(signal, item.strip(), name)]
         if not matching:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
