@@ -13,8 +13,8 @@ from tailrace.pipeline.checkpoint import position
 from tailrace.snapshot.reading import Reading
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.core.status import StatusTracker
+    from pyspark.sql.streaming.query import StreamingQuery
 
 INITIAL = "initial"
 
@@ -44,7 +44,8 @@ class FirstSnapshot:
         tables, total = self._estimate
         left = (time.monotonic() - self._since) * (tasks - finished) / finished if finished else None
         rows = total * finished // tasks
-        return Reading(INITIAL, f"{tables} tables", rows, total, finished, tasks, left, (), False)
+        named = f"{tables} table{'s' * (tables != 1)}"
+        return Reading(INITIAL, named, rows, total, finished, tasks, left, (), False)
 
     def _tasks(self) -> tuple[int, int]:
         """How many tasks the query's running job has, and how many of them are done."""
