@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import tailrace
@@ -143,6 +143,9 @@ def test_malformed_messages_are_told_and_others_are_for_somebody_else(
     with capturing(table, **GIVEN, **given) as capture:
         assert told(drained(capture)) == ALL
         assert capture.offset["snapshots"]["topic"] == 5
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": topic})
+    assert [place.offset for place in consumer.committed([TopicPartition(topic, 0)], timeout=30)] == [5]
+    consumer.close()
     for text in ("ignored: {", 'ignored: ["x"]'):
         assert text in caplog.text
 

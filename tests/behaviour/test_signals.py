@@ -190,6 +190,22 @@ def test_insert_delete_leaves_no_windows(table: Database) -> None:
         assert connection.execute("SELECT count(*) FROM signals").fetchone() == (1,)
 
 
+@pytest.mark.parametrize(("retries", "rows"), [("1", 0), ("2", 10)])
+def test_a_window_that_cannot_be_written_is_tried_again(table: Database, retries: str, rows: int) -> None:
+    table.execute(
+        "CREATE SEQUENCE tries",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF nextval('tries') < 3 THEN RAISE 'not now'; END IF; RETURN NEW; END $$",
+        "CREATE TRIGGER refuse BEFORE INSERT ON signals FOR EACH ROW WHEN (NEW.type LIKE '%-open') "
+        "EXECUTE FUNCTION refuse()",
+    )
+    given = {"signal__emit__failure__max__retries": retries, "signal__emit__failure__backoff__ms": "1"}
+    with capturing(table, **given, **GIVEN) as capture:
+        capture.step()
+        execute(table, "s1")
+        assert len(drained(capture)) == rows
+
+
 def test_a_blocking_snapshot_is_exact(table: Database, capture: Capture) -> None:
     execute(table, "s1", ', "type": "blocking"')
     table.execute("UPDATE t SET version = 1 WHERE id = 4")
