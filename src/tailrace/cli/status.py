@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tailrace.connectors.postgres.operations import ServerState, SlotState
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
-    from tailrace.snapshot.reading import Reading
+    from tailrace.snapshot.report import Report
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Status:
     retained_bytes: int | None
     slot: SlotState | None
     tables: dict[str, int]
-    snapshot: Reading | None = None
+    snapshot: Report | None = None
 
 
 def command(
@@ -63,7 +63,7 @@ def command(
 def assess(name: str, position: Position, server: ServerState, now: float, chunk_size: int = 1024) -> Status:
     """The status from what checkpoint and server say; `now` is the time in seconds since 1970."""
     from tailrace.connectors.postgres.position import parse_lsn
-    from tailrace.snapshot.reading import reading
+    from tailrace.snapshot.report import report
 
     done = position.committed
     offset: dict[str, Any] = done.offset if done else {}
@@ -81,7 +81,7 @@ def assess(name: str, position: Position, server: ServerState, now: float, chunk
         retained_bytes=server.retained_bytes(),
         slot=server.slot,
         tables={},
-        snapshot=reading(offset, chunk_size, now),
+        snapshot=report(offset, chunk_size, now),
     )
 
 

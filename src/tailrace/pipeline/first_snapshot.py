@@ -10,7 +10,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.postgres import operations
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import position
-from tailrace.snapshot.reading import Reading
+from tailrace.snapshot.report import Report
 
 if TYPE_CHECKING:
     from pyspark.core.status import StatusTracker
@@ -30,7 +30,7 @@ class FirstSnapshot:
         self._since: float | None = None
         self._estimate: tuple[int, int] | None = None
 
-    def reading(self) -> Reading | None:
+    def report(self) -> Report | None:
         """The snapshot that runs now, None where none does."""
         now = position(self._checkpoint)
         done = -1 if now.committed is None else now.committed.number
@@ -45,7 +45,7 @@ class FirstSnapshot:
         left = (time.monotonic() - self._since) * (tasks - finished) / finished if finished else None
         rows = total * finished // tasks
         named = f"{tables} table{'s' * (tables != 1)}"
-        return Reading(INITIAL, named, rows, total, finished, tasks, left, (), False)
+        return Report(INITIAL, named, rows, total, finished, tasks, left, (), False)
 
     def _tasks(self) -> tuple[int, int]:
         """How many tasks the query's running job has, and how many of them are done."""

@@ -17,7 +17,7 @@ from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
-from tailrace.snapshot.reading import Reading, reading
+from tailrace.snapshot.report import Report, report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ class Progress:
     events_per_second: float
     batch_seconds: float
     offset: dict[str, Any]
-    snapshot: Reading | None = None
+    snapshot: Report | None = None
 
 
 class Run:
@@ -45,16 +45,16 @@ class Run:
     def __init__(
         self, query: StreamingQuery, target: Target, own_session: SparkSession | None, pipeline: Pipeline
     ) -> None:
+        session = own_session or pipeline.session
+        assert session is not None
+        config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
+        self._chunk_size = config.number("incremental.snapshot.chunk.size")
+        self._first = FirstSnapshot(config, checkpoint, session.sparkContext.statusTracker(), query)
         self._query = query
         self._pipeline = pipeline
         self._own_session = own_session
         self._written: dict[int, int] = getattr(target, "written", {})
         self._counts_itself = hasattr(target, "written")
-        config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
-        self._chunk_size = config.number("incremental.snapshot.chunk.size")
-        session = own_session or pipeline.session
-        assert session is not None
-        self._first = FirstSnapshot(config, checkpoint, session.sparkContext.statusTracker(), query)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
@@ -93,11 +93,11 @@ class Run:
             snapshot=self._snapshot(offset),
         )
 
-    def _snapshot(self, offset: dict[str, Any]) -> Reading | None:
+    def _snapshot(self, offset: dict[str, Any]) -> Report | None:
         if offset.get("phase") == "stream":
-            return reading(offset, self._chunk_size, time.time())
+            return report(offset, self._chunk_size, time.time())
         with _sentences(self._pipeline):
-            return self._first.reading()
+            return self._first.report()
 
 
 @dataclass(frozen=True)

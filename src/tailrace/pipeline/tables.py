@@ -11,6 +11,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, split_list
 from tailrace.connectors.postgres import operations
+from tailrace.connectors.postgres.capture import publish
 from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import ConfigError
 from tailrace.pipeline.checkpoint import position
@@ -64,7 +65,7 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     edit = None if captured.issuperset(names) else _edit(file, definition, captured, captured.union(names), list(there))
     has_begun = position(definition.checkpoint).planned is not None
     # Before it begins, the publication is the first start's business, which makes it of the file's tables.
-    published = operations.publish(config, names) if has_begun else []
+    published = publish(config, names) if has_begun else []
     if edit is not None and edit.written:
         _write(edit, file, definition)
     return Change(tuple(names), tuple(published), edit, _sent(definition, ADD, names, kind) if has_begun else None)

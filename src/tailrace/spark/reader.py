@@ -37,10 +37,10 @@ class _Rows:
     def __setstate__(self, state: dict[str, Any]) -> None:
         kind, config = state["connector"]
         self.__dict__.update(state, connector=kind(config))
+        write_to_stderr()
 
     def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows."""
-        write_to_stderr()
         shaper = Shaper(self.connector, self.schema, self.steps, self.run_id)
         for chunk in ahead(self.connector.read(partition.value)):
             yield from shaper.rows(chunk)

@@ -73,7 +73,6 @@ class PostgresDataSource(DataSource):
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
-        write_to_stderr()
         return ChangeReader(self._connector(), schema, self.steps, self.run_id)
 
     def _connector(self) -> Connector:
@@ -82,6 +81,7 @@ class PostgresDataSource(DataSource):
         from tailrace.connectors.postgres.config import resolve
         from tailrace.connectors.postgres.connector import PostgresConnector
 
+        write_to_stderr()
         return PostgresConnector(resolve(self.properties))
 
 

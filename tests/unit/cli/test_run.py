@@ -10,9 +10,9 @@ import pytest
 from tailrace.cli import run
 from tailrace.cli.run import Teller, line
 from tailrace.pipeline.runner import Progress
-from tailrace.snapshot.reading import Reading
+from tailrace.snapshot.report import Report
 
-FIRST = Reading("initial", "2 tables", 500, 1000, 1, 2, 3.0, (), False)
+FIRST = Report("initial", "2 tables", 500, 1000, 1, 2, 3.0, (), False)
 NOTHING = Progress(None, 0, 0.0, 0.0, {})
 BATCH = Progress(0, 10, 5.0, 2.0, {"lsn": "0/1"})
 

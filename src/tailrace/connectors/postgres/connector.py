@@ -47,10 +47,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LogSplit:
-    """A stretch of the log, [start, end) by commit records, for one task.
+    """A stretch of the log, [start, end) by commit records, for one task; `tables` are captured or not by then.
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
-    incremental snapshot, which was read in between, and `notices` of that. `tables` were added or removed by then.
+    incremental snapshot, which was read in between, and `notices` of that.
     """
 
     application: str
@@ -60,8 +60,8 @@ class LogSplit:
     heartbeat: int | None = None
     chunk: ReadChunk | None = None
     notices: tuple[Notice, ...] = ()
-    xmin: int | None = None
     tables: tuple[tuple[str, bool], ...] = ()
+    xmin: int | None = None
 
 
 Split = LogSplit | SnapshotSplit | EmptySplit
@@ -121,12 +121,12 @@ class PostgresConnector:
             return start
         if is_start and here.phase == STREAM and self._reads_again(here):
             return here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=None).to_json()
-        if is_start and here.phase == STREAM:
-            self._untold = (Notice(INITIAL, SKIPPED),)
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
         self._adapt_publication()
+        if is_start and here.phase == STREAM:
+            self._untold = (Notice(INITIAL, SKIPPED),)
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
@@ -137,12 +137,12 @@ class PostgresConnector:
         step = Step()
         if self._adhoc is not None:
             step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest)
+            self.config = self._adhoc.config
         end = end if step.end is None else step.end
         if end <= from_lsn and not step.moves and (until is not None or not is_due):
             return start
         last_commit = max(here.last_commit or 0, seen) or None
         end, progress = max(end, from_lsn), step.progress
-        self._use(here.at(progress=progress))
         moved = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress).to_json()
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
@@ -183,9 +183,9 @@ class PostgresConnector:
         return self._planned[2]
 
     def _plan(self, start: Position, end: Position) -> Sequence[Split]:
+        self._use(end)
         if start == end:
             return []
-        self._use(end)
         if end.phase == SNAPSHOT:
             return self._begin_log(start)
         assert end.lsn is not None
@@ -195,14 +195,11 @@ class PostgresConnector:
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
-        notices, self._untold = (*self._untold, *step.notices), ()
-        tables = self.config.tables
-        split = LogSplit(
-            start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, notices, tables=tables
-        )
+        split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
         if self.config.number("xmin.fetch.interval.ms") > 0:
             split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
-        return [split]
+        notices, self._untold = (*self._untold, *split.notices), ()
+        return [replace(split, notices=notices, tables=self.config.tables)]
 
     def _begin_log(self, start: Position) -> Sequence[Split]:
         """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
@@ -10,11 +9,9 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import publication
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.errors import SourceError
-from tailrace.model.table import TableId
 
 _TABLES = """
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
@@ -86,14 +83,6 @@ def server_state(config: Config) -> ServerState:
             slot = cursor.execute(_SLOT, [config.text("slot.name")]).fetchone()
     assert row is not None  # a SELECT without FROM has one row
     return ServerState(row[0], slot)
-
-
-def publish(config: Config, names: Sequence[str]) -> list[str]:
-    """Add the tables that it lacks to the pipeline's publication; returns them. Raises SourceError."""
-    database = config.text("database.dbname")
-    tables = [TableId(database, *name.split(".", 1)) for name in names]
-    with connect(config) as connection:
-        return publication.include(connection, config, tables)
 
 
 def drop(config: Config) -> list[str]:

@@ -10,7 +10,7 @@ from tailrace.snapshot.progress import Progress
 
 
 @dataclass(frozen=True)
-class Reading:
+class Report:
     """A snapshot that runs. `table` is the present one (of the first snapshot: how many), and `waiting` come after it.
 
     `total` is an estimate, as are `chunks` and `seconds_left`; they are None before the first chunk is read.
@@ -37,7 +37,7 @@ class Reading:
         return ", ".join([*parts, *(["paused"] if self.paused else [])])
 
 
-def reading(offset: dict[str, Any], chunk_size: int, now: float) -> Reading | None:
+def report(offset: dict[str, Any], chunk_size: int, now: float) -> Report | None:
     """What an offset tells of the snapshot that runs, None when none does; `now` is in seconds since 1970."""
     state = Progress.from_json(offset.get("snapshots"))
     if not state.queue:
@@ -47,7 +47,7 @@ def reading(offset: dict[str, Any], chunk_size: int, now: float) -> Reading | No
     left = None
     if total is not None and state.since_ms is not None and state.rows:
         left = max(0.0, now - state.since_ms / 1000) * (total - state.rows) / state.rows
-    return Reading(
+    return Report(
         present.kind,
         present.table,
         state.rows,
