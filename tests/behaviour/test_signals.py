@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tailrace.errors import ConfigError
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
@@ -22,6 +19,7 @@ ROWS = (
     "INSERT INTO t SELECT n, 0, 'note ' || n FROM generate_series(1, 10) n",
 )
 GIVEN = {
+    "signal__poll__interval__ms": "1",
     "signal__data__collection": "public.signals",
     "incremental__snapshot__chunk__size": "3",
     "snapshot__mode": "no_data",
@@ -106,7 +104,16 @@ def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", ["{", '["public.t"]', '{"data-collections": "public.t"}', '{"data-collections": [1, "nowhere"]}', None]
+    "data",
+    [
+        "{",
+        '["public.t"]',
+        '{"data-collections": "public.t"}',
+        '{"data-collections": [1, "nowhere", "("]}',
+        '{"data-collections": ["public.t"], "surrogate-key": 1}',
+        '{"data-collections": ["public.t"], "type": "wrong", "additional-conditions": ["x"]}',
+        None,
+    ],
 )
 def test_a_malformed_signal_is_told_and_nothing_stops(
     table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, data: str | None
@@ -183,22 +190,20 @@ def test_insert_delete_leaves_no_windows(table: Database) -> None:
         assert connection.execute("SELECT count(*) FROM signals").fetchone() == (1,)
 
 
-def test_signals_by_a_file_need_no_table(database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    database.execute(*ROWS)
-    file = tmp_path / "signals.txt"
-    given = {"signal__enabled__channels": "file", "signal__file": str(file), "snapshot__mode": "no_data"}
-    with capturing(database, incremental__snapshot__chunk__size="4", **given) as capture:
+@pytest.mark.parametrize(("retries", "rows"), [("1", 0), ("2", 10)])
+def test_a_window_that_cannot_be_written_is_tried_again(table: Database, retries: str, rows: int) -> None:
+    table.execute(
+        "CREATE SEQUENCE tries",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF nextval('tries') < 3 THEN RAISE 'not now'; END IF; RETURN NEW; END $$",
+        "CREATE TRIGGER refuse BEFORE INSERT ON signals FOR EACH ROW WHEN (NEW.type LIKE '%-open') "
+        "EXECUTE FUNCTION refuse()",
+    )
+    given = {"signal__emit__failure__max__retries": retries, "signal__emit__failure__backoff__ms": "1"}
+    with capturing(table, **given, **GIVEN) as capture:
         capture.step()
-        signal = {"id": "f1", "type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
-        file.write_text(f"no signal\n{json.dumps(signal)}\n", encoding="utf-8")
-        assert told(drained(capture)) == [("r", n) for n in range(1, 11)]
-        assert file.read_text(encoding="utf-8") == ""
-        assert "ignored: no signal" in caplog.text
-
-
-def test_channels_that_do_not_work_are_refused(database: Database) -> None:
-    with pytest.raises(ConfigError, match="use source or file"), capturing(database, signal__enabled__channels="kafka"):
-        pass
+        execute(table, "s1")
+        assert len(drained(capture)) == rows
 
 
 def test_a_blocking_snapshot_is_exact(table: Database, capture: Capture) -> None:

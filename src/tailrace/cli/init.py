@@ -12,6 +12,7 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.terminal import notes, print_json, results, size
+from tailrace.config.kinds import expression
 from tailrace.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def pipeline_file(properties: dict[str, str], found: list[TableOverview], sink: 
 
     name = properties["topic.prefix"]
     config = {**properties, "database.password": f"${{env:{PASSWORD_VARIABLE}}}"}
-    config["table.include.list"] = ",".join(expression(table) for table in found)
+    config["table.include.list"] = ",".join(expression(table.schema, table.table) for table in found)
     listed = yaml.safe_dump(config, sort_keys=False, width=10_000, allow_unicode=True)
     lines = "".join(f"    {line}\n" for line in listed.splitlines())
     overview = "\n".join(f"    # {describe(table)}" for table in found)
@@ -125,12 +126,6 @@ checkpoint: checkpoint
 # How often a batch starts: an interval, or availableNow to stop when all is read.
 trigger: 500ms
 """
-
-
-def expression(table: TableOverview) -> str:
-    """The table as an entry of `table.include.list`: a regular expression, in which a comma would end the entry."""
-    parts = (re.sub(r"([^\w ])", r"\\\1", part) for part in (table.schema, table.table))
-    return "\\.".join(parts)
 
 
 def describe(table: TableOverview) -> str:

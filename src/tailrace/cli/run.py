@@ -53,7 +53,10 @@ def follow(running: Run, *, as_json: bool) -> int:
 
 
 class Teller:
-    """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most."""
+    """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most.
+
+    A first snapshot, which is one long batch, is told of every few seconds.
+    """
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -63,18 +66,27 @@ class Teller:
 
     def tell(self, progress: Progress, *, last: bool = False) -> None:
         """Prints `progress` if it says something new and it is time."""
-        if progress.batch == self._batch:
-            return
+        is_new, is_due = progress.batch != self._batch, time.monotonic() >= self._next
+        reads = progress.snapshot is not None and is_due
         if self._as_json:
-            self._batch = progress.batch
-            print_json(asdict(progress))
-        elif (progress.events != self._events and time.monotonic() >= self._next) or last:
-            self._batch, self._events = progress.batch, progress.events
-            self._next = time.monotonic() + QUIET_SECONDS
+            if is_new or (reads and progress.batch is None):
+                self._told(progress)
+                print_json(asdict(progress))
+        elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
+            self._told(progress)
             notes.print(line(progress))
+
+    def _told(self, progress: Progress) -> None:
+        self._batch, self._events = progress.batch, progress.events
+        self._next = time.monotonic() + QUIET_SECONDS
 
 
 def line(progress: Progress) -> str:
     """Progress for people."""
+    if progress.batch is None:
+        return str(progress.snapshot or "nothing is read yet")
     lsn = progress.offset.get("lsn") or progress.offset.get("phase") or "the beginning"
-    return f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {lsn}"
+    snapshot = f"; {progress.snapshot}" if progress.snapshot else ""
+    return (
+        f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {lsn}{snapshot}"
+    )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tailrace.connectors.postgres.operations import ServerState, SlotState
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
+    from tailrace.snapshot.report import Report
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Status:
     retained_bytes: int | None
     slot: SlotState | None
     tables: dict[str, int]
+    snapshot: Report | None = None
 
 
 def command(
@@ -46,8 +48,10 @@ def command(
 
     definition = load(pipeline)
     with notes.status("Looking at checkpoint and database"):
+        config = definition.config()
+        size_of_chunk = config.number("incremental.snapshot.chunk.size")
         status = assess(
-            definition.name, position(definition.checkpoint), server_state(definition.config()), time.time()
+            definition.name, position(definition.checkpoint), server_state(config), time.time(), size_of_chunk
         )
         status.tables.update(replica_rows(definition))
     if json:
@@ -56,9 +60,10 @@ def command(
         results.print(table(status))
 
 
-def assess(name: str, position: Position, server: ServerState, now: float) -> Status:
+def assess(name: str, position: Position, server: ServerState, now: float, chunk_size: int = 1024) -> Status:
     """The status from what checkpoint and server say; `now` is the time in seconds since 1970."""
     from tailrace.connectors.postgres.position import parse_lsn
+    from tailrace.snapshot.report import report
 
     done = position.committed
     offset: dict[str, Any] = done.offset if done else {}
@@ -76,6 +81,7 @@ def assess(name: str, position: Position, server: ServerState, now: float) -> St
         retained_bytes=server.retained_bytes(),
         slot=server.slot,
         tables={},
+        snapshot=report(offset, chunk_size, now),
     )
 
 
@@ -101,6 +107,8 @@ def table(status: Status) -> Table:
         seconds = "" if status.lag_seconds is None else f", {status.lag_seconds:,.1f} s"
         grid.add_row("lag", f"{size(status.lag_bytes)}{seconds}")
     grid.add_row("slot", _slot(status))
+    if status.snapshot is not None:
+        grid.add_row("snapshot", escape(str(status.snapshot)))
     for name, rows in status.tables.items():
         grid.add_row(escape(name), f"{rows:,} rows")
     return grid

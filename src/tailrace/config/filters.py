@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tailrace.config.resolve import Config
 from tailrace.errors import ConfigError
@@ -45,6 +45,7 @@ class TableFilter:
     column_names: Rule
     snapshot: Patterns
     ignore_builtin: bool
+    decided: Mapping[str, bool] = field(default_factory=dict)
 
     @staticmethod
     def from_config(config: Config) -> TableFilter:
@@ -55,10 +56,13 @@ class TableFilter:
             Rule.of(config, "column"),
             config.patterns("snapshot.include.collection.list"),
             config.flag("table.ignore.builtin"),
+            dict(config.tables),
         )
 
     def captures(self, schema: str, table: str) -> bool:
         """Whether changes of the table become events."""
+        if f"{schema}.{table}" in self.decided:
+            return self.decided[f"{schema}.{table}"]
         if self.ignore_builtin and (_BUILTIN_SCHEMA.fullmatch(schema) or table in _BUILTIN_TABLES):
             return False
         return self.schemas.lets(schema) and self.tables.lets(f"{schema}.{table}")

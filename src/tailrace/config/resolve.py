@@ -41,13 +41,15 @@ class Config:
     """A connector's resolved properties. An undeclared name is a KeyError, the wrong kind a TypeError.
 
     `given` holds the properties as given under their canonical names, secrets included; `warnings` what was said while
-    resolving, `secrets` the names never to show whatever the sanitize pattern says. Picklable; repr hides secrets.
+    resolving, `secrets` the names never to show whatever the sanitize pattern says. `tables` are captured or not
+    whatever the filters say: what was added or removed since the start. Picklable; repr hides secrets.
     """
 
     values: Mapping[str, Value | None]
     given: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     secrets: frozenset[str] = frozenset()
+    tables: tuple[tuple[str, bool], ...] = ()
 
     def text(self, name: str) -> str:
         """The text of a property that has a value."""

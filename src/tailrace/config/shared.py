@@ -23,6 +23,7 @@ from tailrace.config.kinds import (
     TEXT,
     choice,
     listed,
+    matching,
 )
 from tailrace.config.option import Alias, Option, Status
 from tailrace.config.resolve import Config, Problem
@@ -33,7 +34,7 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _ONLY_JSON = f"only {_JSON} works today"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
-_CHANNELS = listed("source", "file", refused={"kafka": "use source or file", "jmx": "use source or file"})
+_CHANNELS = listed("source", "kafka", "file", "in-process", refused={"jmx": "use `tailrace signal`"})
 _JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
 _FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=_JVM)
@@ -251,18 +252,36 @@ CONVERTERS = (
 
 SIGNALS = (
     Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
-    Option("signal.enabled.channels", _CHANNELS, "source", "Channels read for signals: source, file."),
-    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at a channel.", LATER),
-    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of a watermark write.", LATER),
-    Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them.", LATER),
-    Option("signal.kafka.topic", TEXT, None, "Signal topic; `<topic.prefix>-signal` when not given.", LATER),
-    Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic.", LATER),
-    Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group.", LATER),
-    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a poll.", LATER),
-    Option("signal.consumer.*", TEXT, None, "Settings of that consumer.", LATER),
+    Option(
+        "signal.enabled.channels",
+        _CHANNELS,
+        "source",
+        "Channels read for signals: source, kafka, file. Those of `tailrace signal` (in-process) are always read.",
+    ),
+    Option("signal.folder", TEXT, None, "Folder of `tailrace signal`; a pipeline's is `signals` in its checkpoint."),
+    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at other channels than the table."),
+    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of the write of a window's row."),
+    Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them."),
+    Option("signal.kafka.topic", TEXT, None, "Signal topic, partition 0; `<topic.prefix>-signal` when not given."),
+    Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic."),
+    Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group: where the first start begins."),
+    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a look at the topic."),
+    Option("signal.consumer.*", TEXT, None, "Settings of that consumer, by librdkafka's names."),
     Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object a line, emptied when read."),
-    Option("notification.enabled.channels", NAMES, None, "Channels that get notifications: sink, log."),
+    Option(
+        "notification.enabled.channels",
+        listed("sink", "log", "file", "callback", refused={"jmx": "use sink, log, file or callback"}),
+        None,
+        "Channels that get notifications: sink, log, file, callback.",
+    ),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
+    Option("notification.file", TEXT, None, "File of the file channel: a JSON object a line, appended to."),
+    Option(
+        "notification.callback",
+        matching("package.module:function", r"[\w.]+:[\w.]+", "A function is expected, as package.module:function"),
+        None,
+        "Python function of the callback channel, called with each notification, a dict.",
+    ),
     Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none."),
     Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
     Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk."),
@@ -350,5 +369,9 @@ def check_together(config: Config) -> Iterator[Problem]:
     if "sink" in config.names("notification.enabled.channels") and not config.optional("notification.sink.topic.name"):
         message = "Notification topic name must be provided when kafka notification channel is enabled"
         yield Problem("notification.sink.topic.name", message)
+    for channel in ("file", "callback"):
+        name = f"notification.{channel}"
+        if channel in config.names("notification.enabled.channels") and not config.optional(name):
+            yield Problem(name, "A value is required", f"the {channel} notification channel needs it")
     if "kafka" in config.names("signal.enabled.channels") and not config.optional("signal.kafka.bootstrap.servers"):
         yield Problem("signal.kafka.bootstrap.servers", "A value is required", "the kafka signal channel needs it")

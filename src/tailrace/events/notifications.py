@@ -8,6 +8,8 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -21,7 +23,7 @@ log = logging.getLogger(__name__)
 
 INITIAL, INCREMENTAL = "Initial Snapshot", "Incremental Snapshot"
 STARTED, IN_PROGRESS, COMPLETED, SCANNED = "STARTED", "IN_PROGRESS", "COMPLETED", "TABLE_SCAN_COMPLETED"
-PAUSED, RESUMED, ABORTED = "PAUSED", "RESUMED", "ABORTED"
+PAUSED, RESUMED, ABORTED, SKIPPED = "PAUSED", "RESUMED", "ABORTED", "SKIPPED"
 
 _COMMON = "io.debezium.connector.common."
 KEY = ConnectSchema("struct", name=_COMMON + "NotificationKey", version=1, fields=(Field("id", STRING),))
@@ -64,12 +66,20 @@ def is_wanted(config: Config) -> bool:
 
 
 def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...]:
-    """Tell the log, where it is a channel, and make the records of the sink channel's topic."""
+    """Tell log, file and callback, where they are channels, and make the records of the sink channel's topic.
+
+    A task does it, for the rows it reads; a channel that fails is told in the log, and nothing stops.
+    """
     channels = config.names("notification.enabled.channels")
     told = [_payload(notice, config.text("topic.prefix")) for notice in notices]
     if "log" in channels:
         for payload in told:
             log.info("[Notification Service]  %s", json.dumps(payload))
+    if "file" in channels and told:
+        _append(Path(config.text("notification.file")), told)
+    if "callback" in channels:
+        for payload in told:
+            _call(config.text("notification.callback"), payload)
     if "sink" not in channels or not told:
         return ()
     columns = [
@@ -79,6 +89,23 @@ def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...
     ]
     rows = pa.record_batch(columns, names=["key", "value", "partition"])
     return (ControlBatch(config.text("notification.sink.topic.name"), KEY, VALUE, rows),)
+
+
+def _append(file: Path, told: list[dict[str, object]]) -> None:
+    lines = "".join(json.dumps(payload) + "\n" for payload in told)
+    try:
+        # One write: tasks beside this one append to the same file.
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(lines)
+    except OSError as error:
+        log.error("notification.file %s cannot be written: %s", file, error.strerror)
+
+
+def _call(name: str, payload: dict[str, object]) -> None:
+    try:
+        EntryPoint("callback", name, "").load()(dict(payload))
+    except Exception:
+        log.exception("notification.callback %s failed of %s", name, payload)
 
 
 def _payload(notice: Notice, connector: str) -> dict[str, object]:

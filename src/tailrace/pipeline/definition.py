@@ -128,13 +128,15 @@ class Definition(_Part):
     def properties(self) -> dict[str, str]:
         """The connector's properties as given. Raises ConfigError if their file cannot be read.
 
-        A replica follows truncates and holds every column, which Debezium's defaults leave out.
+        A replica follows truncates and holds every column, which Debezium's defaults leave out. Signals lie beside the
+        position.
         """
         config = self.source.config
         given = read(Path(config)) if isinstance(config, str) else from_mapping(config)
-        return (
-            {"skipped.operations": "none", "include.unknown.datatypes": "true", **given} if self.sink.replica else given
-        )
+        defaults = {"signal.folder": f"{self.checkpoint}/signals"}
+        if self.sink.replica:
+            defaults |= {"skipped.operations": "none", "include.unknown.datatypes": "true"}
+        return {**defaults, **given}
 
     def config(self) -> Config:
         """The connector's properties, resolved. Raises ConfigError naming every problem."""

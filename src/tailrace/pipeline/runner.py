@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from tailrace.connectors.postgres.operations import drop_at_stop
 from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
+from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
+from tailrace.snapshot.report import Report, report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,13 +30,17 @@ DROP = "slot.drop.on.stop"
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest."""
+    """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
+
+    `snapshot` is the one that runs, None when there is none.
+    """
 
     batch: int | None
     events: int
     events_per_second: float
     batch_seconds: float
     offset: dict[str, Any]
+    snapshot: Report | None = None
 
 
 class Run:
@@ -42,6 +49,11 @@ class Run:
     def __init__(
         self, query: StreamingQuery, target: Target, own_session: SparkSession | None, pipeline: Pipeline
     ) -> None:
+        session = own_session or pipeline.session
+        assert session is not None
+        config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
+        self._chunk_size = config.number("incremental.snapshot.chunk.size")
+        self._first = FirstSnapshot(config, checkpoint, session.sparkContext.statusTracker(), query)
         self._query = query
         self._pipeline = pipeline
         self._own_session = own_session
@@ -94,13 +106,21 @@ class Run:
         last = recent[-1] if recent else {}
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
         events = self._written.get(last.get("batchId", -1), 0)
+        offset = _offset(last)
         return Progress(
             batch=last.get("batchId"),
             events=sum(self._written.values()),
             events_per_second=events / seconds if seconds else 0.0,
             batch_seconds=seconds,
-            offset=_offset(last),
+            offset=offset,
+            snapshot=self._snapshot(offset),
         )
+
+    def _snapshot(self, offset: dict[str, Any]) -> Report | None:
+        if offset.get("phase") == "stream":
+            return report(offset, self._chunk_size, time.time())
+        with _sentences(self._pipeline):
+            return self._first.report()
 
 
 @dataclass(frozen=True)

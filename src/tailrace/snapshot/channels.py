@@ -1,44 +1,157 @@
-"""Where signals come from besides a table of the source: a file."""
+"""Where signals come from besides a table of the source: files of a folder, `signal.file`, a Kafka topic.
+
+None is lost or carried out twice at a restart: what is read stands in the offset of the batch that carries it out, and
+a file goes, or the topic's consumer group moves on, when a later batch begins, which is when that one is committed.
+"""
 
 from __future__ import annotations
 
-import json
 import logging
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+from pyarrow import fs
+
 from tailrace.config import Config
-from tailrace.snapshot.signals import Signal
+from tailrace.errors import ConfigError
+from tailrace.snapshot.signals import Signal, parsed
+from tailrace.snapshot.topic import SignalTopic
 
 log = logging.getLogger(__name__)
 
-SOURCE, FILE = "source", "file"
+SOURCE, FILE, KAFKA = "source", "file", "kafka"
+_ENDING = ".json"
 
 
-def from_file(config: Config) -> list[Signal]:
-    """The signals in `signal.file`, one JSON object a line (`id`, `type`, `data`); the file is emptied.
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """New signals in their order, the names of the files now read, and where the topic is read up to."""
 
-    A line that is none is told, with its text, and ignored. No file is no signals.
+    signals: tuple[Signal, ...]
+    files: tuple[str, ...]
+    topic: int | None
+
+
+class Channels:
+    """The channels of one pipeline, looked at every `signal.poll.interval.ms`, the first time at once."""
+
+    def __init__(self, config: Config) -> None:
+        enabled = config.names("signal.enabled.channels")
+        self._interval = config.number("signal.poll.interval.ms") / 1000
+        self._next = 0.0
+        self._file = Path(config.text("signal.file")).absolute() if FILE in enabled else None
+        folder = config.optional("signal.folder")
+        self._folders = [_Folder(folder, lambda name: name.endswith(_ENDING))] if folder else []
+        if self._file is not None:
+            self._folders.append(_Folder(str(self._file.parent), lambda name: _is_claim(self._file, name)))
+        self._topic = SignalTopic(config) if KAFKA in enabled else None
+
+    @staticmethod
+    def are_configured(config: Config) -> bool:
+        """Whether there is any channel, that of the signal table aside."""
+        return bool(config.optional("signal.folder") or {FILE, KAFKA} & {*config.names("signal.enabled.channels")})
+
+    def poll(self, files: tuple[str, ...], topic: int | None) -> Arrived | None:
+        """What came since; None while it is not time to look. `files` and `topic` are those of a committed offset."""
+        now = time.monotonic()
+        if now < self._next:
+            return None
+        self._next = now + self._interval
+        if self._file is not None:
+            _claim(self._file)
+        signals: list[Signal] = []
+        names: list[str] = []
+        for folder in self._folders:
+            for name, text in folder.take(files):
+                names.append(name)
+                lines = [line for line in text.splitlines() if line.strip()]
+                signals += [signal for line in lines if (signal := parsed(line, None)) is not None]
+        if self._topic is not None:
+            told, topic = self._topic.read(topic)
+            signals += told
+        return Arrived(tuple(signals), tuple(names), topic)
+
+    def close(self) -> None:
+        """Let go of the connection to Kafka."""
+        if self._topic is not None:
+            self._topic.close()
+
+
+def send(folder: str, signal: Signal) -> str:
+    """Put a signal into a pipeline's folder, whole or not at all; returns the file. Raises ConfigError.
+
+    The names of such files ascend with time, so that signals are carried out in their order.
     """
-    if FILE not in config.names("signal.enabled.channels"):
-        return []
-    path = Path(config.text("signal.file"))
+    name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        if lines:
-            path.write_text("", encoding="utf-8")
+        system, path = _located(folder)
+        system.create_dir(path, recursive=True)
+        with system.open_output_stream(f"{path}/{name}.part") as stream:
+            stream.write(signal.to_line().encode())
+        system.move(f"{path}/{name}.part", f"{path}/{name}{_ENDING}")
+    except (OSError, pa.ArrowException) as error:
+        remedy = "A signal is a file there: see that this user may write it."
+        raise ConfigError(f"the signal cannot be written: {error}", where=folder, remedy=remedy) from error
+    return f"{path}/{name}{_ENDING}"
+
+
+class _Folder:
+    """Files of signals, each complete once it bears a name that `is_one` knows."""
+
+    def __init__(self, location: str, is_one: Callable[[str], bool]) -> None:
+        self._location = location
+        self._is_one = is_one
+        self._is_silent = False
+
+    def take(self, done: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Names and texts of the files there, by name; those that are `done` are removed."""
+        try:
+            system, root = _located(self._location)
+            found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
+            taken = []
+            for file in sorted(found, key=lambda file: file.base_name):
+                if not self._is_one(file.base_name) or file.type != fs.FileType.File:
+                    continue
+                if file.base_name in done:
+                    system.delete_file(file.path)
+                    continue
+                with system.open_input_stream(file.path) as stream:
+                    taken.append((file.base_name, stream.read().decode("utf-8", "replace")))
+        except (OSError, pa.ArrowException) as error:
+            # Told once: a checkpoint in a file system that only Spark knows takes no signals by files.
+            level = logging.DEBUG if self._is_silent else logging.ERROR
+            log.log(level, "signals cannot be read from %s: %s", self._location, error)
+            self._is_silent = True
+            return []
+        self._is_silent = False
+        return taken
+
+
+def _located(location: str) -> tuple[fs.FileSystem, str]:
+    if "://" in location:
+        system, path = fs.FileSystem.from_uri(location)
+        return system, path
+    return fs.LocalFileSystem(), str(Path(location).absolute())
+
+
+def _claim(file: Path) -> None:
+    """Empty `signal.file` by giving what is in it a name of its own, under which it waits until it is carried out."""
+    try:
+        if file.stat().st_size:
+            claimed = file.with_name(f"{file.name}.{time.time_ns():020d}")
+            file.rename(claimed)
+            file.touch()
+            shutil.copymode(claimed, file)
     except FileNotFoundError:
-        return []
+        return
     except OSError as error:
-        log.error("signal.file %s cannot be read and emptied: %s", path, error.strerror)
-        return []
-    return [signal for line in lines if line.strip() and (signal := _parsed(line)) is not None]
+        log.error("signal.file %s cannot be read and emptied: %s", file, error.strerror)
 
 
-def _parsed(line: str) -> Signal | None:
-    try:
-        node = json.loads(line)
-        data = node.get("data")
-        return Signal(str(node["id"]), str(node["type"]), None if data is None else json.dumps(data))
-    except (ValueError, KeyError, AttributeError, TypeError):
-        log.warning("a line of signal.file is no signal and is ignored: %s", line)
-        return None
+def _is_claim(file: Path | None, name: str) -> bool:
+    return file is not None and name.startswith(f"{file.name}.") and name[len(file.name) + 1 :].isdigit()

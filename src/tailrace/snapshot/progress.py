@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
 from tailrace.snapshot.signals import Request, Signal
-
-log = logging.getLogger(__name__)
 
 Key = tuple[str, ...]
 
@@ -20,9 +17,11 @@ Key = tuple[str, ...]
 class Progress:
     """`handled`: ids of the signals seen that are still in the table. `queue`: what is to be read, the present first.
 
-    `last` and `maximum` are keys of the present table, as text; `rows` is how many of it are read. `undo` is the state
-    before the batch that this offset ends: the rows of such a batch are lost if the driver dies before its commit, so
-    the first batch after a restart reads them again.
+    `last` and `maximum` are keys of the present table, as text; `rows` is how many of it are read, `total` how many it
+    was thought to have when its first chunk was read, at `since_ms`. `undo` is the state before the batch that this
+    offset ends: the rows of such a batch are lost if the driver dies before its commit, so the first batch after a
+    restart reads them again. `files` of signals and the `topic` up to that position are read. `tables` were added or
+    removed since the start; nothing is read before all transactions up to number `wait` have ended.
     """
 
     handled: tuple[str, ...] = ()
@@ -32,6 +31,12 @@ class Progress:
     rows: int = 0
     paused: bool = False
     undo: tuple[tuple[Request, ...], Key | None, Key | None, int] | None = None
+    total: int | None = None
+    since_ms: int | None = None
+    files: tuple[str, ...] = ()
+    topic: int | None = None
+    tables: tuple[tuple[str, bool], ...] = ()
+    wait: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
@@ -45,6 +50,12 @@ class Progress:
             "undo": None
             if self.undo is None
             else [_queue_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), self.undo[3]],
+            "total": self.total,
+            "since_ms": self.since_ms,
+            "files": list(self.files),
+            "topic": self.topic,
+            "tables": dict(self.tables),
+            "wait": self.wait,
         }
 
     @staticmethod
@@ -61,6 +72,12 @@ class Progress:
             node["rows"],
             node["paused"],
             None if undo is None else (_queue(undo[0]), _key(undo[1]), _key(undo[2]), undo[3]),
+            node.get("total"),
+            node.get("since_ms"),
+            tuple(node.get("files", ())),
+            node.get("topic"),
+            tuple(node.get("tables", {}).items()),
+            node.get("wait"),
         )
 
     def undone(self) -> Progress:
@@ -69,7 +86,8 @@ class Progress:
             return self
         queue, last, maximum, rows = self.undo
         added = tuple(request for request in self.queue if request not in queue)
-        return replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, undo=None)
+        state = replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, undo=None)
+        return state if state.queue[:1] == self.queue[:1] else replace(state, total=None, since_ms=None)
 
     def after_chunk(self, last: Key, maximum: Key, rows: int) -> Progress:
         """The state once a chunk of the present table is read."""
@@ -77,10 +95,14 @@ class Progress:
 
     def without_present(self) -> Progress:
         """The state once the present table is read."""
-        return replace(self, queue=self.queue[1:], last=None, maximum=None, rows=0, undo=self._now())
+        return replace(self._at_next(), queue=self.queue[1:], undo=self._now())
+
+    def _at_next(self) -> Progress:
+        """Nothing is read of the table that comes next."""
+        return replace(self, last=None, maximum=None, rows=0, total=None, since_ms=None)
 
     @property
-    def tables(self) -> str:
+    def names(self) -> str:
         """The names of the tables that are to be read."""
         return ",".join(request.table for request in self.queue)
 
@@ -98,42 +120,28 @@ class Progress:
     def _now(self) -> tuple[tuple[Request, ...], Key | None, Key | None, int]:
         return self.queue, self.last, self.maximum, self.rows
 
-    def told(self, found: Sequence[Signal], tables: Iterable[TableId]) -> Progress:
-        """The state after new signals, in their order; `found` are all that are there."""
-        new = [signal for signal in found if signal.id not in self.handled]
-        return replace(self, handled=tuple(signal.id for signal in found)).asked(new, tables)
-
-    def asked(self, found: Sequence[Signal], tables: Iterable[TableId]) -> Progress:
-        """The state after some signals, in their order."""
-        progress, known = self, list(tables)
-        for signal in found:
-            progress = progress._after(signal, known)
-        return progress
-
-    def _after(self, signal: Signal, tables: list[TableId]) -> Progress:
-        log.info("signal %s: %s %s", signal.id, signal.type, signal.data or "")
+    def asked(self, signal: Signal, tables: Iterable[TableId]) -> Progress:
+        """The state after a signal about snapshots."""
+        known = list(tables)
         if signal.type == signals.EXECUTE:
-            return replace(self, queue=self.queue + tuple(signals.requests(signal, tables)))
+            return replace(self, queue=self.queue + tuple(signals.requests(signal, known)))
         if signal.type == signals.STOP:
-            return self._stopped(signal, tables)
-        if signal.type in (signals.PAUSE, signals.RESUME):
-            return replace(self, paused=bool(self.queue) and signal.type == signals.PAUSE)
-        if signal.type == signals.LOG:
-            content = signal.content() or {}
-            log.info("%s", content.get("message", ""))
-        else:
-            log.warning("signal %s is ignored: its type %r is unknown", signal.id, signal.type)
-        return self
+            return self._stopped(signal, known)
+        return replace(self, paused=bool(self.queue) and signal.type == signals.PAUSE)
 
     def _stopped(self, signal: Signal, tables: list[TableId]) -> Progress:
         content = signal.content()
         if content is None:
             return self
         names = signals.collections(signal, content, tables) if content.get("data-collections") else None
-        left = tuple(request for request in self.queue if names is not None and request.table not in names)
+        return self.without({request.table for request in self.queue} if names is None else names)
+
+    def without(self, names: Container[str]) -> Progress:
+        """The state when these tables are not to be read any more."""
+        left = tuple(request for request in self.queue if request.table not in names)
         if left[:1] == self.queue[:1]:
             return replace(self, queue=left)
-        return replace(self, queue=left, last=None, maximum=None, rows=0, undo=None)
+        return replace(self._at_next(), queue=left, undo=None)
 
 
 def _list(key: Key | None) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from tailrace.model.table import TableId
 log = logging.getLogger(__name__)
 
 EXECUTE, STOP, PAUSE, RESUME, LOG = "execute-snapshot", "stop-snapshot", "pause-snapshot", "resume-snapshot", "log"
+ABOUT_SNAPSHOTS = (EXECUTE, STOP, PAUSE, RESUME)
+ADD, REMOVE = "add-tables", "remove-tables"
 OPEN, CLOSE = "snapshot-window-open", "snapshot-window-close"
 INCREMENTAL, BLOCKING = "incremental", "blocking"
 
@@ -26,6 +29,11 @@ class Signal:
     type: str
     data: str | None
 
+    def to_line(self) -> str:
+        """Its JSON object, for a file."""
+        data = None if self.data is None else json.loads(self.data)
+        return json.dumps({"id": self.id, "type": self.type, "data": data}) + "\n"
+
     def content(self) -> dict[str, Any] | None:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
         try:
@@ -36,6 +44,24 @@ class Signal:
             log.warning("signal %s (%s) is ignored, its data is no JSON object: %s", self.id, self.type, self.data)
             return None
         return content
+
+
+def parsed(text: str, name: str | None) -> Signal | None:
+    """The signal in a line of a file or a message; `name` is its id where it has none of its own.
+
+    None, with a warning that holds the text, when it is no signal.
+    """
+    try:
+        node = json.loads(text)
+        data = node.get("data")
+        text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
+        own = node.get("id")
+        if own is None and name is None:
+            raise KeyError("id")
+        return Signal(str(name if own is None else own), str(node["type"]), text_of_data)
+    except (ValueError, KeyError, AttributeError, TypeError):
+        log.warning("no signal, so it is ignored: %s", text)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +92,10 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     if not found:
         log.warning("signal %s names no table to read: %s", signal.id, signal.data)
     surrogate = content.get("surrogate-key") or None
-    return [Request(signal.id, kind, name, _condition(content, name), surrogate) for name in found]
+    if surrogate is not None and not isinstance(surrogate, str):
+        log.warning("signal %s is ignored: its surrogate-key is no text: %s", signal.id, signal.data)
+        return []
+    return [Request(signal.id, kind, name, _condition(signal, content, name), surrogate) for name in found]
 
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableId]) -> list[str]:
@@ -74,23 +103,35 @@ def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableI
     listed = content.get("data-collections")
     names = [str(table) for table in tables]
     found: list[str] = []
-    for item in listed if isinstance(listed, list) else []:
-        if not isinstance(item, str):
-            log.warning("signal %s: %r in data-collections is no text and is ignored", signal.id, item)
-            continue
-        plain = item.replace('"', "")
-        matching = [name for name in names if name == plain or compile_pattern(item).fullmatch(name)]
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.data)
+        return []
+    for item in listed:
+        matching = [name for name in names if _is_meant(signal, item.strip(), name)]
         if not matching:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
         found += [name for name in matching if name not in found]
     return found
 
 
-def _condition(content: dict[str, Any], table: str) -> str | None:
+def _is_meant(signal: Signal, item: str, table: str) -> bool:
+    """Whether a name, with or without quotes, or a regular expression means the table."""
+    if item.replace('"', "") == table:
+        return True
+    try:
+        return compile_pattern(item).fullmatch(table) is not None
+    except re.error as error:
+        log.warning("signal %s: %s is no regular expression: %s", signal.id, item, error)
+        return False
+
+
+def _condition(signal: Signal, content: dict[str, Any], table: str) -> str | None:
     """The additional condition for a table; the older form is one text for all of them."""
-    for item in content.get("additional-conditions") or ():
-        name = str(item.get("data-collection", "")).replace('"', "")
-        if name == table or compile_pattern(str(item.get("data-collection", ""))).fullmatch(table):
+    listed = content.get("additional-conditions")
+    for item in listed if isinstance(listed, list) else []:
+        if not isinstance(item, dict):
+            log.warning("signal %s: %r in additional-conditions is no object and is ignored", signal.id, item)
+        elif _is_meant(signal, str(item.get("data-collection", "")), table):
             return str(item["filter"]) if item.get("filter") else None
     older = content.get("additional-condition")
     return str(older) if older else None

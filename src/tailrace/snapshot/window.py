@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,48 +45,90 @@ class Window:
     """The rows of a chunk, read under a snapshot, while the log up to a later position passes by.
 
     A row whose key is changed by a transaction that the snapshot does not contain is dropped: the log has told what
-    came later. All others are still what the table held at that position.
+    came later. All others are still what the table held at that position. A dropped row has large values that the log
+    did not repeat: it comes as it became, since nobody may know them yet.
     """
 
     rows: ChangeBatch
     visibility: Visibility
     xid: str
-    _changed: list[pa.Array] = field(default_factory=list)
+    _later: list[ChangeBatch] = field(default_factory=list)
+    _moved: list[pa.Array] = field(default_factory=list)
     _is_truncated: bool = False
 
     def observe(self, *batches: ChangeBatch) -> None:
-        """Note the keys that batches of the log change; `xid` names the source column of the transaction."""
-        for batch in batches:
-            self._observe(batch)
+        """Note what batches of the log change of the rows; `xid` names the source column of the transaction."""
+        later = [changes for batch in batches if (changes := self._not_contained(batch)) is not None]
+        for changes in later:
+            self._is_truncated |= bool(pc.any(pc.equal(changes.rows.column("op"), TRUNCATE)).as_py())
+            old, new = (_keys(changes, image, self.rows.table.key) for image in ("before", "after"))
+            self._moved.append(new.filter(pc.fill_null(pc.not_equal(old, new), False)))
+        ours = pa.concat_arrays([_keys(self.rows, "after", self.rows.table.key), *self._moved])
+        for changes in later:
+            found = [pc.is_in(_keys(changes, image, self.rows.table.key), ours) for image in ("before", "after")]
+            self._later.append(ChangeBatch(changes.table, changes.rows.filter(pc.or_(*found))))
 
-    def _observe(self, batch: ChangeBatch) -> None:
+    def _not_contained(self, batch: ChangeBatch) -> ChangeBatch | None:
+        """The changes of the rows' table that the snapshot does not contain, None where there are none."""
         if batch.table.id != self.rows.table.id or not len(batch):
-            return
+            return None
         source = batch.rows.column("source")
         xids = source.field(source.type.get_field_index(self.xid)).fill_null(0).to_numpy(zero_copy_only=False)
         later = ~self.visibility.contains(xids)
-        if not later.any():
-            return
-        rows = batch.rows.filter(mask(later))
-        self._is_truncated |= bool(pc.any(pc.equal(rows.column("op"), TRUNCATE)).as_py())
-        for image in ("before", "after"):
-            present = rows.filter(rows.column(image).is_valid())
-            if len(present):
-                self._changed.append(_keys(ChangeBatch(batch.table, present), image, self.rows.table.key))
+        return ChangeBatch(batch.table, batch.rows.filter(mask(later))) if later.any() else None
 
     def survivors(self) -> ChangeBatch:
         """The rows that the log leaves standing."""
         if self._is_truncated or not len(self.rows):
             return self.rows.slice(0, 0)
-        if not self._changed:
+        if not self._later:
             return self.rows
-        keys = _keys(self.rows, "after", self.rows.table.key)
-        dropped = flags(pc.is_in(keys, pa.concat_arrays(self._changed)))
-        return ChangeBatch(self.rows.table, self.rows.rows.filter(mask(~dropped)))
+        names = self.rows.table.key
+        changed = [_keys(batch, image, names).drop_null() for batch in self._later for image in ("before", "after")]
+        keys = _keys(self.rows, "after", names)
+        kept = ~flags(pc.is_in(keys, pa.concat_arrays(changed)))
+        rows = self.rows.rows
+        if any(batch.column("unchanged") is not None for batch in self._later):
+            became = _became(self.rows, keys.to_pylist(), self._later)
+            kept[list(became)] = True
+            place = rows.schema.get_field_index("after")
+            images = pa.array(became.values(), rows.schema.field(place).type)
+            take = np.arange(len(rows))
+            take[list(became)] = len(rows) + np.arange(len(became))
+            rows = rows.set_column(place, "after", pa.concat_arrays([rows.column(place), images]).take(pa.array(take)))
+        return ChangeBatch(self.rows.table, rows.filter(mask(kept)))
+
+
+def _became(chunk: ChangeBatch, keys: list[str], later: list[ChangeBatch]) -> dict[int, dict[str, Any]]:
+    """What changed rows of a chunk, by their places, are in the end, where the log does not tell all their columns."""
+    names = frozenset(chunk.rows.schema.field("after").type.names)
+    # By key: place, image, and the columns that no later change has told. Rows of a chunk are few, so a loop will do.
+    state: dict[str | None, tuple[int, dict[str, Any], frozenset[str]]] = {
+        key: (place, image, names)
+        for place, (key, image) in enumerate(zip(keys, chunk.rows.column("after").to_pylist(), strict=True))
+    }
+    for before, after, change in sorted(_changes(later, chunk.table.key), key=lambda each: each[2]["order"]):
+        found = state.pop(before, None) or state.pop(after, None)
+        if found is None or after is None:
+            continue
+        place, image, untold = found
+        missing = {name for name, is_so in (change.get("unchanged") or {}).items() if is_so and name in names}
+        image = {**change["after"], **{name: image[name] for name in missing}}
+        state[after] = place, {name: image.get(name) for name in names}, untold & missing
+    return {place: image for place, image, untold in state.values() if untold and untold != names}
+
+
+def _changes(
+    batches: list[ChangeBatch], key: tuple[str, ...]
+) -> Iterator[tuple[str | None, str | None, dict[str, Any]]]:
+    """Old key, new key and all columns of each change."""
+    for batch in batches:
+        old, new = (_keys(batch, image, key).to_pylist() for image in ("before", "after"))
+        yield from zip(old, new, batch.rows.to_pylist(), strict=True)
 
 
 def _keys(batch: ChangeBatch, image: str, names: tuple[str, ...]) -> pa.Array:
-    """The rows' keys as text that is equal where they are."""
+    """The rows' keys as text that is equal where they are; null where there is no image."""
     struct = batch.rows.column(image)
     parts = [encode(struct.field(struct.type.get_field_index(name)), batch.table.column(name).schema) for name in names]
-    return pc.binary_join_element_wise(*parts, ",")
+    return pc.if_else(struct.is_valid(), pc.binary_join_element_wise(*parts, ","), None)

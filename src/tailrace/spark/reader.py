@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from tailrace.connectors.base import Connector
 from tailrace.spark import failpoint
 from tailrace.spark.ahead import ahead
+from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
 
 
@@ -36,6 +37,7 @@ class _Rows:
     def __setstate__(self, state: dict[str, Any]) -> None:
         kind, config = state["connector"]
         self.__dict__.update(state, connector=kind(config))
+        write_to_stderr()
 
     def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows, encoded one ahead of those Spark takes."""

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from tailrace.errors import ConfigError
+from tailrace.spark.logs import write_to_stderr
 
 if TYPE_CHECKING:
     from tailrace.connectors.base import Connector
@@ -87,6 +88,7 @@ class PostgresDataSource(DataSource):
         from tailrace.connectors.postgres.config import resolve
         from tailrace.connectors.postgres.connector import PostgresConnector
 
+        write_to_stderr()
         return PostgresConnector(resolve(self.properties))
 
 

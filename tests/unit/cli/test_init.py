@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli.init import SINKS, expression, parse_url, pipeline_file
+from tailrace.cli.init import SINKS, parse_url, pipeline_file
 from tailrace.config.filters import TableFilter
+from tailrace.config.kinds import expression
 from tailrace.connectors.postgres.operations import TableOverview
 from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import load
@@ -55,7 +56,7 @@ def test_tables_without_key_are_pointed_out() -> None:
 
 
 def test_a_comma_in_a_name_does_not_end_the_entry() -> None:
-    assert expression(FOUND[1]) == r"odd\, schema\.a\+b\.c\$"
+    assert expression(FOUND[1].schema, FOUND[1].table) == r"odd\, schema\.a\+b\.c\$"
 
 
 @pytest.mark.parametrize("url", ["db", "mysql://db/x", "postgresql://db", "postgresql:///x"])

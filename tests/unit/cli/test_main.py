@@ -17,7 +17,7 @@ def tailrace(*arguments: str, folder: Path | None = None) -> subprocess.Complete
 def test_help_names_every_command() -> None:
     done = tailrace("--help")
     assert done.returncode == 0
-    for command in ("run", "check", "init", "status", "drop", "demo"):
+    for command in ("run", "check", "init", "status", "signal", "add", "remove", "drop", "demo"):
         assert f"  {command} " in done.stdout
 
 

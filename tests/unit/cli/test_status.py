@@ -38,6 +38,30 @@ def test_before_the_first_commit() -> None:
     assert assess("p", Position(Batch(0, {}), None), ServerState("0/1", None), now=2).phase == "first batch"
 
 
+def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
+    queue = [["s1", "incremental", "public.a", None, None], ["s1", "incremental", "public.b", None, None]]
+    state = {"handled": [], "queue": queue, "last": ["30"], "maximum": ["99"], "rows": 30, "paused": False}
+    batch = Batch(3, {"phase": "stream", "lsn": "0/200", "ts_us": 1, "snapshots": {**state, "undo": None}})
+    before = assess("p", Position(batch, batch), ServerState("0/300", SLOT), 12.0, 10).snapshot
+    assert str(before) == "incremental snapshot of public.a, then public.b"
+    batch.offset["snapshots"].update(total=95, since_ms=6000)
+    snapshot = assess("p", Position(batch, batch), ServerState("0/300", SLOT), 12.0, 10).snapshot
+    assert snapshot is not None
+    assert (snapshot.rows, snapshot.total, snapshot.chunk, snapshot.chunks, snapshot.seconds_left) == (
+        30,
+        95,
+        3,
+        10,
+        13,
+    )
+    assert str(snapshot) == (
+        "incremental snapshot of public.a, 30 of about 95 rows, chunk 3 of about 10, about 13 s left, then public.b"
+    )
+    batch.offset["snapshots"].update(paused=True, rows=99)
+    snapshot = assess("p", Position(batch, batch), ServerState("0/300", SLOT), 12.0, 10).snapshot
+    assert "99 of about 99 rows, chunk 10 of about 10, then public.b, paused" in str(snapshot)
+
+
 def test_sizes_for_reading() -> None:
     assert [size(n) for n in (0, 999, 1000, 1_230_000, 45 * 10**9, 7 * 10**12)] == [
         "0 B",

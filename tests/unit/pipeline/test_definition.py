@@ -87,7 +87,11 @@ def test_a_connector_file_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_inline_properties_may_be_numbers_and_flags(tmp_path: Path) -> None:
     text = MINIMAL.replace("database.hostname: db", "database.port: 5433, tombstones.on.delete: false")
-    assert written(tmp_path, text).properties() == {"database.port": "5433", "tombstones.on.delete": "false"}
+    assert written(tmp_path, text).properties() == {
+        "signal.folder": str(tmp_path / "state" / "signals"),
+        "database.port": "5433",
+        "tombstones.on.delete": "false",
+    }
 
 
 def test_a_replica_follows_truncates_unless_told_otherwise(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ again, is the log alone, and the first batch after the restart reads the chunk o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -13,16 +14,22 @@ from typing import Any, TypeVar
 import psycopg
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import splits
+from tailrace.connectors.postgres import capture, splits
+from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import server_errors
 from tailrace.connectors.postgres.export import Export, export_aside
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
+from tailrace.errors import SourceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
+from tailrace.snapshot.actions import act
+from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Signal
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -44,13 +51,16 @@ class AdHocSnapshots:
 
     def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
         self.config = config
+        self._start = config
         self._ask = ask
         self._incremental = IncrementalSnapshots(config)
+        self._channels = Channels(config)
         self._aside: Export | None = None
+        self._waits: int | None = None
         self._kept: tuple[dict[str, Any], Step] | None = None
 
     def before(self) -> Progress:
-        """What is in the signal table when a pipeline begins to look at it asks for nothing."""
+        """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
         return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
 
     def step(self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool) -> Step:
@@ -61,9 +71,17 @@ class AdHocSnapshots:
         """
         known = here.progress if here.progress is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
-        progress: Progress = self._ask(lambda connection: self._incremental.poll(connection, before))
+        if is_start:
+            before = capture.settled(self._start, before)
+        progress = self._signalled(before, here.to_json())
+        self.use(progress)
         notices = _told(before, progress)
-        moves = progress.queue != known.queue
+        moves = progress != replace(known, undo=None)
+        if progress.queue and progress.wait is not None:
+            if not self._ask(lambda connection: capture.is_ready(connection, progress)):
+                self._wait(progress.wait)
+                return Step(progress, moves=moves, notices=notices)
+            progress = replace(progress, wait=None)
         if is_behind or not progress.is_next(BLOCKING):
             self._let_aside()
         if not is_behind and progress.is_next(BLOCKING):
@@ -73,6 +91,47 @@ class AdHocSnapshots:
         after, chunk, status = self._incremental.chunk(progress)
         notices += _read(progress, after, status)
         return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
+
+    def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
+        """The state after the signals that are new."""
+        arrived = self._channels.poll(progress.files, progress.topic)
+        new, ids = self._ask(lambda connection: self._incremental.new_signals(connection, progress.handled))
+        if new:
+            progress = replace(progress, handled=tuple(ids))
+        if arrived is not None:
+            progress = replace(progress, files=arrived.files, topic=arrived.topic)
+        for signal in (*new, *(() if arrived is None else arrived.signals)):
+            log.info("signal %s: %s %s", signal.id, signal.type, signal.data or "")
+            if signal.type in ABOUT_SNAPSHOTS:
+                tables = self._ask(lambda connection: Catalog(connection, self.config).tables())
+                progress = progress.asked(signal, tables)
+            elif signal.type in (ADD, REMOVE):
+                progress = self._change(signal, progress)
+                self.use(progress)
+            else:
+                act(signal, offset)
+        return progress
+
+    def _change(self, signal: Signal, progress: Progress) -> Progress:
+        """The state after a signal that adds or removes tables."""
+        try:
+            changed: Progress = self._ask(lambda connection: capture.change(connection, self._start, signal, progress))
+            return changed
+        except SourceError as error:
+            log.error("signal %s is ignored: %s", signal.id, error)
+            return progress
+
+    def _wait(self, xid: int) -> None:
+        if self._waits != xid:
+            self._waits = xid
+            log.warning("an added table is read when the transactions that began before it was added have ended")
+
+    def use(self, progress: Progress | None) -> Config:
+        """From here on those tables are captured that a state says; returns the configuration that says so."""
+        tables = () if progress is None else progress.tables
+        if tables != self.config.tables:
+            self.config = self._incremental.config = replace(self._start, tables=tables)
+        return self.config
 
     def _block(self, progress: Progress, from_lsn: int, notices: tuple[Notice, ...]) -> Step:
         """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
@@ -100,8 +159,9 @@ class AdHocSnapshots:
             return splits.plan(self.config, self._aside, step.tables)
 
     def close(self) -> None:
-        """Let go of an exported snapshot."""
+        """Let go of an exported snapshot, and of channels."""
         self._let_aside()
+        self._channels.close()
 
     def _let_aside(self) -> None:
         if self._aside is not None:
@@ -113,7 +173,7 @@ def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
     """What new signals did."""
     if not after.queue:
         return () if not before.queue else (_notice(notifications.ABORTED, before, ()),)
-    listed = (("data_collections", after.tables),)
+    listed = (("data_collections", after.names),)
     found = []
     if not before.queue and after.is_next(INCREMENTAL):
         found.append(_notice(notifications.STARTED, after, listed))
@@ -127,9 +187,9 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
         keys = (("maximum_key", ",".join(after.maximum)), ("last_processed_key", ",".join(after.last)))
-        place = (notifications.INCREMENTAL, request.table, before.tables)
+        place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
-    done = notifications.scanned(notifications.INCREMENTAL, request.table, before.tables, status, request.signal)
+    done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     return (done,) if after.queue else (done, _notice(notifications.COMPLETED, before, ()))
 

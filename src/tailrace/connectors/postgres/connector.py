@@ -38,11 +38,11 @@ from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.faults import Faults
 from tailrace.events.heartbeat import heartbeat
-from tailrace.events.notifications import Notice, notify
+from tailrace.events.notifications import COMPLETED, INITIAL, SKIPPED, STARTED, Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.table import TableSchema
-from tailrace.snapshot.channels import FILE
+from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.reading import Skip
 from tailrace.snapshot.window import Window
 
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LogSplit:
-    """A stretch of the log, [start, end) by commit records, for one task.
+    """A stretch of the log, [start, end) by commit records, for one task; `tables` are captured or not by then.
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
     incremental snapshot, which was read in between, and `notices` of that. `skips` tells what of it the snapshot holds.
@@ -66,6 +66,7 @@ class LogSplit:
     heartbeat: int | None = None
     chunk: ReadChunk | None = None
     notices: tuple[Notice, ...] = ()
+    tables: tuple[tuple[str, bool], ...] = ()
     xmin: int | None = None
     skips: tuple[Skip, ...] = ()
 
@@ -90,8 +91,9 @@ class PostgresConnector:
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._has_adapted = False
         self._has_started = False
+        self._untold: tuple[Notice, ...] = ()
         self._mode = SnapshotMode.of(config)
-        has_signals = config.names("signal.data.collection") or FILE in config.names("signal.enabled.channels")
+        has_signals = config.names("signal.data.collection") or Channels.are_configured(config)
         self._adhoc = AdHocSnapshots(config, self._ask) if has_signals else None
 
     def begin(self) -> Offset:
@@ -115,6 +117,7 @@ class PostgresConnector:
     def head(self, start: Offset, limit: int | None, until: int | None = None) -> Offset:
         """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
         here = self._position(start)
+        self._use(here)
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
@@ -136,6 +139,8 @@ class PostgresConnector:
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
         self._adapt_publication()
+        if is_start and here.phase == STREAM:
+            self._untold = (Notice(INITIAL, SKIPPED),)
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
         cut = None if here.reading is None else here.reading.next_cut(from_lsn)
@@ -147,6 +152,7 @@ class PostgresConnector:
         step = Step()
         if self._adhoc is not None:
             step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest)
+            self.config = self._adhoc.config
         end = end if step.end is None else step.end
         if end <= from_lsn and not step.moves and (until is not None or not is_due):
             return start
@@ -160,6 +166,11 @@ class PostgresConnector:
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
+
+    def _use(self, position: Position) -> None:
+        """Capture the tables that are captured at a position."""
+        if self._adhoc is not None:
+            self.config = self._adhoc.use(position.progress)
 
     def _reads_again(self, here: Position) -> bool:
         """Whether the tables are to be read again at this start."""
@@ -191,6 +202,7 @@ class PostgresConnector:
         return self._planned[2]
 
     def _plan(self, start: Position, end: Position) -> Sequence[Split]:
+        self._use(end)
         if start == end:
             return []
         if end.phase == SNAPSHOT:
@@ -208,7 +220,8 @@ class PostgresConnector:
             split = replace(split, skips=tuple(skip for skip in start.reading.skips if skip.before > from_lsn))
         if self.config.number("xmin.fetch.interval.ms") > 0:
             split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
-        return [split]
+        notices, self._untold = (*self._untold, *split.notices), ()
+        return [replace(split, notices=notices, tables=self.config.tables)]
 
     def _begin_log(self, start: Position, end: Position) -> Sequence[Split]:
         """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.
@@ -218,6 +231,7 @@ class PostgresConnector:
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
+            self._untold = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
             return []
         return retrying(self.config, lambda: self._initial.begin(start.application, end.reading), lambda _error: False)
 
@@ -254,6 +268,7 @@ class PostgresConnector:
             with server_errors("the snapshot cannot be read"):
                 yield from snapshot.read(self.config, split)
         else:
+            self.config = replace(self.config, tables=split.tables)
             window = None if split.chunk is None else _window(split.chunk)
             for chunk in self._read_log(split) if split.start < split.end else ():
                 if window is not None:

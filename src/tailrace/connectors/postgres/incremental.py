@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 import psycopg
@@ -26,7 +27,7 @@ from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import READ, ChangeBatch
 from tailrace.model.table import TableId
-from tailrace.snapshot.channels import SOURCE, from_file
+from tailrace.snapshot.channels import SOURCE
 from tailrace.snapshot.progress import Key, Progress
 from tailrace.snapshot.signals import CLOSE, OPEN, Request, Signal
 from tailrace.snapshot.window import Visibility
@@ -71,13 +72,10 @@ class IncrementalSnapshots:
             return []
         return [Signal(*row) for row in rows]
 
-    def poll(self, connection: psycopg.Connection, progress: Progress) -> Progress:
-        """The state after the signals that are new, in the table or in a file."""
-        found, filed = self.signals(connection), from_file(self.config)
-        if not filed and all(signal.id in progress.handled for signal in found):
-            return progress
-        tables = Catalog(connection, self.config).tables()
-        return progress.told(found, tables).asked(filed, tables)
+    def new_signals(self, connection: psycopg.Connection, handled: tuple[str, ...]) -> tuple[list[Signal], list[str]]:
+        """The signals of the table that are not handled yet, and the ids of all that are in it."""
+        found = self.signals(connection)
+        return [signal for signal in found if signal.id not in handled], [signal.id for signal in found]
 
     def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None, str]:
         """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows.
@@ -103,6 +101,9 @@ class IncrementalSnapshots:
         if table is None or not key:
             log.warning("%s is not read: it has no key; name a surrogate-key in the signal", request.table)
             return progress.without_present(), None, "NO_PRIMARY_KEY"
+        if progress.total is None:
+            total, now = _estimate(connection, table, request), time.time_ns() // 1_000_000
+            progress = replace(progress, total=total, since_ms=now)
         maximum = progress.maximum or self._maximum(connection, table, request, key)
         if maximum is None:
             return progress.without_present(), None, "EMPTY"
@@ -174,7 +175,7 @@ class IncrementalSnapshots:
     def _open(self, connection: psycopg.Connection, signals: sql.Identifier) -> tuple[str, str]:
         """Write the row that opens a window; returns the window's id and time."""
         window, now = str(uuid.uuid4()), _now()
-        _write(connection, signals, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
+        self._insert(connection, signals, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
         return window, now
 
     def _close(self, connection: psycopg.Connection, signals: sql.Identifier, window: str, opened: str) -> None:
@@ -182,14 +183,27 @@ class IncrementalSnapshots:
             row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(signals))
             first = sql.Identifier(row.description[0].name if row.description else "id")
             query = sql.SQL("DELETE FROM {} WHERE {} = %s").format(signals, first)
-            connection.execute(query, [f"{window}-open"])
+            self._write(connection, query, [f"{window}-open"])
         else:
             times = f'{{"openWindowTimestamp": "{opened}", "closeWindowTimestamp": "{_now()}"}}'
-            _write(connection, signals, f"{window}-close", CLOSE, times)
+            self._insert(connection, signals, f"{window}-close", CLOSE, times)
 
+    def _insert(self, connection: psycopg.Connection, signals: sql.Identifier, *values: str) -> None:
+        self._write(connection, sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(signals), values)
 
-def _write(connection: psycopg.Connection, signals: sql.Identifier, id_: str, kind: str, data: str) -> None:
-    connection.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(signals), [id_, kind, data])
+    def _write(self, connection: psycopg.Connection, query: sql.Composed, values: Sequence[str]) -> None:
+        """Write to the signal table, again as often as signal.emit.failure.max.retries says."""
+        left = self.config.number("signal.emit.failure.max.retries")
+        while True:
+            try:
+                connection.execute(query, values)
+                return
+            except psycopg.Error as error:
+                if not left or connection.closed:
+                    raise
+                log.warning("a window's row cannot be written, trying again: %s", first_line(error))
+            left -= 1
+            time.sleep(self.config.number("signal.emit.failure.backoff.ms") / 1000)
 
 
 def _reads(images: pa.StructArray, end: int) -> pa.RecordBatch:
@@ -247,6 +261,13 @@ def _name(table: CapturedTable) -> sql.Identifier:
 def _where(request: Request, *conditions: sql.Composable) -> sql.Composable:
     wanted = [*conditions, *([sql.SQL(f"({request.condition})")] if request.condition else [])]
     return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(wanted) if wanted else sql.SQL("")
+
+
+def _estimate(connection: psycopg.Connection, table: CapturedTable, request: Request) -> int:
+    """How many rows the server thinks there are to read."""
+    query = sql.SQL("EXPLAIN (FORMAT JSON) SELECT FROM {} AS t{}").format(_name(table), _where(request))
+    row = connection.execute(query).fetchone()
+    return 0 if row is None else int(row[0][0]["Plan"]["Plan Rows"])
 
 
 def _literals(key: Key, types: tuple[tuple[str, str], ...]) -> sql.Composable:

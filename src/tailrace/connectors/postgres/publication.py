@@ -17,6 +17,17 @@ from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
 
+# By itself (a partitioned table is listed by its partitions else), or as part of what is published.
+_PUBLISHED = """
+SELECT p.puballtables OR EXISTS (
+  SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid AND r.prrelid = c.oid
+) OR EXISTS (
+  SELECT FROM pg_publication_tables t
+  WHERE t.pubname = p.pubname AND t.schemaname = n.nspname AND t.tablename = c.relname
+)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = %s AND c.relname = %s, pg_publication p
+WHERE p.pubname = %s
+"""
 _OPERATIONS = (("c", "insert"), ("u", "update"), ("d", "delete"), ("t", "truncate"))
 
 
@@ -41,6 +52,45 @@ def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[Tabl
             where=f"publication {name}",
             remedy="GRANT CREATE ON DATABASE to database.user and make it owner of the tables (FOR ALL TABLES takes a "
             "superuser), or create the publication yourself and set publication.autocreate.mode=disabled",
+        ) from error
+
+
+def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:
+    """Add those of the tables that it lacks to a publication that lists tables; returns them. Raises SourceError."""
+    name = config.text("publication.name")
+    identity.autoset(connection, config, tables)
+    added = []
+    for table in tables:
+        row = connection.execute(_PUBLISHED, [table.schema, table.table, name]).fetchone()
+        if row is None:
+            remedy = f"Create it: CREATE PUBLICATION {name} FOR TABLE ...;"
+            raise SourceError("there is none", where=f"publication {name}", remedy=remedy)
+        if not row[0]:
+            _alter(connection, name, "ADD", table)
+            added.append(str(table))
+    return added
+
+
+def exclude(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
+    """Take the tables out of a filtered publication; one of another mode is not ours to narrow. Raises SourceError."""
+    name = config.text("publication.name")
+    if config.text("publication.autocreate.mode") != "filtered":
+        return
+    for table in tables:
+        if (table.schema, table.table) in _tables_of(connection, name):
+            _alter(connection, name, "DROP", table)
+
+
+def _alter(connection: psycopg.Connection, name: str, verb: str, table: TableId) -> None:
+    statement = sql.SQL("ALTER PUBLICATION {} {} TABLE {}").format(
+        sql.Identifier(name), sql.SQL(verb), sql.Identifier(table.schema, table.table)
+    )
+    try:
+        connection.execute(statement)
+    except psycopg.Error as error:
+        remedy = f"Run it as the owner of publication and table: {statement.as_string(connection)};"
+        raise SourceError(
+            f"cannot be altered: {first_line(error)}", where=f"publication {name}", remedy=remedy
         ) from error
 
 
@@ -84,18 +134,24 @@ def _adapt(
             where=f"publication {name}",
             remedy=f"DROP PUBLICATION {name}, or set publication.autocreate.mode=all_tables",
         )
-    listed = connection.execute(
-        "SELECT n.nspname, c.relname FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid "
-        "JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s",
-        [name],
-    )
-    if {(table.schema, table.table) for table in tables} != set(listed):
+    if {(table.schema, table.table) for table in tables} != _tables_of(connection, name):
         connection.execute(
             sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(sql.Identifier(name), _listed(name, tables))
         )
     options = _options(config, creating=False)
     if options:
         connection.execute(sql.SQL("ALTER PUBLICATION {} SET ({})").format(sql.Identifier(name), options))
+
+
+def _tables_of(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
+    """Schema and name of the tables that the publication lists."""
+    return set(
+        connection.execute(
+            "SELECT n.nspname, c.relname FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid "
+            "JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s",
+            [name],
+        )
+    )
 
 
 def _listed(name: str, tables: Sequence[TableId]) -> sql.Composable:

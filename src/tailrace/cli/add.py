@@ -1,0 +1,56 @@
+"""`tailrace add`: captures more tables with a pipeline, while it runs or before its next start."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.markup import escape
+
+from tailrace.cli.terminal import notes, print_json, results
+
+if TYPE_CHECKING:
+    from tailrace.pipeline.tables import Change
+
+
+def command(
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
+    tables: Annotated[list[str], typer.Argument(help="Tables, as schema.table.")],
+    snapshot: Annotated[
+        Literal["incremental", "blocking", "none"],
+        typer.Option(help="How the rows that are there are read: beside the log, while it waits, or not at all."),
+    ] = "incremental",
+    json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
+) -> None:
+    """Add tables to a pipeline: to its publication, its file, and, by a signal, to the running process."""
+    from tailrace.pipeline.tables import add
+
+    with notes.status("Looking at the database"):
+        change = add(pipeline, tables, snapshot)
+    tell(change, "added", json)
+
+
+def tell(change: Change, done: str, as_json: bool) -> None:
+    """Say what was done, and what is left for somebody to do."""
+    if as_json:
+        print_json(asdict(change))
+        return
+    for name in change.published:
+        results.print(f"{escape(name)} is {done} to the publication")
+    edit = change.edit
+    if edit is not None and edit.written:
+        results.print(f"{escape(edit.file)}: {edit.property} is changed")
+    elif edit is not None:
+        results.print(
+            f"[yellow]{escape(edit.file)} cannot be changed safely.[/] The checkpoint remembers what is {done};"
+        )
+        wanted = f"{edit.property}: {edit.value}" if edit.value else "filters that say the same"
+        results.print(f"for one that is new the file should have {escape(wanted)}")
+    if change.signal is None:
+        results.print("The pipeline has not begun: its first start goes by the file.")
+    else:
+        named = escape(", ".join(change.tables))
+        results.print(f"Signal [bold]{escape(change.signal.id)}[/] is sent: {named} will be {done}")
+        results.print(f"by a running pipeline within {change.signal.seconds:g} s, by a stopped one when it starts.")

@@ -1,0 +1,72 @@
+"""`tailrace signal`: asks something of a pipeline, a snapshot of some tables above all, whether it runs or not."""
+
+from __future__ import annotations
+
+import json as jsons
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from tailrace.cli.terminal import print_json, results
+from tailrace.errors import ConfigError
+
+
+def command(
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
+    type_: Annotated[
+        str,
+        typer.Argument(
+            metavar="TYPE",
+            help="execute-snapshot, stop-snapshot, pause-snapshot, resume-snapshot, log, or an action of your own.",
+        ),
+    ],
+    collections: Annotated[
+        list[str] | None,
+        typer.Option("--data-collections", "-t", help="A table, schema.table or an expression; may be repeated."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--type", help="Type of snapshot: incremental or blocking.")] = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="Condition in SQL on the rows; with blocking a whole SELECT.")
+    ] = None,
+    surrogate: Annotated[
+        str | None, typer.Option("--surrogate-key", help="Column to go by instead of the key.")
+    ] = None,
+    data: Annotated[str, typer.Option("--data", help="The signal's data, or the rest of it, as a JSON object.")] = "{}",
+    id_: Annotated[str | None, typer.Option("--id", help="Id of the signal; drawn when not given.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="What was sent as one line of JSON.")] = False,
+) -> None:
+    """Send a signal. A running pipeline takes it within signal.poll.interval.ms, a stopped one at its next start."""
+    from tailrace.pipeline.signaling import send
+
+    sent = send(pipeline, type_, content(type_, data, collections or [], kind, filter_, surrogate), id_)
+    if json:
+        print_json(asdict(sent))
+        return
+    results.print(f"Signal [bold]{escape(sent.id)}[/] ({escape(type_)}) is sent: {escape(sent.file)}")
+    results.print(f"A running pipeline takes it within {sent.seconds:g} s, a stopped one when it starts.")
+
+
+def content(
+    type_: str, data: str, collections: list[str], kind: str | None, filter_: str | None, surrogate: str | None
+) -> dict[str, Any]:
+    """A signal's data from the options. Raises ConfigError for what the pipeline would only warn of."""
+    try:
+        found = jsons.loads(data)
+    except ValueError as error:
+        raise ConfigError(f"is no JSON: {error}", where="--data") from error
+    if not isinstance(found, dict):
+        raise ConfigError("is no JSON object", where="--data", remedy='Write {"name": "value", ...}.')
+    if collections:
+        found["data-collections"] = collections
+    if type_ == "execute-snapshot" and not found.get("data-collections"):
+        raise ConfigError("names no tables", where=type_, remedy="Give --data-collections once for each.")
+    if kind is not None:
+        found["type"] = kind
+    if filter_ is not None:
+        found["additional-conditions"] = [{"data-collection": name, "filter": filter_} for name in collections]
+    if surrogate is not None:
+        found["surrogate-key"] = surrogate
+    return found

@@ -1,0 +1,104 @@
+"""Tables added to a running pipeline and removed from it, as the signals add-tables and remove-tables ask.
+
+An added table's changes are events from the batch on that takes the signal. Its rows are read, in the way the signal
+says, once every transaction has ended that could have changed it unseen: before it was published, or in a stretch of
+the log that was read without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.postgres import publication
+from tailrace.connectors.postgres.catalog import Catalog
+from tailrace.connectors.postgres.connect import connect
+from tailrace.model.table import TableId
+from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.signals import ADD, EXECUTE, Signal
+
+log = logging.getLogger(__name__)
+
+NOT_READ = "none"
+_EXISTS = """
+SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')
+"""
+
+
+def change(connection: psycopg.Connection, config: Config, signal: Signal, progress: Progress) -> Progress:
+    """The state after a signal that adds or removes tables; what is malformed is told and ignored. Raises SourceError.
+
+    `config` is that of the pipeline's start.
+    """
+    content = signal.content()
+    if content is None:
+        return progress
+    listed = content.get("data-collections")
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    tables = [_table(config, name) for name in names]
+    if signal.type == ADD:
+        found = [table for table in tables if connection.execute(_EXISTS, [table.schema, table.table]).rowcount]
+    else:
+        present = Catalog(connection, replace(config, tables=progress.tables)).tables()
+        found = [table for table in tables if table in present]
+    for table in tables:
+        if table not in found:
+            log.warning("signal %s: there is no table %s", signal.id, table)
+    if not found:
+        log.warning("signal %s is ignored, it names no table: %s", signal.id, signal.data)
+        return progress
+    decided = dict(progress.tables) | {str(table): signal.type == ADD for table in found}
+    changed = settled(config, replace(progress, tables=tuple(decided.items())))
+    if signal.type == ADD:
+        return _added(connection, config, signal, changed, found)
+    publication.exclude(connection, config, found)
+    return changed.without([str(table) for table in found])
+
+
+def settled(config: Config, progress: Progress) -> Progress:
+    """Without those tables of which the configuration by now says the same."""
+    said = TableFilter.from_config(replace(config, tables=()))
+    left = tuple(
+        (name, is_in)
+        for name, is_in in progress.tables
+        if said.captures(_table(config, name).schema, _table(config, name).table) != is_in
+    )
+    return replace(progress, tables=left)
+
+
+def publish(config: Config, names: Sequence[str]) -> list[str]:
+    """Add the tables that it lacks to the pipeline's publication; returns them. Raises SourceError."""
+    with connect(config) as connection:
+        return publication.include(connection, config, [_table(config, name) for name in names])
+
+
+def is_ready(connection: psycopg.Connection, progress: Progress) -> bool:
+    """Whether all transactions have ended that a read has to wait for."""
+    row = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8").fetchone()
+    return progress.wait is None or (row is not None and int(row[0]) > progress.wait)
+
+
+def _added(
+    connection: psycopg.Connection, config: Config, signal: Signal, progress: Progress, tables: list[TableId]
+) -> Progress:
+    publication.include(connection, config, tables)
+    # On a standby commits are seen in the order in which the log has them, so there is nothing to wait for.
+    row = connection.execute(
+        "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END"
+    ).fetchone()
+    progress = replace(progress, wait=None if row is None else row[0])
+    content = signal.content() or {}
+    if str(content.get("type", "")).lower() == NOT_READ:
+        return progress
+    return progress.asked(replace(signal, type=EXECUTE), tables)
+
+
+def _table(config: Config, name: str) -> TableId:
+    schema, _, table = name.replace('"', "").strip().partition(".")
+    return TableId(config.text("database.dbname"), schema, table)

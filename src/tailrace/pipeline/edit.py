@@ -1,0 +1,87 @@
+"""Changes one property in a pipeline's or connector's file and leaves every other character, comments too, alone."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tailrace.config.dialects import parse_properties
+from tailrace.errors import ConfigError
+
+# What every configuration has: a property that is not there yet is put before it.
+_BESIDE = "database.dbname"
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a kind of file writes a property: an expression for one, how to write one, and what separates two."""
+
+    expression: str
+    write: Callable[[str, str], str]
+    separator: str
+    parse: Callable[[str], Any]
+
+
+_JSON = _Form(
+    r'(?P<indent>(?<=\n)[ \t]*|)"{}"[ \t]*:[ \t]*"(?:[^"\\\n]|\\.)*"(?P<comment>)',
+    lambda name, value: f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}",
+    ",",
+    json.loads,
+)
+_PROPERTIES = _Form(
+    r"^(?P<indent>[ \t]*){}[ \t]*[=:].*(?P<comment>)$",
+    lambda name, value: f"{name}={value}".replace("\\", r"\\"),
+    "",
+    parse_properties,
+)
+_YAML = _Form(
+    r"""^(?P<indent>[ \t]+)(?P<quote>["']?){}(?P=quote)[ \t]*:[ \t].*?(?P<comment>[ \t]+#[^'"\n]*)?$""",
+    lambda name, value: yaml.safe_dump({name: value}, width=1_000_000, allow_unicode=True).strip(),
+    "",
+    yaml.safe_load,
+)
+
+
+def stored(file: Path) -> dict[str, Any]:
+    """The connector's properties as they stand in a file of either kind, `${env:NAME}` unfilled."""
+    return _properties(_form(file).parse(file.read_text(encoding="utf-8")))
+
+
+def edited(file: Path, name: str, value: str) -> str | None:
+    """The file's text with the property set; None where that cannot be done without touching the rest."""
+    form, text = _form(file), file.read_text(encoding="utf-8")
+    wanted = copy.deepcopy(form.parse(text))
+    is_there = name in _properties(wanted)
+    _properties(wanted)[name] = value
+
+    def written(match: re.Match[str]) -> str:
+        entry = match["indent"] + form.write(name, value)
+        if is_there:
+            return entry + (match["comment"] or "")
+        return entry + form.separator + ("\n" if match["indent"] or not form.separator else " ") + match[0]
+
+    expression = form.expression.format(re.escape(name if is_there else _BESIDE))
+    new, count = re.compile(expression, re.MULTILINE).subn(written, text)
+    try:
+        return new if count == 1 and form.parse(new) == wanted else None
+    except (ValueError, yaml.YAMLError, ConfigError):
+        return None
+
+
+def _form(file: Path) -> _Form:
+    return {".json": _JSON, ".properties": _PROPERTIES}.get(file.suffix, _YAML)
+
+
+def _properties(document: dict[str, Any]) -> dict[str, Any]:
+    """Where the connector's properties are in a document: in a pipeline, in a connector's request, or all there is."""
+    if isinstance(document.get("source"), dict):
+        document = document["source"]
+    found = document.get("config")
+    return found if isinstance(found, dict) else document

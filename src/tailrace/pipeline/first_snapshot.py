@@ -1,0 +1,65 @@
+"""How far a pipeline's first snapshot is while it runs: by the tasks of its micro-batch, which Spark counts."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.postgres import operations
+from tailrace.errors import SourceError
+from tailrace.pipeline.checkpoint import position
+from tailrace.snapshot.report import Report
+
+if TYPE_CHECKING:
+    from pyspark.core.status import StatusTracker
+    from pyspark.sql.streaming.query import StreamingQuery
+
+INITIAL = "initial"
+
+
+class FirstSnapshot:
+    """Watches the query until the batch is done that reads the tables."""
+
+    def __init__(self, config: Config, checkpoint: str, tracker: StatusTracker, query: StreamingQuery) -> None:
+        self._config = config
+        self._checkpoint = checkpoint
+        self._tracker = tracker
+        self._group = str(query.runId)
+        self._since: float | None = None
+        self._estimate: tuple[int, int] | None = None
+
+    def report(self) -> Report | None:
+        """The snapshot that runs now, None where none does."""
+        now = position(self._checkpoint)
+        done = -1 if now.committed is None else now.committed.number
+        if now.planned is None or now.planned.number == done or now.planned.offset.get("phase") != "snapshot":
+            return None
+        tasks, finished = self._tasks()
+        if not tasks:
+            return None
+        self._since = self._since or time.monotonic()
+        self._estimate = self._estimate or self._tables()
+        tables, total = self._estimate
+        left = (time.monotonic() - self._since) * (tasks - finished) / finished if finished else None
+        rows = total * finished // tasks
+        named = f"{tables} table{'s' * (tables != 1)}"
+        return Report(INITIAL, named, rows, total, finished, tasks, left, (), False)
+
+    def _tasks(self) -> tuple[int, int]:
+        """How many tasks the query's running job has, and how many of them are done."""
+        jobs = [self._tracker.getJobInfo(job) for job in self._tracker.getJobIdsForGroup(self._group)]
+        stages = [id_ for job in jobs if job is not None and job.status == "RUNNING" for id_ in job.stageIds]
+        found = [info for id_ in stages if (info := self._tracker.getStageInfo(id_)) is not None]
+        return sum(info.numTasks for info in found), sum(info.numCompletedTasks for info in found)
+
+    def _tables(self) -> tuple[int, int]:
+        """How many tables the snapshot reads, and how many rows the server thinks they have."""
+        wanted = TableFilter.from_config(self._config)
+        try:
+            found = [one for one in operations.tables(self._config) if wanted.snapshots(one.schema, one.table)]
+        except SourceError:
+            # Busy or gone for the moment: the pipeline itself will tell.
+            found = []
+        return len(found), sum(one.rows for one in found)

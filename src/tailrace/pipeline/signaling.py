@@ -1,0 +1,40 @@
+"""Signals from outside a pipeline's processes: written beside its position, where the planner looks for them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailrace.pipeline.definition import Definition, load
+from tailrace.snapshot import channels
+from tailrace.snapshot.signals import Signal
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A signal on its way: a file, which is there until it is carried out, at the latest `seconds` after it came."""
+
+    id: str
+    type: str
+    data: Mapping[str, Any]
+    file: str
+    seconds: float
+
+
+def send(pipeline: Definition | str | Path, type_: str, data: Mapping[str, Any], id_: str | None = None) -> Sent:
+    """Send a signal to a pipeline that runs, or for the next start of one that does not. Raises ConfigError.
+
+    The pipeline is given by its file or definition, or by the folder that `signal.folder` names.
+    """
+    if isinstance(pipeline, str | Path) and Path(pipeline).is_dir():
+        folder, seconds = str(pipeline), 5.0
+    else:
+        definition = pipeline if isinstance(pipeline, Definition) else load(Path(pipeline))
+        config = definition.config()
+        folder, seconds = config.text("signal.folder"), config.number("signal.poll.interval.ms") / 1000
+    id_ = id_ or str(uuid.uuid4())
+    return Sent(id_, type_, data, channels.send(folder, Signal(id_, type_, json.dumps(data))), seconds)

@@ -1,0 +1,48 @@
+"""What signals do beside snapshots: `log`, and actions of one's own, entry points of group `tailrace.signal_actions`.
+
+An action is a function of the signal and of the offset the pipeline is at, a JSON-ready dict; its name is the signal's
+type. It is called on the driver, where batches are planned, so it should be short. Debezium has SignalActionProvider.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from tailrace.snapshot.signals import LOG, Signal
+
+log = logging.getLogger(__name__)
+
+GROUP = "tailrace.signal_actions"
+
+
+def act(signal: Signal, offset: dict[str, Any]) -> None:
+    """Carry out a signal. Whatever is wrong with it, or with its action, is told and ignored."""
+    if signal.type == LOG:
+        _log(signal, offset)
+        return
+    found = entry_points(group=GROUP, name=signal.type)
+    if not found:
+        log.warning("signal %s is ignored: its type %r is unknown", signal.id, signal.type)
+    for entry in found:
+        _call(entry, signal, offset)
+
+
+def _call(entry: EntryPoint, signal: Signal, offset: dict[str, Any]) -> None:
+    try:
+        entry.load()(signal, offset)
+    except Exception:
+        log.exception("signal %s: the action %s (%s) failed", signal.id, entry.name, entry.value)
+
+
+def _log(signal: Signal, offset: dict[str, Any]) -> None:
+    """Write the message into the log, `{}` replaced by the offset."""
+    content = signal.content()
+    if content is None:
+        return
+    message = content.get("message")
+    if message:
+        log.info("%s", str(message).replace("{}", str(offset), 1))
+    else:
+        log.warning("signal %s (log) has no message: %s", signal.id, signal.data)

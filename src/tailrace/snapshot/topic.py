@@ -1,0 +1,127 @@
+"""The Kafka topic of signals (`signal.kafka.*`): a consumer that goes on where the pipeline's own offset says."""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from tailrace.config import Config
+from tailrace.errors import ConfigError
+from tailrace.snapshot.signals import Signal, parsed
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+log = logging.getLogger(__name__)
+
+_FAMILY = "signal.consumer."
+# How long the first look waits: connecting takes longer than signal.kafka.poll.timeout.ms.
+_FIRST_SECONDS = 5.0
+# Settings of the Java consumer that have no meaning for one that takes text and assigns its partition itself.
+_JAVA = {"key.deserializer", "value.deserializer", "max.poll.records", "interceptor.classes", "metric.reporters"}
+_LOGIN = re.compile(r"""\b(username|password)\s*=\s*(["'])(.*?)\2""")
+
+
+class SignalTopic:
+    """Partition 0 of the topic; messages with the key `topic.prefix` are signals (Debezium's KafkaSignalChannel)."""
+
+    def __init__(self, config: Config) -> None:
+        self.key = config.text("topic.prefix")
+        self.name = config.optional("signal.kafka.topic") or f"{self.key}-signal"
+        self._settings = settings(config)
+        self._timeout = config.number("signal.kafka.poll.timeout.ms") / 1000
+        self._consumer: Consumer | None = None
+        self._position: int | None = None
+        self._confirmed: int | None = None
+
+    def read(self, position: int | None) -> tuple[list[Signal], int | None]:
+        """The signals from `position` on, and the position behind them. Raises ConfigError for wrong settings.
+
+        Without a position it is where the consumer group is or, without one, what `auto.offset.reset` says. What a
+        position says is read is safe, so the group is told. A broker out of reach is told, and nothing stops.
+        """
+        library = _library()
+        first = self._consumer is None
+        if self._consumer is None:
+            self._consumer = self._open(library)
+        if first or position != self._position:
+            start = library.OFFSET_STORED if position is None else position
+            self._consumer.assign([library.TopicPartition(self.name, 0, start)])
+        if position is not None and position != self._confirmed:
+            self._confirmed = position
+            behind = library.TopicPartition(self.name, 0, position)
+            self._consumer.commit(offsets=[behind], asynchronous=True)
+        found: list[Signal] = []
+        timeout = _FIRST_SECONDS if first else self._timeout
+        while (message := self._consumer.poll(timeout)) is not None:
+            error = message.error()
+            if error is not None and error.code() != library.KafkaError._PARTITION_EOF:
+                log.warning("signals cannot be read from topic %s: %s", self.name, error.str())
+                break
+            position = int(message.offset() or 0)
+            if error is not None:
+                break
+            position += 1
+            found += self._signals(message)
+        self._position = position
+        return found, position
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _signals(self, message: Message) -> list[Signal]:
+        key, value = (b"" if part is None else part for part in (message.key(), message.value()))
+        if key.decode("utf-8", "replace") != self.key:
+            log.info("a message of topic %s has the key %r and is for somebody else", self.name, key)
+            return []
+        signal = parsed(value.decode("utf-8", "replace"), f"{self.name}-{message.offset()}")
+        return [] if signal is None else [signal]
+
+    def _open(self, library: ModuleType) -> Consumer:
+        try:
+            consumer: Consumer = library.Consumer(self._settings, logger=log)
+            return consumer
+        except library.KafkaException as error:
+            raise ConfigError(
+                f"the consumer's settings are refused: {error.args[0].str()}",
+                where=_FAMILY + "*",
+                remedy="names and values are librdkafka's, not those of the Java consumer",
+            ) from error
+
+
+def settings(config: Config) -> dict[str, str | int | bool]:
+    """The consumer's settings: Debezium's defaults, what is given, and what the channel cannot do without."""
+    given: dict[str, str | int | bool] = {
+        name[len(_FAMILY) :]: str(value)
+        for name, value in config.values.items()
+        if name.lower().startswith(_FAMILY) and "*" not in name and name[len(_FAMILY) :] not in _JAVA
+    }
+    jaas = str(given.pop("sasl.jaas.config", ""))
+    login: dict[str, str | int | bool] = {f"sasl.{name}": value for name, _, value in _LOGIN.findall(jaas)}
+    return {
+        "client.id": str(uuid.uuid4()),
+        "session.timeout.ms": 10000,
+        "auto.offset.reset": "earliest",
+        "bootstrap.servers": config.text("signal.kafka.bootstrap.servers"),
+        "group.id": config.text("signal.kafka.groupId"),
+        **login,
+        **given,
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    }
+
+
+def _library() -> ModuleType:
+    """confluent-kafka, an optional dependency."""
+    try:
+        import confluent_kafka
+    except ImportError as error:
+        what = "confluent-kafka is not installed, which the signal channel kafka needs"
+        raise ConfigError(what, remedy="pip install 'tailrace[kafka]'") from error
+    return confluent_kafka

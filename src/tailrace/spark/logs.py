@@ -1,0 +1,15 @@
+"""Lets what Tailrace logs in Spark's Python processes be read: planner and tasks, which no application sets up."""
+
+from __future__ import annotations
+
+import logging
+
+
+def write_to_stderr() -> None:
+    """Write our log from INFO on to stderr, which Spark keeps, unless somebody has set up logging here."""
+    log = logging.getLogger("tailrace")
+    if not log.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)

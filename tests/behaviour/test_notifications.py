@@ -1,0 +1,82 @@
+"""What is told of snapshots on a real server, from the first to the last, in Debezium's order and words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.behaviour.capture import Capture, capturing
+from tests.behaviour.test_signals import ROWS, SIGNALS, drained, execute, send
+from tests.conftest import Database
+
+
+def told(file: Path) -> list[tuple[str, dict[str, str]]]:
+    """Type and additional data of all notifications, the connector's name aside."""
+    found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    file.unlink(missing_ok=True)
+    assert all(note["additional_data"].pop("connector_name") == "t" and note["timestamp"] > 0 for note in found)
+    return [(note["type"], note["additional_data"]) for note in found]
+
+
+def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
+    database.execute(SIGNALS, *ROWS, "CREATE TABLE nothing (id int PRIMARY KEY)")
+    file = tmp_path / "told.jsonl"
+    given = {
+        "signal__data__collection": "public.signals",
+        "incremental__snapshot__chunk__size": "4",
+        "notification__enabled__channels": "file",
+        "notification__file": str(file),
+        "table__include__list": r"public\.(t|nothing)",
+    }
+    with capturing(database, **given) as capture:
+        drained(capture)
+        read, captured = "public.t,public.nothing", "public.nothing,public.t"
+        ends = {"data_collections": captured, "status": "SUCCEEDED"}
+        assert told(file) == [
+            ("STARTED", {}),
+            ("IN_PROGRESS", {"current_collection_in_progress": "public.t", "data_collections": read}),
+            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.t", **ends, "total_rows_scanned": "10"}),
+            ("IN_PROGRESS", {"current_collection_in_progress": "public.nothing", "data_collections": read}),
+            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
+            ("COMPLETED", {}),
+        ]
+        execute(database, "s1")
+        drained(capture)
+        listed = {"data_collections": "public.t"}
+        keys = [{"maximum_key": "10", "last_processed_key": key} for key in ("4", "8", "10")]
+        progress = [{"current_collection_in_progress": "public.t", **listed, **key} for key in keys]
+        end = {"scanned_collection": "public.t", **listed, "status": "SUCCEEDED", "total_rows_scanned": "10"}
+        assert told(file) == [
+            ("STARTED", listed),
+            *(("IN_PROGRESS", one) for one in progress),
+            ("TABLE_SCAN_COMPLETED", end),
+            ("COMPLETED", {}),
+        ]
+        execute(database, "s2")
+        capture.step()
+        send(database, "p", "pause-snapshot", None)
+        drained(capture)
+        send(database, "r", "resume-snapshot", None)
+        capture.step()
+        send(database, "x", "stop-snapshot", '{"data-collections": ["public.t"]}')
+        drained(capture)
+        kinds = [kind for kind, _ in told(file)]
+        assert [kind for kind in kinds if kind != "IN_PROGRESS"] == ["STARTED", "PAUSED", "RESUMED", "ABORTED"]
+        offset, properties = capture.offset, dict(capture.config.given)
+    second = Capture(database, properties)
+    second.offset = offset
+    database.execute("DELETE FROM t WHERE id = 1")
+    drained(second)
+    second.close()
+    assert told(file) == [("SKIPPED", {})]
+
+
+def test_a_pipeline_without_a_first_snapshot(database: Database, tmp_path: Path) -> None:
+    database.execute(*ROWS)
+    file = tmp_path / "told.jsonl"
+    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    with capturing(database, snapshot__mode="no_data", **given) as capture:
+        capture.step()
+        database.execute("DELETE FROM t WHERE id = 1")
+        drained(capture)
+    assert told(file) == [("STARTED", {}), ("COMPLETED", {})]

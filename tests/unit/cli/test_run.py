@@ -1,0 +1,44 @@
+"""What `run` says and when: a line a batch for machines, for people no more than they can read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tailrace.cli import run
+from tailrace.cli.run import Teller, line
+from tailrace.pipeline.runner import Progress
+from tailrace.snapshot.report import Report
+
+FIRST = Report("initial", "2 tables", 500, 1000, 1, 2, 3.0, (), False)
+NOTHING = Progress(None, 0, 0.0, 0.0, {})
+BATCH = Progress(0, 10, 5.0, 2.0, {"lsn": "0/1"})
+
+
+def test_lines_for_people() -> None:
+    assert line(replace(NOTHING, snapshot=FIRST)) == (
+        "initial snapshot of 2 tables, 500 of about 1,000 rows, chunk 1 of about 2, about 3 s left"
+    )
+    assert line(BATCH) == "batch 0: 10 events, 5/s, at 0/1"
+    assert line(replace(BATCH, snapshot=FIRST)).startswith(
+        "batch 0: 10 events, 5/s, at 0/1; initial snapshot of 2 tables"
+    )
+
+
+def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = Teller(as_json=True)
+    clock = [100.0]
+    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    for progress in (NOTHING, replace(NOTHING, snapshot=FIRST), replace(NOTHING, snapshot=FIRST), BATCH, BATCH):
+        told.tell(progress)
+    clock[0] += 60
+    told.tell(BATCH, last=True)
+    lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert [(found["batch"], found["snapshot"] and found["snapshot"]["chunk"]) for found in lines] == [
+        (None, 1),
+        (0, None),
+    ]

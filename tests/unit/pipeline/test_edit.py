@@ -1,0 +1,71 @@
+"""Editing a property in the files people write: nothing else may change, and where it would, nothing is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailrace.pipeline.edit import edited, stored
+
+LIST = "table.include.list"
+
+PIPELINE = """\
+# My pipeline
+name: shop
+source:
+  config:
+    # The tables
+    table.include.list: public\\.orders   # only these
+    database.dbname: shop
+    database.password: ${env:PGPASSWORD}
+sink: console
+checkpoint: state
+"""
+CONNECTOR = '{"name": "x", "config": {\n  "table.include.list": "public\\\\.orders",\n  "database.dbname": "shop"\n}}\n'
+PROPERTIES = "# My connector\ntable.include.list = public\\\\.orders\ndatabase.dbname=shop\n"
+
+
+def file(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "changed"),
+    [
+        ("p.yaml", PIPELINE, (r"public\.orders  ", r"public\.orders,public\.it's  ")),
+        ("c.json", CONNECTOR, (r'public\\.orders"', r'''public\\.orders,public\\.it's"''')),
+        ("c.properties", PROPERTIES, (" = public\\\\.orders", r"=public\\.orders,public\\.it's")),
+    ],
+)
+def test_a_property_is_changed_and_added(tmp_path: Path, name: str, text: str, changed: tuple[str, str]) -> None:
+    path = file(tmp_path, name, text)
+    assert stored(path)[LIST] == r"public\.orders"
+    assert edited(path, LIST, r"public\.orders,public\.it's") == text.replace(*changed)
+    more = edited(path, "table.exclude.list", "x")
+    assert more is not None
+    assert [line for line in more.splitlines() if line not in text.splitlines()] != []
+    path.write_text(more, encoding="utf-8")
+    assert stored(path)["table.exclude.list"] == "x"
+    assert all(line in more.splitlines() for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PIPELINE.replace("public\\.orders   # only these", ">-\n      public\\.orders"),
+        PIPELINE.replace("sink: console", "spark:\n  table.include.list: public\n"),
+        "source: {config: {table.include.list: a, database.dbname: b}}\nsink: console\ncheckpoint: c\n",
+    ],
+)
+def test_what_cannot_be_edited_safely_is_left(tmp_path: Path, text: str) -> None:
+    assert edited(file(tmp_path, "p.yaml", text), LIST, "b") is None
+
+
+def test_what_is_beside_on_a_line_stays(tmp_path: Path) -> None:
+    path = file(tmp_path, "c.json", '{"a": "b", "database.dbname": "shop", "c": "d"}')
+    assert edited(path, LIST, "x") == '{"a": "b", "table.include.list": "x", "database.dbname": "shop", "c": "d"}'
+    path = file(tmp_path, "p.yaml", PIPELINE.replace("public\\.orders   #", "'public\\.a #b'   #"))
+    assert edited(path, LIST, "x") == PIPELINE.replace("public\\.orders   #", "x   #")

@@ -1,0 +1,75 @@
+"""Which rows of a chunk the log leaves standing, and what becomes of large values that it does not repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.model.change import ChangeBatch
+from tailrace.snapshot.window import Visibility, Window
+from tests.unit.events.changes import changes, table
+
+# `changes` are of transaction 7: not contained in this snapshot, contained in the other.
+BEFORE, AFTER = Visibility(7, 7, frozenset()), Visibility(9, 9, frozenset())
+
+
+def image(id_: int, code: str, note: str | None) -> dict[str, Any]:
+    return {"id": id_, "code": code, "note": note}
+
+
+def chunk(*images: dict[str, Any]) -> ChangeBatch:
+    """Rows read."""
+    return changes(table(), *({"op": "r", "after": one, "order": (1 << 62) + at} for at, one in enumerate(images)))
+
+
+def unrepeated(*flags: bool) -> dict[str, pa.Array]:
+    """The column `unchanged` for notes."""
+    return {"unchanged": pa.StructArray.from_arrays([pa.array(flags)], names=["note"])}
+
+
+def left(visibility: Visibility, *batches: ChangeBatch) -> list[dict[str, Any]]:
+    """Images of three rows that stand in the end."""
+    window = Window(chunk(image(1, "a", "long"), image(2, "b", "large"), image(3, "c", "big")), visibility, "txId")
+    window.observe(*batches)
+    found = window.survivors().rows
+    assert len(set(found.column("order").to_pylist())) == len(found)
+    return sorted(found.column("after").to_pylist(), key=lambda row: row["id"])
+
+
+ALL = [image(1, "a", "long"), image(2, "b", "large"), image(3, "c", "big")]
+
+
+def test_rows_that_the_log_changes_later_are_dropped() -> None:
+    update = changes(table(), {"op": "u", "after": image(2, "x", "y")})
+    delete = changes(table(), {"op": "d", "before": image(3, "", None)})
+    assert left(BEFORE, update, delete) == ALL[:1]
+    assert left(AFTER, update, delete) == ALL
+    assert left(BEFORE, changes(table("others"), {"op": "u", "after": image(2, "x", "y")})) == ALL
+    assert left(BEFORE, changes(table(), {"op": "t"})) == []
+
+
+def test_large_values_that_the_log_did_not_repeat_come_with_the_row_as_it_became() -> None:
+    update = changes(table(), {"op": "u", "after": image(2, "x", None)}, **unrepeated(True))
+    assert left(BEFORE, update) == [ALL[0], image(2, "x", "large"), ALL[2]]
+    assert left(AFTER, update) == ALL
+    again = changes(table(), {"op": "u", "after": image(2, "z", None), "order": 9}, **unrepeated(True))
+    assert left(BEFORE, again, update) == [ALL[0], image(2, "z", "large"), ALL[2]], "by order, however they come"
+
+
+def test_what_the_log_told_in_between_needs_no_row() -> None:
+    told = changes(table(), {"op": "u", "after": image(2, "x", "new"), "order": 1})
+    after = changes(table(), {"op": "u", "after": image(2, "y", None), "order": 2}, **unrepeated(True))
+    assert left(BEFORE, told, after) == [ALL[0], ALL[2]]
+    gone = changes(table(), {"op": "d", "before": image(2, "", None), "order": 3})
+    assert left(BEFORE, after, gone) == [ALL[0], ALL[2]]
+
+
+def test_a_row_is_followed_when_its_key_changes() -> None:
+    moved = changes(
+        table(), {"op": "u", "before": image(2, "", None), "after": image(7, "x", None), "order": 1}, **unrepeated(True)
+    )
+    again = changes(table(), {"op": "u", "after": image(7, "y", None), "order": 2}, **unrepeated(True))
+    assert left(BEFORE, again, moved) == [ALL[0], ALL[2], image(7, "y", "large")]
+    gone = changes(table(), {"op": "d", "before": image(7, "", None), "order": 3})
+    assert left(BEFORE, moved, gone) == [ALL[0], ALL[2]]
