@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tailrace.connectors.base import Chunk, Offset
-from tailrace.connectors.postgres import connector as connectors
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connector import PostgresConnector
+from tailrace.connectors.postgres.reader import streams
 from tests.conftest import Database
 
 
@@ -38,8 +38,8 @@ class Capture:
     def forget_streams(self) -> None:
         """As if the worker process had ended: the next read makes a new connection."""
         application = f"tailrace {self.offset['pipeline']}"
-        if application in connectors._streams:
-            connectors._streams.pop(application).close()
+        if application in streams:
+            streams.pop(application).close()
 
     def close(self) -> None:
         self.forget_streams()

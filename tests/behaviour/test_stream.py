@@ -14,7 +14,7 @@ import pytest
 from tailrace.connectors import retry
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres import stream
-from tailrace.connectors.postgres.connector import LogSplit
+from tailrace.connectors.postgres.reader import LogSplit
 from tailrace.errors import OffsetError, SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import Capture, capturing, lasting, rows

@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -14,67 +14,30 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import guard
-from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import publication, slot, snapshot, splits
 from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
-from tailrace.connectors.postgres.catalog import CapturedTable, Catalog, system_identifier
+from tailrace.connectors.postgres.catalog import Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
-from tailrace.connectors.postgres.contained import Contained
 from tailrace.connectors.postgres.export import Export, export_now
-from tailrace.connectors.postgres.incremental import ReadChunk, visibility
 from tailrace.connectors.postgres.initial import InitialSnapshot
-from tailrace.connectors.postgres.log import LogDecoder
-from tailrace.connectors.postgres.messages import LogicalMessages
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, parse_lsn, source_block
 from tailrace.connectors.postgres.position import Offset as Position
-from tailrace.connectors.postgres.protocol.pgoutput import Relation
-from tailrace.connectors.postgres.reselect import Reselector
-from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
+from tailrace.connectors.postgres.reader import LogSplit, read_log
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
-from tailrace.connectors.postgres.stream import LogStream
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
-from tailrace.events.faults import Faults
-from tailrace.events.heartbeat import heartbeat
-from tailrace.events.notifications import COMPLETED, INITIAL, SKIPPED, STARTED, Notice, notify
-from tailrace.events.topics import TopicNaming
-from tailrace.model.change import ChangeBatch, from_ipc
+from tailrace.events.notifications import COMPLETED, INITIAL, SKIPPED, STARTED, Notice
 from tailrace.model.table import TableSchema
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.reading import Skip
-from tailrace.snapshot.window import Window
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class LogSplit:
-    """A stretch of the log, [start, end) by commit records, for one task; `tables` are captured or not by then.
-
-    `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
-    incremental snapshot, which was read in between, and `notices` of that. `skips` tells what of it the snapshot holds.
-    """
-
-    application: str
-    start: int
-    end: int
-    last_commit: int | None
-    heartbeat: int | None = None
-    chunk: ReadChunk | None = None
-    notices: tuple[Notice, ...] = ()
-    tables: tuple[tuple[str, bool], ...] = ()
-    xmin: int | None = None
-    skips: tuple[Skip, ...] = ()
-
-
 Split = LogSplit | SnapshotSplit | EmptySplit
-
-# One stream a pipeline in a worker process, kept from one micro-batch to the next.
-_streams: dict[str, LogStream] = {}
 
 
 class PostgresConnector:
@@ -264,61 +227,11 @@ class PostgresConnector:
 
     def read(self, split: Split) -> Iterator[Chunk]:
         """See Connector.read."""
-        if not isinstance(split, LogSplit):
+        if isinstance(split, LogSplit):
+            yield from read_log(self.config, split)
+        else:
             with server_errors("the snapshot cannot be read"):
                 yield from snapshot.read(self.config, split)
-        else:
-            self.config = replace(self.config, tables=split.tables)
-            window = None if split.chunk is None else _window(split.chunk)
-            for chunk in self._read_log(split) if split.start < split.end else ():
-                if window is not None:
-                    window.observe(*chunk.batches)
-                yield chunk
-            if window is not None:
-                yield Chunk([window.survivors()])
-            if split.notices:
-                yield Chunk([], controls=notify(self.config, split.notices))
-            if split.heartbeat is not None:
-                yield Chunk([], controls=(heartbeat(TopicNaming(self.config), split.heartbeat),))
-
-    def _read_log(self, split: LogSplit) -> Iterator[Chunk]:
-        stream = self._stream(split.application)
-        decoder = LogDecoder(self._describe, split.last_commit, stream.tables, stream.relations)
-        decoder.messages, decoder.xmin = LogicalMessages.of(self.config), split.xmin
-        decoder.faults = Faults.of(self.config)
-        decoder.schema_changes = SchemaChangeReader.of(self.config)
-        wish = reselect(self.config)
-        decoder.reselector = None if wish is None else Reselector(self.config, wish)
-        contained = Contained(self.config, split.skips)
-        try:
-            for messages in stream.stretch(split.start, split.end):
-                chunk = decoder.decode(messages)
-                yield replace(chunk, batches=list(map(contained.without, chunk.batches))) if split.skips else chunk
-        finally:
-            contained.close()
-            if decoder.reselector is not None:
-                decoder.reselector.close()
-        stream.finished(decoder.last_commit)
-
-    def _stream(self, application: str) -> LogStream:
-        """The pipeline's stream of this process; not one of an earlier query under another configuration."""
-        stream = _streams.get(application)
-        if stream is not None and stream.config != self.config:
-            stream.close()
-            stream = None
-        if stream is None:
-            stream = _streams[application] = LogStream(self.config, application)
-        return stream
-
-    def _describe(self, relation: Relation) -> CapturedTable | None:
-        """A relation's table, by a connection of the moment: descriptions are rare."""
-
-        def attempt() -> CapturedTable | None:
-            with connect(self.config, application="tailrace catalog") as connection:
-                return Catalog(connection, self.config).relation(relation)
-
-        with server_errors(f"table {relation} cannot be described"):
-            return retrying(self.config, attempt, is_transient)
 
     def acknowledge(self, offset: Offset) -> None:
         """Nothing: the reader of the next stretch acknowledges its start, which Spark has committed by then."""
@@ -388,12 +301,6 @@ def _pause(config: Config, name: str) -> None:
     if config.number(name):
         log.info("waiting as %s says: %d ms", name, config.number(name))
         time.sleep(config.number(name) / 1000)
-
-
-def _window(chunk: ReadChunk) -> Window:
-    rows = from_ipc(chunk.rows)
-    assert isinstance(rows, ChangeBatch)
-    return Window(rows, visibility(chunk), "txId")
 
 
 def _server_position(connection: psycopg.Connection, application: str) -> tuple[int, int]:
