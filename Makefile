@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden crash big types fuzz bench docs lock clean
+.PHONY: help env demo check format test golden crash big types model fuzz bench docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -47,6 +47,9 @@ big: env  ## Read a transaction of millions of rows and measure memory
 
 types: env  ## Compare values of every type, by both roads, with models (TAILRACE_TYPE_EXAMPLES=values a type)
 	TAILRACE_TYPE_EXAMPLES=$${TAILRACE_TYPE_EXAMPLES:-10000} $(BIN)/python -m pytest tests/types --timeout=0
+
+model: env  ## Run snapshots with crashes against a model (TAILRACE_MODEL_EXAMPLES=histories)
+	TAILRACE_MODEL_EXAMPLES=$${TAILRACE_MODEL_EXAMPLES:-2000} $(BIN)/python -m pytest tests/model --timeout=0
 
 fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMPLES=inputs a test)
 	TAILRACE_FUZZ_EXAMPLES=$${TAILRACE_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest tests/fuzz --timeout=0

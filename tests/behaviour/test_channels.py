@@ -78,6 +78,7 @@ def channel(
             "signal__kafka__topic": topic,
             "signal__kafka__bootstrap__servers": kafka.bootstrap,
             "signal__kafka__groupId": topic,
+            "signal__kafka__poll__timeout__ms": "50",
         },
     }
     return {**GIVEN, **given[request.param]}, send

@@ -23,7 +23,7 @@ from tailrace.connectors.postgres.connector import PostgresConnector
 from tests.behaviour.capture import Capture, rows
 from tests.conftest import Database
 
-EXAMPLES = int(os.environ.get("TAILRACE_MODEL_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("TAILRACE_MODEL_EXAMPLES", "8"))
 SESSIONS = 3
 SCHEMA = """
 CREATE TABLE numbers (id bigint PRIMARY KEY, v int);

@@ -29,7 +29,7 @@ class Place:
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
-        last = None if self.last is None else list(self.last)
+        last = _list(self.last)
         return {
             "left": list(self.left),
             "last": last,
@@ -62,21 +62,21 @@ class Reading:
     """A first snapshot underway.
 
     `undo` is the place before the batch that this offset ends: its rows are lost if the driver dies before they are
-    committed, so a restart goes on from there. None where that batch read no rows.
+    committed, so a restart goes on from there. None where that batch read no rows. `splits` counts those read so far.
     """
 
     place: Place
     undo: Place | None = None
     skips: tuple[Skip, ...] = ()
+    splits: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
         return {
             "place": self.place.to_json(),
             "undo": None if self.undo is None else self.undo.to_json(),
-            "skips": [
-                [skip.table, None if skip.above is None else list(skip.above), skip.before] for skip in self.skips
-            ],
+            "skips": [[skip.table, _list(skip.above), skip.before] for skip in self.skips],
+            "splits": self.splits,
         }
 
     @staticmethod
@@ -84,7 +84,7 @@ class Reading:
         """The inverse of `to_json`."""
         undo = None if node["undo"] is None else Place.from_json(node["undo"])
         skips = (Skip(table, _key(above), before) for table, above, before in node["skips"])
-        return Reading(Place.from_json(node["place"]), undo, tuple(skips))
+        return Reading(Place.from_json(node["place"]), undo, tuple(skips), node["splits"])
 
     def settled(self) -> Reading:
         """The state once the last rows are committed."""
@@ -95,7 +95,7 @@ class Reading:
         whole = [None] * len(place.left)
         bounds = [place.last, *whole[1:]] if place.left else []
         skips = tuple(Skip(table, above, position) for table, above in zip(place.left, bounds, strict=True))
-        return Reading(place, None, self.skips + skips)
+        return Reading(place, None, self.skips + skips, self.splits)
 
     def after(self, position: int) -> Reading | None:
         """What of it still matters to a log that is read up to `position`; None if nothing."""

@@ -176,7 +176,6 @@ TYPES = (
         CONNECT,
         "the log announces each schema",
     ),
-    Option("include.schema.changes", FLAG, "true", "Records of schema changes.", CONNECT, "the log holds no DDL"),
 )
 
 SNAPSHOT = (
@@ -223,8 +222,18 @@ SNAPSHOT = (
     Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
     Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
     Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows a round trip.", CONNECT, "rows are streamed by COPY"),
-    Option("snapshot.max.threads", POSITIVE_INT, "1", "Parallel readers.", CONNECT, _CORES),
-    Option("snapshot.max.threads.multiplier", POSITIVE_INT, "1", "Chunks a reader.", CONNECT, _CORES),
+    Option(
+        "snapshot.max.threads",
+        POSITIVE_INT,
+        "1",
+        "Splits at once: the most a micro-batch of the first snapshot has, where this is given.",
+    ),
+    Option(
+        "snapshot.max.threads.multiplier",
+        POSITIVE_INT,
+        "1",
+        "A table is cut into this many ranges times snapshot.max.threads, not into ranges of 64 MB.",
+    ),
     Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, _CORES),
     Option(
         "snapshot.tables.order.by.row.count",

@@ -84,20 +84,11 @@ class PostgresConnector:
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
-        if here.phase == BEGIN:
-            progress = self._adhoc.before() if self._adhoc is not None else None
-            reading = self._initial.first() if self._mode.at_first else None
-            return here.at(phase=SNAPSHOT, progress=progress, reading=reading).to_json()
-        if here.phase == SNAPSHOT and here.reading is not None:
-            reading = self._initial.next(here.reading, here.application)
-            if reading != here.reading:
-                return here.at(reading=reading).to_json()
+        there = self._snapshot_after(here, is_start)
+        if there is not None:
+            return there.to_json()
         if not self._mode.streams:
             return start
-        if is_start and self._initial.log_begins is None and self._reads_again(here):
-            # The time tells this snapshot from one before it.
-            again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=time.time_ns() // 1000)
-            return again.at(reading=self._initial.first()).to_json()
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
@@ -129,6 +120,22 @@ class PostgresConnector:
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
+
+    def _snapshot_after(self, here: Position, is_start: bool) -> Position | None:
+        """The position behind the next batch of a snapshot, None if there is nothing to read."""
+        if here.phase == BEGIN:
+            progress = self._adhoc.before() if self._adhoc is not None else None
+            reading = self._initial.first() if self._mode.at_first else None
+            return here.at(phase=SNAPSHOT, progress=progress, reading=reading)
+        if here.phase == SNAPSHOT and here.reading is not None:
+            reading = self._initial.next(here.reading, here.application)
+            if reading != here.reading:
+                return here.at(reading=reading)
+        if self._mode.streams and is_start and self._initial.log_begins is None and self._reads_again(here):
+            # The time tells this snapshot from one before it.
+            again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=time.time_ns() // 1000)
+            return again.at(reading=self._initial.first())
+        return None
 
     def _use(self, position: Position) -> None:
         """Capture the tables that are captured at a position."""

@@ -1,0 +1,99 @@
+"""A first snapshot of several micro-batches: what a restart reads, and when it cannot go on where it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tailrace.connectors.postgres.connector import PostgresConnector
+from tests.behaviour.capture import Capture, capturing
+from tests.conftest import Database
+
+SEVERAL = {"snapshot__max__threads": "2", "snapshot__max__threads__multiplier": "3"}
+
+
+def restart(capture: Capture) -> None:
+    """As if the driver had been killed."""
+    capture.close()
+    capture.connector = PostgresConnector(capture.config)
+
+
+def to_the_log(capture: Capture) -> list[dict[str, Any]]:
+    """All rows up to the first stretch of the log."""
+    found = []
+    while capture.offset["phase"] != "stream":
+        found += capture.step()
+    return found
+
+
+def keys(found: list[dict[str, Any]], table: str) -> list[Any]:
+    return [row["after"]["id"] for row in found if row["table"] == f"public.{table}" and row["op"] == "r"]
+
+
+@pytest.fixture
+def tables(database: Database) -> Database:
+    database.execute(
+        "CREATE TABLE a (id int PRIMARY KEY, v text)",
+        "CREATE TABLE b (id uuid PRIMARY KEY)",
+        "CREATE TABLE c (id int)",
+        "INSERT INTO a SELECT n, 'v' FROM generate_series(1, 600) n",
+        "INSERT INTO b SELECT md5(n::text)::uuid FROM generate_series(1, 600) n",
+        "INSERT INTO c SELECT n FROM generate_series(1, 3000) n",
+    )
+    return database
+
+
+def test_it_goes_on_where_it_was(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with capturing(tables, **SEVERAL) as capture:
+        found = capture.step()
+        assert found == [], "the first batch makes the slot"
+        found += capture.step() + capture.step()
+        first = len(found)
+        assert 0 < first < 600, "part of the first table"
+        restart(capture)
+        tables.execute("UPDATE a SET v = 'later' WHERE id = 599", "UPDATE a SET v = 'later' WHERE id = 1")
+        found += to_the_log(capture)
+        assert "the snapshot goes on, 3 tables are left" in caplog.text
+        for table, count in (("a", 600), ("b", 600), ("c", 3000)):
+            assert len(set(keys(found, table))) == count
+        twice = Counter(keys(found, "a"))
+        assert 0 < sum(twice.values()) - 600 <= first, "only the last batch before the restart is read again"
+        markers = Counter(row["snapshot"] for row in found if row["table"] == "public.a")
+        assert markers["first"] == 1
+        # Row 599 was read after its change, row 1 before.
+        changed = [row["after"]["id"] for row in found + capture.step() if row["op"] == "u"]
+        assert changed == [599, 1] or changed == [1, 599]
+
+
+def test_a_truncated_table_begins_anew(tables: Database) -> None:
+    with capturing(tables, **SEVERAL) as capture:
+        capture.step()
+        capture.step(), capture.step()
+        restart(capture)
+        tables.execute("TRUNCATE a", "INSERT INTO a SELECT n, 'new' FROM generate_series(1, 50) n")
+        found = to_the_log(capture)
+        read = [row for row in found if row["table"] == "public.a" and row["op"] == "r"]
+        assert sorted(row["after"]["id"] for row in read) == list(range(1, 51))
+        assert all("began" not in row for row in read), "a snapshot of its own, which replaces the rows of the first"
+        assert [row for row in found if row["op"] == "t"] == [], "it is contained"
+
+
+def test_a_lost_slot_means_a_new_snapshot(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
+    with capturing(tables, **SEVERAL) as capture:
+        capture.step()
+        capture.step(), capture.step()
+        capture.close()
+        tables.execute(f"SELECT pg_drop_replication_slot('slot_{tables.name}')")
+        restart(capture)
+        found = to_the_log(capture)
+        assert "the slot does not exist: the snapshot begins anew" in caplog.text
+        assert sorted(keys(found, "a")) == list(range(1, 601))
+
+
+def test_what_fits_into_one_batch_is_read_by_one(tables: Database) -> None:
+    with capturing(tables) as capture:
+        assert Counter(row["table"] for row in capture.step()) == {"public.a": 600, "public.b": 600, "public.c": 3000}
+        assert "reading" not in capture.offset
