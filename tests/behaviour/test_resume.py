@@ -63,9 +63,8 @@ def test_it_goes_on_where_it_was(tables: Database, caplog: pytest.LogCaptureFixt
         assert 0 < sum(twice.values()) - 600 <= first, "only the last batch before the restart is read again"
         markers = Counter(row["snapshot"] for row in found if row["table"] == "public.a")
         assert markers["first"] == 1
-        # Row 599 was read after its change, row 1 before.
-        changed = [row["after"]["id"] for row in found + capture.step() if row["op"] == "u"]
-        assert changed == [599, 1] or changed == [1, 599]
+        # The change of row 1 came after it was read, that of row 599 before.
+        assert [row["after"]["id"] for row in found + capture.step() if row["op"] == "u"] == [1]
 
 
 def test_a_truncated_table_begins_anew(tables: Database) -> None:
