@@ -63,7 +63,14 @@ CONNECTION = (
     Option("database.sslpassword", TEXT, None, "Password of that key.", secret=True),
     Option("database.sslrootcert", TEXT, None, "File with the root certificates."),
     Option("database.sslfactory", TEXT, None, "Java class.", REFUSED, _SSL),
-    Option("database.ssl", TEXT, None, "The Java driver's switch.", REFUSED, _SSL),
+    Option(
+        "database.ssl",
+        choice("false", refused={"true": _SSL}),
+        None,
+        "The Java driver's switch.",
+        CONNECT,
+        "database.sslmode decides",
+    ),
     Option("database.tcpKeepAlive", FLAG, "true", "TCP keep-alive probes."),
     Option(
         "database.initial.statements",
