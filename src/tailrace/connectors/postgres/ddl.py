@@ -38,7 +38,8 @@ CREATE FUNCTION {_SCHEMA}.touched() RETURNS oid[] LANGUAGE sql VOLATILE SET sear
     UNION
     SELECT inhrelid FROM pg_inherits JOIN touched ON inhparent = touched.oid
   )
-  SELECT array_agg(DISTINCT oid) FROM touched JOIN pg_class USING (oid) WHERE relkind IN ('r', 'p') AND relpersistence = 'p'
+  SELECT array_agg(DISTINCT oid) FROM touched JOIN pg_class USING (oid)
+  WHERE relkind IN ('r', 'p') AND relpersistence = 'p'
 $$;
 
 -- Whether another transaction has replaced a row that a snapshot still shows: it is neither what was nor what is. Such
