@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
@@ -15,6 +16,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.events.schema_change import SchemaChangeWriter
+from tailrace.events.transactions import MARKS
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.schema_change import ALTER, DROP, DescribedColumn, SchemaChange
 from tailrace.model.table import TableId, TableSchema
@@ -138,7 +140,10 @@ def test_none_is_written_where_none_is_wanted() -> None:
 def shaped(shape: str, *batches: ChangeBatch, steps: str = "[]") -> list[dict[str, Any]]:
     config = configured({"shape": shape, "provide.transaction.metadata": "true"})
     shaper = Shaper(PostgresConnector(config), StructType(), steps, "run")
-    return [row for rows in shaper.rows(Chunk([*batches])) for row in rows.to_pylist()]
+    bounds = [("BEGIN", -1), ("END", 100)]
+    marks = [{"order": order, "status": status, "id": "7:1", "ts_us": 0} for status, order in bounds]
+    chunk = Chunk([*batches], pa.RecordBatch.from_pylist(marks, MARKS))
+    return [row for rows in shaper.rows(chunk) for row in rows.to_pylist()]
 
 
 def test_shapes_keep_its_place() -> None:
@@ -148,13 +153,15 @@ def test_shapes_keep_its_place() -> None:
         "public.x",
         "public.y",
         "public.things",
+        "server1.transaction",
     ]
     assert [row["op"] for row in shaped("event", *batches)] == ["c", "u"]
-    values = [json.loads(row["value"])["payload"] for row in shaped("kafka", *batches)]
+    *values, _, end = (json.loads(row["value"])["payload"] for row in shaped("kafka", *batches))
     assert ["tableChanges" in value for value in values] == [False, True, False]
+    assert end["event_count"] == 2, "it is no event of its transaction"
 
 
 def test_a_filter_step_is_for_schema_changes_too() -> None:
     for tables, count in (("public\\.x", 1), ("public\\.things", 1)):
         step = json.dumps([{"filter": {"tables": [tables], "operations": ["create"]}}])
-        assert len(shaped("kafka", batch("cu"), told(ALTERED), steps=step)) == count
+        assert len(shaped("kafka", batch("cu"), told(ALTERED), steps=step)) == count + 2

@@ -17,7 +17,7 @@ from tailrace.connectors.postgres.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
 from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
-from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations, Rows
+from tailrace.connectors.postgres.protocol.pgoutput import Messages, Relation, Relations, Rows
 from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
@@ -70,7 +70,8 @@ class LogDecoder:
         pgoutput.check_kinds(frames)
         context = _Context.of(frames, self)
         batches: list[ChangeBatch] = []
-        told = _told_by_triggers(frames)
+        found = pgoutput.messages(frames) if (frames.kind == pgoutput.MESSAGE).any() else None
+        told = {} if found is None else _told_by_triggers(found)
         cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*told]).astype(np.intp)
         begin = 0
         for cut in [*cuts.tolist(), len(frames)]:
@@ -80,8 +81,8 @@ class LogDecoder:
             elif cut < len(frames):
                 batches.extend(self._special(frames, cut, context))
             begin = cut + 1
-        if self.messages is not None and (frames.kind == pgoutput.MESSAGE).any():
-            batches.extend(_messages(frames, self.messages, context))
+        if self.messages is not None and found is not None:
+            batches.extend(_messages(found, self.messages, context))
         chunk = Chunk(batches, context.marks(frames))
         self._carry(context, len(frames))
         return chunk
@@ -309,9 +310,9 @@ class _Images:
         return present
 
 
-def _messages(frames: Frames, wanted: LogicalMessages, context: _Context) -> Iterator[ChangeBatch]:
+def _messages(found: Messages, wanted: LogicalMessages, context: _Context) -> Iterator[ChangeBatch]:
     """The logical messages as changes of their table without a name."""
-    found = wanted.captured(frames)
+    found = wanted.captured(found)
     if not len(found.index):
         return
     times, xids = context.transactions(found.index)
@@ -329,11 +330,8 @@ def _messages(frames: Frames, wanted: LogicalMessages, context: _Context) -> Ite
     yield ChangeBatch(wanted.table, pa.RecordBatch.from_pydict(columns))
 
 
-def _told_by_triggers(frames: Frames) -> dict[int, bytes]:
-    """What the DDL triggers wrote, by place. Outside transactions, and so not from them, nothing has their prefix."""
-    if not (frames.kind == pgoutput.MESSAGE).any():
-        return {}
-    found = pgoutput.messages(frames)
+def _told_by_triggers(found: Messages) -> dict[int, bytes]:
+    """What the DDL triggers wrote, by place. What has their prefix outside of transactions is not from them."""
     chosen = flags(pc.equal(found.prefix, literal(PREFIX))) & found.transactional
     return dict(zip(found.index[chosen].tolist(), found.content.filter(mask(chosen)).to_pylist(), strict=True))
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.filters import Rule
 from tailrace.connectors.postgres.ddl import PREFIX
-from tailrace.connectors.postgres.protocol.framing import Frames, Ints
-from tailrace.connectors.postgres.protocol.pgoutput import Messages, messages
+from tailrace.connectors.postgres.protocol.framing import Ints
+from tailrace.connectors.postgres.protocol.pgoutput import Messages
 from tailrace.connectors.postgres.values import ValueType, binary_type, converted, text_type
 from tailrace.events.encode.arrow import flags, mask
 from tailrace.model.table import Column, TableId, TableSchema
@@ -39,9 +39,8 @@ class LogicalMessages:
         table = TableSchema(TableId(config.text("database.dbname"), "", ""), columns, ("prefix",), ())
         return LogicalMessages(Rule.of(config, "message.prefix"), content, table)
 
-    def captured(self, frames: Frames) -> Messages:
+    def captured(self, found: Messages) -> Messages:
         """The messages whose prefix is captured, those of the DDL triggers never."""
-        found = messages(frames)
         known = found.prefix.dictionary_encode()
         wanted = [prefix != PREFIX and self.prefixes.lets(prefix) for prefix in known.dictionary.to_pylist()]
         keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
