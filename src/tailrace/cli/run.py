@@ -63,11 +63,13 @@ class Teller:
         self._batch: int | None = None
         self._events = 0
         self._next = 0.0
+        self._begun = time.monotonic()
 
     def tell(self, progress: Progress, *, last: bool = False) -> None:
         """Prints `progress` if it says something new and it is time."""
-        is_new, is_due = progress.batch != self._batch, time.monotonic() >= self._next
-        reads = progress.snapshot is not None and is_due
+        now = time.monotonic()
+        is_new, is_due = progress.batch != self._batch, now >= self._next
+        reads = progress.snapshot is not None and is_due and now >= self._begun + QUIET_SECONDS
         if self._as_json:
             if is_new or (reads and progress.batch is None):
                 self._told(progress)

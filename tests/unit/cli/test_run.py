@@ -30,9 +30,12 @@ def test_lines_for_people() -> None:
 def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = Teller(as_json=True)
     clock = [100.0]
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    told = Teller(as_json=True)
+    told.tell(replace(NOTHING, snapshot=FIRST))
+    assert not capsys.readouterr().out, "it may be over soon"
+    clock[0] += 10
     for progress in (NOTHING, replace(NOTHING, snapshot=FIRST), replace(NOTHING, snapshot=FIRST), BATCH, BATCH):
         told.tell(progress)
     clock[0] += 60
