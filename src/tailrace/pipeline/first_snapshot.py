@@ -1,4 +1,4 @@
-"""How far a pipeline's first snapshot is while it runs: by the tasks of its micro-batch, which Spark counts."""
+"""How far a pipeline's first snapshot is while it runs: by its splits, and the tasks that Spark counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INITIAL = "initial"
 
 
 class FirstSnapshot:
-    """Watches the query until the batch is done that reads the tables."""
+    """Watches the query until the batches are done that read the tables."""
 
     def __init__(self, config: Config, checkpoint: str, tracker: StatusTracker, query: StreamingQuery) -> None:
         self._config = config
@@ -39,6 +39,9 @@ class FirstSnapshot:
         tasks, finished = self._tasks()
         if not tasks:
             return None
+        reading = now.planned.offset.get("reading")
+        if reading is not None and reading["of"]:
+            finished, tasks = reading["splits"] - tasks + finished, reading["of"]
         self._since = self._since or time.monotonic()
         self._estimate = self._estimate or self._tables()
         tables, total = self._estimate

@@ -62,13 +62,15 @@ class Reading:
     """A first snapshot underway.
 
     `undo` is the place before the batch that this offset ends: its rows are lost if the driver dies before they are
-    committed, so a restart goes on from there. None where that batch read no rows. `splits` counts those read so far.
+    committed, so a restart goes on from there. None where that batch read no rows. `splits` counts those read so far,
+    `of` those and what is left.
     """
 
     place: Place
     undo: Place | None = None
     skips: tuple[Skip, ...] = ()
     splits: int = 0
+    of: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
@@ -77,6 +79,7 @@ class Reading:
             "undo": None if self.undo is None else self.undo.to_json(),
             "skips": [[skip.table, _list(skip.above), skip.before] for skip in self.skips],
             "splits": self.splits,
+            "of": self.of,
         }
 
     @staticmethod
@@ -84,7 +87,7 @@ class Reading:
         """The inverse of `to_json`."""
         undo = None if node["undo"] is None else Place.from_json(node["undo"])
         skips = (Skip(table, _key(above), before) for table, above, before in node["skips"])
-        return Reading(Place.from_json(node["place"]), undo, tuple(skips), node["splits"])
+        return Reading(Place.from_json(node["place"]), undo, tuple(skips), node["splits"], node["of"])
 
     def settled(self) -> Reading:
         """The state once the last rows are committed."""
@@ -95,7 +98,7 @@ class Reading:
         whole = [None] * len(place.left)
         bounds = [place.last, *whole[1:]] if place.left else []
         skips = tuple(Skip(table, above, position) for table, above in zip(place.left, bounds, strict=True))
-        return Reading(place, None, self.skips + skips, self.splits)
+        return Reading(place, None, self.skips + skips, self.splits, self.of)
 
     def after(self, position: int) -> Reading | None:
         """What of it still matters to a log that is read up to `position`; None if nothing."""

@@ -140,7 +140,7 @@ class PostgresConnector:
     def _use(self, position: Position) -> None:
         """Capture the tables that are captured at a position."""
         if self._adhoc is not None:
-            self.config = self._adhoc.use(position.progress)
+            self.config = self._initial.config = self._adhoc.use(position.progress)
 
     def _reads_again(self, here: Position) -> bool:
         """Whether the tables are to be read again at this start."""

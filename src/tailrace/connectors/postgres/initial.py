@@ -75,7 +75,8 @@ class InitialSnapshot:
         taken = self._take()
         if not taken:
             return reading.settled()
-        following = Reading(self._place(), reading.place, reading.skips, reading.splits + len(taken))
+        done = reading.splits + len(taken)
+        following = Reading(self._place(), reading.place, reading.skips, done, done + len(self._left))
         self._kept = following, taken
         log.info("the snapshot reads %d splits, %d are left", len(taken), len(self._left))
         return following
