@@ -21,6 +21,7 @@ from tailrace.connectors.postgres.export import Export, export_aside, export_at_
 from tailrace.connectors.postgres.ranges import Keys
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.postgres.splits import BATCH_BYTES, SPLIT_BYTES, Split
+from tailrace.model.table import TableId
 from tailrace.snapshot.reading import Place, Reading
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class InitialSnapshot:
 
         def sized(connection: psycopg.Connection) -> list[tuple[str, int]]:
             tables = splits.to_read(connection, self.config)
-            return [(str(table), ranges.table_bytes(connection, table)) for table in tables]
+            return [(str(table), _size(connection, table)) for table in tables]
 
         found = self._ask(sized)
         if splits.fits(self.config, [size for _, size in found]):
@@ -139,6 +140,16 @@ class InitialSnapshot:
             return Place(tuple(names))
         began = first.moment.lsn if first.began is None else first.began
         return Place(tuple(names), first.range.above, began, first.storage)
+
+
+def _size(connection: psycopg.Connection, table: TableId) -> int:
+    """Bytes of a table; 0 where somebody has locked it, which those who read it will tell."""
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL lock_timeout = '1s'")
+            return ranges.table_bytes(connection, table)
+    except psycopg.errors.LockNotAvailable:
+        return 0
 
 
 def _tables(split: Split) -> list[str]:
