@@ -1,5 +1,6 @@
 # The machine needs python3 (3.10 or newer, with venv), Java 17 or newer and make; all else is put into .venv.
 PYTHON ?= python3
+JOBS ?= 2
 SCENARIOS ?= tests/golden/postgres
 BIN := .venv/bin
 READY := .venv/.ready
@@ -33,8 +34,8 @@ format: env  ## Put the code into its form, and mend what lint can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test: check  ## Check, then the default suite with real servers (TESTS=folder for a part)
-	$(BIN)/python -m pytest $(TESTS)
+test: check  ## Check, then the default suite with real servers, two files at a time (TESTS=folder, JOBS=n)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(TESTS)
 
 golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folder)
 	@$(BIN)/python -m tests.golden.run "$(SCENARIOS)"
