@@ -21,13 +21,12 @@ expression is written `\\,`. In files, `${env:NAME}` stands for an environment v
 | status | means |
 |---|---|
 | works | does what it says |
-| later | not yet supported: accepted with a warning, has no effect |
 | no effect | accepted, because configurations of Kafka Connect have it; the reason stands beside it |
 | refused | an error that says what to do instead |
 
 """
 
-_STATUS = {Status.WORKS: "works", Status.LATER: "later", Status.CONNECT: "no effect", Status.REFUSED: "refused"}
+_STATUS = {Status.WORKS: "works", Status.CONNECT: "no effect", Status.REFUSED: "refused"}
 
 
 def page(table: OptionTable) -> str:

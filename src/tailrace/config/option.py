@@ -16,7 +16,6 @@ class Status(Enum):
     """What becomes of a property that is given."""
 
     WORKS = "works"
-    LATER = "not yet supported: accepted with a warning"
     CONNECT = "accepted, has no effect here"
     REFUSED = "refused"
 

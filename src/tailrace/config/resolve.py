@@ -183,8 +183,6 @@ class _Reading:
             return
         if option.excluded_by in self.given and self.given[option.excluded_by][1].strip():
             self.problems.append(Problem(shown, f'"{option.excluded_by}" is already specified', "give one of the two"))
-        if option.status is Status.LATER and value != values.get(name):
-            self.warnings.append(f"{shown}: not yet supported, has no effect")
         if option.status is Status.CONNECT:
             self.notes.append(f"{shown}: has no effect, {option.note}")
         values[name] = value

@@ -28,7 +28,7 @@ from tailrace.config.kinds import (
 from tailrace.config.option import Alias, Option, Status
 from tailrace.config.resolve import Config, Problem
 
-LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
+CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _ONLY_JSON = f"only {_JSON} works today"

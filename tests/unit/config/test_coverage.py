@@ -21,11 +21,6 @@ SHORTENED += ("snapshot.mode.configuration.based.{}",)
 NOTATION = {"schema.table", "schema.table.column"}
 
 
-def test_none_is_left_for_later() -> None:
-    later = [option.name for option in OPTIONS if option.status is Status.LATER]
-    assert [name for name in later if not name.startswith("signal.")] == []
-
-
 def test_what_has_no_effect_or_is_refused_says_why() -> None:
     silent = [
         option.name for option in OPTIONS if option.status in (Status.CONNECT, Status.REFUSED) and not option.note

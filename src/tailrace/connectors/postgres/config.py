@@ -30,7 +30,7 @@ from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Config
 from tailrace.transforms.registry import check as check_transforms
 
-LATER, CONNECT, REFUSED = Status.LATER, Status.CONNECT, Status.REFUSED
+CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
 _CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 _NO_WAIT = "a confirmation is sent and not waited for"
