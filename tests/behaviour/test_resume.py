@@ -38,6 +38,8 @@ def tables(database: Database) -> Database:
         "CREATE TABLE a (id int PRIMARY KEY, v text)",
         "CREATE TABLE b (id uuid PRIMARY KEY)",
         "CREATE TABLE c (id int)",
+        "CREATE TABLE d (id numeric, at timestamptz, code bytea, PRIMARY KEY (at, id, code))",
+        "INSERT INTO d SELECT n / 7.0, now() + n % 9 * interval '1 s', '\\x00ff' FROM generate_series(1, 500) n",
         "INSERT INTO a SELECT n, 'v' FROM generate_series(1, 600) n",
         "INSERT INTO b SELECT md5(n::text)::uuid FROM generate_series(1, 600) n",
         "INSERT INTO c SELECT n FROM generate_series(1, 3000) n",
@@ -56,15 +58,18 @@ def test_it_goes_on_where_it_was(tables: Database, caplog: pytest.LogCaptureFixt
         restart(capture)
         tables.execute("UPDATE a SET v = 'later' WHERE id = 599", "UPDATE a SET v = 'later' WHERE id = 1")
         found += to_the_log(capture)
-        assert "the snapshot goes on, 3 tables are left" in caplog.text
-        for table, count in (("a", 600), ("b", 600), ("c", 3000)):
-            assert len(set(keys(found, table))) == count
+        assert "the snapshot goes on, 4 tables are left" in caplog.text
+        for table, count in (("a", 600), ("b", 600), ("c", 3000), ("d", 500)):
+            assert len({str(key) for key in keys(found, table)}) == count
         twice = Counter(keys(found, "a"))
         assert 0 < sum(twice.values()) - 600 <= first, "only the last batch before the restart is read again"
         markers = Counter(row["snapshot"] for row in found if row["table"] == "public.a")
         assert markers["first"] == 1
-        # The change of row 1 came after it was read, that of row 599 before.
-        assert [row["after"]["id"] for row in found + capture.step() if row["op"] == "u"] == [1]
+        assert [row["after"]["id"] for row in found if row["op"] == "u"] == [599, 1], "before what is read later"
+        assert [row["after"]["v"] for row in found if row["op"] == "r" and row["after"].get("v") == "later"] == [
+            "later"
+        ]
+        assert capture.step() == [], "and once"
 
 
 def test_a_truncated_table_begins_anew(tables: Database) -> None:
@@ -77,7 +82,7 @@ def test_a_truncated_table_begins_anew(tables: Database) -> None:
         read = [row for row in found if row["table"] == "public.a" and row["op"] == "r"]
         assert sorted(row["after"]["id"] for row in read) == list(range(1, 51))
         assert all("began" not in row for row in read), "a snapshot of its own, which replaces the rows of the first"
-        assert [row for row in found if row["op"] == "t"] == [], "it is contained"
+        assert found.index(read[0]) > max(n for n, row in enumerate(found) if row["op"] in "tc")
 
 
 def test_a_lost_slot_means_a_new_snapshot(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
@@ -94,5 +99,11 @@ def test_a_lost_slot_means_a_new_snapshot(tables: Database, caplog: pytest.LogCa
 
 def test_what_fits_into_one_batch_is_read_by_one(tables: Database) -> None:
     with capturing(tables) as capture:
-        assert Counter(row["table"] for row in capture.step()) == {"public.a": 600, "public.b": 600, "public.c": 3000}
+        counts = Counter(row["table"].rpartition(".")[2] for row in capture.step())
+        assert counts == {"a": 600, "b": 600, "c": 3000, "d": 500}
+            "public.a": 600,
+            "public.b": 600,
+            "public.c": 3000,
+            "public.d": 500,
+        }
         assert "reading" not in capture.offset

@@ -1,7 +1,7 @@
 """How far a first snapshot of several micro-batches has come: part of an offset, so that a restart goes on from there.
 
-Each attempt reads under a snapshot of its own, which stands at a position of the log. The log begins where the first
-attempt stood; of what a later one read, it tells again what that had already seen: `Skip` says what to leave out.
+Each attempt reads under a snapshot of its own, which stands at a position of the log. Before a later attempt reads what
+is left, the log is read up to that position, so that no key ever steps back; tables still untouched are left out of it.
 """
 
 from __future__ import annotations
@@ -49,26 +49,17 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
-    """What was committed before the position `before` of a table's keys above `above` (None: all) was read already."""
-
-    table: str
-    above: Key | None
-    before: int
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """A first snapshot underway.
 
     `undo` is the place before the batch that this offset ends: its rows are lost if the driver dies before they are
-    committed, so a restart goes on from there. None where that batch read no rows. `splits` counts those read so far,
-    `of` those and what is left.
+    committed, so a restart goes on from there. None where that batch read no rows. `touched` are the tables of which
+    rows may have been read; `splits` counts those read so far, `of` those and what is left.
     """
 
     place: Place
     undo: Place | None = None
-    skips: tuple[Skip, ...] = ()
+    touched: tuple[str, ...] = ()
     splits: int = 0
     of: int = 0
 
@@ -77,7 +68,7 @@ class Reading:
         return {
             "place": self.place.to_json(),
             "undo": None if self.undo is None else self.undo.to_json(),
-            "skips": [[skip.table, _list(skip.above), skip.before] for skip in self.skips],
+            "touched": list(self.touched),
             "splits": self.splits,
             "of": self.of,
         }
@@ -86,28 +77,16 @@ class Reading:
     def from_json(node: dict[str, Any]) -> Reading:
         """The inverse of `to_json`."""
         undo = None if node["undo"] is None else Place.from_json(node["undo"])
-        skips = (Skip(table, _key(above), before) for table, above, before in node["skips"])
-        return Reading(Place.from_json(node["place"]), undo, tuple(skips), node["splits"], node["of"])
+        return Reading(Place.from_json(node["place"]), undo, tuple(node["touched"]), node["splits"], node["of"])
 
     def settled(self) -> Reading:
         """The state once the last rows are committed."""
         return replace(self, undo=None)
 
-    def resumed(self, place: Place, position: int) -> Reading:
-        """The state at a new attempt, which reads what is left from `place` on under a snapshot at that position."""
-        whole = [None] * len(place.left)
-        bounds = [place.last, *whole[1:]] if place.left else []
-        skips = tuple(Skip(table, above, position) for table, above in zip(place.left, bounds, strict=True))
-        return Reading(place, None, self.skips + skips, self.splits, self.of)
-
-    def after(self, position: int) -> Reading | None:
-        """What of it still matters to a log that is read up to `position`; None if nothing."""
-        skips = tuple(skip for skip in self.skips if skip.before > position)
-        return Reading(Place(()), None, skips) if skips else None
-
-    def next_cut(self, position: int) -> int | None:
-        """The first position behind `position` at which something is no longer left out: no stretch may cross it."""
-        return min((skip.before for skip in self.skips if skip.before > position), default=None)
+    @property
+    def untouched(self) -> tuple[str, ...]:
+        """The tables of which no row was read."""
+        return tuple(table for table in self.place.left if table not in self.touched)
 
 
 def _list(key: Key | None) -> list[str] | None:

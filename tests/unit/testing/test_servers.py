@@ -41,8 +41,9 @@ def test_postgres_survives_its_ends(version: int) -> None:
 
 def test_postgres_keeps_a_data_dir_that_was_named(tmp_path: Path) -> None:
     if os.geteuid() == 0:  # pytest's own folders are closed to the server's account
-        for folder in (tmp_path, *tmp_path.parents[:2]):
-            folder.chmod(0o711)
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder.stat().st_uid == 0 and not folder.stat().st_mode & 0o001:
+                folder.chmod(0o711)
     with EmbeddedPostgres(data_dir=tmp_path / "data") as server:
         server.create_database("shop")
     with EmbeddedPostgres(data_dir=tmp_path / "data") as server, server.connect("shop") as connection:

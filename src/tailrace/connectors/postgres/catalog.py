@@ -10,7 +10,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
-from tailrace.config.masks import ColumnMasks, Propagate
+from tailrace.config.masks import ColumnMasks
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.defaults import column_default
@@ -154,11 +154,6 @@ class Catalog:
         )
         types: dict[str, str] = dict(rows.fetchall())
         return tuple((name, types[name]) for name in wanted) if len(types) == len(wanted) else ()
-
-    def is_masked(self, table: TableId, column: str) -> bool:
-        """Whether events show something else than the column's values."""
-        mask = self._masks.of(table.schema, table.table, column, "")
-        return mask is not None and not isinstance(mask, Propagate)
 
     def _info(self, condition: str, *parameters: object) -> TableInfo | None:
         query = (

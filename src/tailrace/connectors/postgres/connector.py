@@ -31,6 +31,7 @@ from tailrace.errors import SourceError
 from tailrace.events.notifications import COMPLETED, INITIAL, SKIPPED, STARTED, Notice
 from tailrace.model.table import TableSchema
 from tailrace.snapshot.channels import Channels
+from tailrace.snapshot.reading import Reading
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ class PostgresConnector:
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
-        there = self._snapshot_after(here, is_start)
+        there = self._snapshot_after(here, is_start, limit)
         if there is not None:
             return there.to_json()
         if not self._mode.streams:
@@ -97,8 +98,7 @@ class PostgresConnector:
             self._untold = (Notice(INITIAL, SKIPPED),)
         newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
-        cut = None if here.reading is None else here.reading.next_cut(from_lsn)
-        end = min(newest, *(most for most in (until, limit and from_lsn + limit, cut) if most is not None), newest)
+        end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
         now = time.time_ns() // 1000
         is_due = self._is_heartbeat_due(here, now)
         if is_due:
@@ -112,30 +112,39 @@ class PostgresConnector:
             return start
         last_commit = max(here.last_commit or 0, seen) or None
         end, progress = max(end, from_lsn), step.progress
-        reading = None if here.reading is None else here.reading.after(end)
-        position = here.at(
-            phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress, reading=reading
-        )
+        position = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress, reading=None)
         moved = position.to_json()
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
 
-    def _snapshot_after(self, here: Position, is_start: bool) -> Position | None:
+    def _snapshot_after(self, here: Position, is_start: bool, limit: int | None) -> Position | None:
         """The position behind the next batch of a snapshot, None if there is nothing to read."""
         if here.phase == BEGIN:
             progress = self._adhoc.before() if self._adhoc is not None else None
             reading = self._initial.first() if self._mode.at_first else None
             return here.at(phase=SNAPSHOT, progress=progress, reading=reading)
         if here.phase == SNAPSHOT and here.reading is not None:
-            reading = self._initial.next(here.reading, here.application)
-            if reading != here.reading:
-                return here.at(reading=reading)
+            there = self._snapshot_goes_on(here, here.reading, limit)
+            if there != here:
+                return there
         if self._mode.streams and is_start and self._initial.log_begins is None and self._reads_again(here):
             # The time tells this snapshot from one before it.
             again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=time.time_ns() // 1000)
             return again.at(reading=self._initial.first())
         return None
+
+    def _snapshot_goes_on(self, here: Position, reading: Reading, limit: int | None) -> Position:
+        """After a restart first the log up to the new snapshot, then what is left."""
+        stands = self._initial.resume(reading, here.application)
+        if stands is not None and self._initial.log_begins is not None:
+            return here.at(lsn=None, reading=self._initial.next(reading))
+        from_lsn = here.lsn if here.lsn is not None else self._confirmed()
+        if stands is None or stands <= from_lsn:
+            return here.at(reading=self._initial.next(reading))
+        seen = self._ask(lambda connection: _server_position(connection, here.application))[1]
+        end = stands if limit is None else min(stands, from_lsn + limit)
+        return here.at(lsn=end, last_commit=max(here.last_commit or 0, seen) or None)
 
     def _use(self, position: Position) -> None:
         """Capture the tables that are captured at a position."""
@@ -177,7 +186,10 @@ class PostgresConnector:
             return []
         if end.phase == SNAPSHOT:
             goes_on = start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
-            return self._initial.splits(end.reading) if goes_on else self._begin_log(start, end)
+            if not goes_on:
+                return self._begin_log(start, end)
+            if end.lsn == start.lsn or end.lsn is None:
+                return self._initial.splits(end.reading)
         assert end.lsn is not None
         step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
         if self._adhoc is not None and step.tables is not None:
@@ -187,7 +199,7 @@ class PostgresConnector:
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
         if start.reading is not None:
-            split = replace(split, skips=tuple(skip for skip in start.reading.skips if skip.before > from_lsn))
+            split = replace(split, untouched=start.reading.untouched)
         if self.config.number("xmin.fetch.interval.ms") > 0:
             split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
         notices, self._untold = (*self._untold, *split.notices), ()

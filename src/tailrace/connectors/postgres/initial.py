@@ -43,6 +43,8 @@ class InitialSnapshot:
         self._export: Export | None = None
         self._left: list[Split] = []
         self._kept: tuple[Reading, list[Split]] | None = None
+        self._anew: Reading | None = None
+        self._is_resumed = False
         self._share = BATCH_BYTES
         self._since: float | None = None
 
@@ -68,16 +70,29 @@ class InitialSnapshot:
             self._left = splits.plan(self.config, self._export, place=reading.place)
         return []
 
-    def next(self, reading: Reading, application: str) -> Reading:
-        """The state after the batch that follows; `reading` itself, rid of what is no longer needed, after the last."""
-        if self._export is None:
+    def resume(self, reading: Reading, application: str) -> int | None:
+        """Where the snapshot stands that the next batch reads under; None if nothing is left.
+
+        A process that has none yet exports its own, for what is left before the last batch planned.
+        """
+        place = reading.undo or reading.place
+        if self._export is None and place.left:
             with server_errors("the snapshot cannot be planned"):
-                reading = self._resumed(reading, application)
+                self._resume(reading, place, application)
+        return None if self._export is None else self._export.lsn
+
+    def next(self, reading: Reading) -> Reading:
+        """The state after the batch that follows; `reading` itself, rid of what is no longer needed, after the last."""
+        reading = self._anew or reading
+        self._anew = None
+        before = reading.place if self._is_resumed else reading.undo or reading.place
+        self._is_resumed = True
         taken = self._take()
         if not taken:
             return reading.settled()
+        touched = tuple(dict.fromkeys([*reading.touched, *(name for split in taken for name in _tables(split))]))
         done = reading.splits + len(taken)
-        following = Reading(self._place(), reading.place, reading.skips, done, done + len(self._left))
+        following = Reading(self._place(), before, touched, done, done + len(self._left))
         self._kept = following, taken
         log.info("the snapshot reads %d splits, %d are left", len(taken), len(self._left))
         return following
@@ -91,31 +106,27 @@ class InitialSnapshot:
         if self._export is not None:
             self._export.close()
             self._export = None
-        self._left, self._kept, self._since = [], None, None
+        self._left, self._kept, self._since, self._is_resumed = [], None, None, False
 
     def _at_slot(self, application: str) -> None:
         self.close()
         self._export = export_at_slot(self.config, application)
         self.log_begins = self._export.lsn
 
-    def _resumed(self, reading: Reading, application: str) -> Reading:
-        """The state from which this process goes on: under a snapshot of its own, before the last batch planned."""
-        place = reading.undo or reading.place
-        if not place.left:
-            return reading
+    def _resume(self, reading: Reading, place: Place, application: str) -> None:
         lost = self._ask(lambda connection: slot.gap(connection, self.config, None))
         if lost is not None:
             log.warning("%s: the snapshot begins anew", lost)
-            whole = self.first() or reading.resumed(place, 0)
+            tables = self._ask(lambda connection: splits.to_read(connection, self.config))
+            place = Place(tuple(str(table) for table in tables), is_whole=True)
             self._at_slot(application)
-            reading = Reading(Place(whole.place.left, is_whole=True))
+            self._anew = Reading(place)
         else:
             self._export = export_aside(self.config)
-            reading = reading.resumed(splits.verified(self.config, self._export, place), self._export.lsn)
+            place = splits.verified(self.config, self._export, place)
             log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
         assert self._export is not None
-        self._left = splits.plan(self.config, self._export, place=reading.place)
-        return reading
+        self._left = splits.plan(self.config, self._export, place=place)
 
     def _take(self) -> list[Split]:
         """The splits of the next batch: as many as the last batches were fast, or as snapshot.max.threads says."""

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.model.table import TableId
 from tailrace.snapshot.reading import Key
 
 _BLOCK_BYTES = 8192
 # How many rows are drawn for each border, and how many blocks they are drawn from at least: enough for even ranges.
 _DRAWN, _FEWEST_BLOCKS = 30, 300
-# Types whose values are the same text in events and on the server, so that keys found in the log can be compared there.
-_PLAIN = frozenset(("int2", "int4", "int8", "text", "varchar", "bpchar", "uuid", "citext"))
 
 
 @dataclass(frozen=True)
@@ -70,28 +67,21 @@ Range = Blocks | Keys
 WHOLE = Blocks()
 
 
-def comparable_key(catalog: Catalog, table: CapturedTable) -> tuple[KeyColumn, ...]:
-    """The primary key, if rows of the log can be told by it to lie in a range; none otherwise.
-
-    For that it must be the event key, must be part of old images, and of types that the server takes as events have
-    them.
-    """
-    schema, names = table.schema, set(table.schema.key)
-    rows = catalog.connection.execute(
-        "SELECT t.typname, a.attname, format_type(a.atttypid, -1), CASE WHEN a.attcollation = t.typcollation THEN NULL "
+def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[KeyColumn, ...]:
+    """The primary key of a table whose rows are all its own; none of one with partitions or children."""
+    rows = connection.execute(
+        "SELECT a.attname, format_type(a.atttypid, -1), CASE WHEN a.attcollation = t.typcollation THEN NULL "
         "ELSE quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END "
         "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary "
         "CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place) "
         "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number JOIN pg_type t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation co ON co.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace "
-        "WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r' AND NOT c.relhassubclass ORDER BY k.place",
-        [schema.id.schema, schema.id.table],
+        "WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r' AND NOT c.relhassubclass "
+        "AND k.place <= i.indnkeyatts ORDER BY k.place",
+        [table.schema, table.table],
     ).fetchall()
-    key = tuple(KeyColumn(*row[1:]) for row in rows)
-    is_known = {column.name for column in key} == names and names <= set(schema.identity)
-    is_plain = all(row[0] in _PLAIN for row in rows) and not any(catalog.is_masked(schema.id, name) for name in names)
-    return key if is_known and is_plain else ()
+    return tuple(KeyColumn(*row) for row in rows)
 
 
 def table_bytes(connection: psycopg.Connection, table: TableId) -> int:
@@ -151,22 +141,6 @@ def key_ranges(
     )
     borders: list[Key] = [tuple(found) for found in connection.execute(query)]
     return [Keys(key, low, high) for low, high in zip([above, *borders], [*borders, None], strict=True)]
-
-
-def are_above(
-    connection: psycopg.Connection, key: tuple[KeyColumn, ...], bound: Key, keys: list[list[str | None]]
-) -> list[bool]:
-    """For each key, given by columns as texts, whether it lies above `bound` in the order of the primary key."""
-    names = [sql.Identifier(f"k{place}") for place in range(len(key))]
-    query = sql.SQL(
-        "SELECT COALESCE(ROW({}) > {}, false) FROM unnest({}) WITH ORDINALITY AS u ({}, n) ORDER BY n"
-    ).format(
-        sql.SQL(", ").join(column.value(name) for column, name in zip(key, names, strict=True)),
-        literals(key, bound),
-        sql.SQL(", ").join([sql.SQL("%s::text[]")] * len(key)),
-        sql.SQL(", ").join(names),
-    )
-    return [bool(row[0]) for row in connection.execute(query, keys)]
 
 
 def literals(key: tuple[KeyColumn, ...], bound: Key) -> sql.Composable:

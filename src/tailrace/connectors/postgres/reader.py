@@ -10,7 +10,6 @@ from tailrace.config.processors import reselect
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, is_transient, server_errors
-from tailrace.connectors.postgres.contained import Contained
 from tailrace.connectors.postgres.incremental import ReadChunk, visibility
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
@@ -24,7 +23,6 @@ from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, from_ipc
-from tailrace.snapshot.reading import Skip
 from tailrace.snapshot.window import Window
 
 # One stream a pipeline in a worker process, kept from one micro-batch to the next.
@@ -36,7 +34,8 @@ class LogSplit:
     """A stretch of the log, [start, end) by commit records, for one task; `tables` are captured or not by then.
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
-    incremental snapshot, which was read in between, and `notices` of that. `skips` tells what of it the snapshot holds.
+    incremental snapshot, which was read in between, and `notices` of that. `untouched` tables are left out, as their
+    rows come later.
     """
 
     application: str
@@ -48,7 +47,7 @@ class LogSplit:
     notices: tuple[Notice, ...] = ()
     tables: tuple[tuple[str, bool], ...] = ()
     xmin: int | None = None
-    skips: tuple[Skip, ...] = ()
+    untouched: tuple[str, ...] = ()
 
 
 def read_log(config: Config, split: LogSplit) -> Iterator[Chunk]:
@@ -77,16 +76,18 @@ def _decoded(config: Config, split: LogSplit) -> Iterator[Chunk]:
     decoder.schema_changes = SchemaChangeReader.of(config)
     wish = reselect(config)
     decoder.reselector = None if wish is None else Reselector(config, wish)
-    contained = Contained(config, split.skips)
     try:
         for messages in stream.stretch(split.start, split.end):
             chunk = decoder.decode(messages)
-            yield replace(chunk, batches=list(map(contained.without, chunk.batches))) if split.skips else chunk
+            yield _without(chunk, split.untouched) if split.untouched else chunk
     finally:
-        contained.close()
         if decoder.reselector is not None:
             decoder.reselector.close()
     stream.finished(decoder.last_commit)
+
+
+def _without(chunk: Chunk, tables: tuple[str, ...]) -> Chunk:
+    return replace(chunk, batches=[batch for batch in chunk.batches if str(batch.table.id) not in tables])
 
 
 def _stream(config: Config, application: str) -> LogStream:

@@ -144,8 +144,7 @@ def verified(config: Config, export: Export, place: Place) -> Place:
         adopt(connection, export.name)
         catalog = Catalog(connection, config)
         table = next((table for table in catalog.tables() if str(table) == place.left[0]), None)
-        captured = None if table is None else catalog.table(table)
-        key = () if captured is None else ranges.comparable_key(catalog, captured)
+        key = () if table is None else ranges.primary_key(connection, table)
         same = table is not None and ranges.storage(connection, table) == place.storage
         return place if same and len(key) == len(place.last) else place.anew()
 
@@ -168,7 +167,7 @@ def _ranges(
     count = pieces(config, size)
     key: tuple[ranges.KeyColumn, ...] = ()
     if resumed is not None or (place is not None and not fits(config, [size])):
-        key = ranges.comparable_key(catalog, table)
+        key = ranges.primary_key(connection, id_)
     found: list[Range]
     if key:
         above = None if resumed is None else resumed.last
