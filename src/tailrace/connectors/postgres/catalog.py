@@ -52,6 +52,7 @@ WITH RECURSIVE base AS (
 )
 SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier, b.asked <> b.oid,
   (SELECT e.oid::int8 FROM pg_type e WHERE e.oid = b.typelem AND e.typarray = b.oid),
+  (SELECT o.typoutput::regproc::text FROM pg_type o WHERE o.oid = b.oid), format_type(b.oid, NULL),
   ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[]
 FROM base b WHERE b.typtype <> 'd'
 """
@@ -213,7 +214,7 @@ class Catalog:
         default = column_default(column.default, column.required, kind, faults)
         schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
         comment = column.comment if self._comments else None
-        kind = replace(kind, schema=schema if comment is None else schema.with_(doc=comment))
+        kind = replace(kind, schema=schema if comment is None else schema.with_(doc=comment), text=pg.output)
         mask = self._masks.of(table.schema, table.table, column.name, pg.name)
         if mask is None:
             return kind
@@ -237,15 +238,27 @@ class Catalog:
             return
         rows = self.connection.execute(_TYPES, [missing]).fetchall()
         self._load_types({row[5] for row in rows if row[5] is not None})
-        for asked, name, printed, modifier, domain, element, labels in rows:
+        for asked, name, printed, modifier, domain, element, function, base, labels in rows:
             inner, inner_modifier = self._types[element] if element else (None, None)
-            pg = PgType(name, printed, tuple(labels), inner, domain)
+            pg = PgType(name, printed, tuple(labels), inner, domain, _output(name, function, base, domain))
             # An array of a domain has no modifier, yet its elements have the domain's.
             self._types[asked] = (pg, inner_modifier if modifier is None else modifier)
         for oid in missing:
             if oid not in self._types:
                 log.warning("the type with oid %d is dropped by now; its values are carried as text", oid)
                 self._types[oid] = (PgType("text", f"with oid {oid}"), None)
+
+
+def _output(name: str, function: str, base: str, domain: bool) -> str:
+    """SQL that prints a value by its type's output function; a cast to text is not the same for each type."""
+    if name in ("text", "varchar", "bpchar"):
+        return "{}"
+    value = f"CAST({{}} AS {_escaped(base)})" if domain else "{}"
+    return f"pg_catalog.textin({_escaped(function)}({value}))"
+
+
+def _escaped(name: str) -> str:
+    return name.replace("{", "{{").replace("}", "}}")
 
 
 def _is_enum(pg: PgType) -> bool:

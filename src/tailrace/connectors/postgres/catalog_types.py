@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class PgType:
     """`name` is pg_type.typname of the base type; `printed` names the type for people.
 
-    `labels` are an enum's, in order; `element` is an array's; `domain` tells whether the type is one.
+    `labels` are an enum's, in order; `element` is an array's; `domain` tells whether the type is one. `output` is
+    the SQL that prints a value ({}) as COPY does.
     """
 
     name: str
@@ -17,3 +18,4 @@ class PgType:
     labels: tuple[str, ...] = ()
     element: PgType | None = None
     domain: bool = False
+    output: str = "{}"

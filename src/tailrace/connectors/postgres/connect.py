@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 
@@ -57,13 +58,10 @@ _TRANSIENT = (
 )
 
 
-def connect(config: Config, *, replication: bool = False, application: str | None = None) -> psycopg.Connection:
-    """An autocommit connection in the settings that values are read under.
-
-    Raises SourceError with what the server said and the remedy; `__cause__` is psycopg's error.
-    """
+def parameters(config: Config, *, replication: bool = False, application: str | None = None) -> dict[str, Any]:
+    """libpq's parameters of a connection."""
     settings = {**SESSION_SETTINGS, **(REPLICATION_SETTINGS if replication else {})}
-    parameters: dict[str, str | int | None] = {
+    wanted = {
         "host": config.text("database.hostname"),
         "port": config.number("database.port"),
         "user": config.text("database.user"),
@@ -81,33 +79,45 @@ def connect(config: Config, *, replication: bool = False, application: str | Non
         "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
         "replication": "database" if replication else None,
     }
-    given = {name: value for name, value in parameters.items() if value is not None}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def connect(config: Config, *, replication: bool = False, application: str | None = None) -> psycopg.Connection:
+    """An autocommit connection in the settings that values are read under.
+
+    Raises SourceError with what the server said and the remedy; `__cause__` is psycopg's error.
+    """
+    given = parameters(config, replication=replication, application=application)
     try:
-        # psycopg's typing wants literal keywords; ours come from a table.
-        connection = psycopg.connect(autocommit=True, prepare_threshold=None, **given)  # type: ignore[arg-type]
+        connection = psycopg.connect(autocommit=True, prepare_threshold=None, **given)
         if not replication:
-            _initialise(connection, config)
+            for statement in initial_statements(config):
+                connection.execute(statement.encode())
         return connection
     except psycopg.Error as error:
-        raise _connection_error(config, error) from error
+        raise connection_error(config, error) from error
 
 
-def _initialise(connection: psycopg.Connection, config: Config) -> None:
-    timeout = config.number("database.query.timeout.ms")
-    connection.execute(f"SET statement_timeout = {timeout}")
-    statements = config.optional("database.initial.statements")
-    if statements:
-        # `;;` is a literal semicolon (Debezium's documentation of database.initial.statements).
-        for statement in statements.replace(";;", "\0").split(";"):
-            if statement.strip():
-                connection.execute(statement.replace("\0", ";"))
+def initial_statements(config: Config) -> list[str]:
+    """What a connection begins with."""
+    # `;;` is a literal semicolon (Debezium's documentation of database.initial.statements).
+    given = (config.optional("database.initial.statements") or "").replace(";;", "\0").split(";")
+    own = [statement.replace("\0", ";") for statement in given if statement.strip()]
+    return [f"SET statement_timeout = {config.number('database.query.timeout.ms')}", *own]
 
 
-def _connection_error(config: Config, error: psycopg.Error) -> SourceError:
+def connection_error(config: Config, error: Exception) -> SourceError:
+    """What a connection's refusal means."""
     said = first_line(error)
     where = f"{config.text('database.hostname')}:{config.number('database.port')}/{config.text('database.dbname')}"
     remedy = next((text for sign, text in _REMEDIES if sign in said), "see the server's log")
     return SourceError(f"cannot connect: {said}", where=where, remedy=remedy)
+
+
+def refused(table: str, said: str) -> SourceError:
+    """A table's rows that cannot be read."""
+    remedy = f"GRANT SELECT ON {table} TO database.user" if "permission" in said else "start the query again"
+    return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
 
 
 @contextmanager

@@ -87,11 +87,24 @@ def export_aside(config: Config) -> Export:
 
 def adopt(connection: psycopg.Connection, name: str) -> None:
     """Read under an exported snapshot from here on. Raises SourceError when it is gone."""
-    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
-        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
+        for statement in adopting(name):
+            connection.execute(statement.encode())
     except psycopg.Error as error:
-        raise SourceError(
-            f"the exported snapshot {name} is gone: {first_line(error)}",
-            remedy="start the query again; an unfinished snapshot begins anew",
-        ) from error
+        raise gone(name, first_line(error)) from error
+
+
+def adopting(name: str) -> list[str]:
+    """The statements after which a connection reads under an exported snapshot."""
+    return [
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)).as_string(),
+    ]
+
+
+def gone(name: str, said: str) -> SourceError:
+    """An exported snapshot that cannot be read under."""
+    return SourceError(
+        f"the exported snapshot {name} is gone: {said}",
+        remedy="start the query again; an unfinished snapshot begins anew",
+    )

@@ -80,14 +80,14 @@ def altered(
     is_character = pg.element is None and (pg.name in _CHARACTERS or bool(pg.labels))
     if is_character or (not faults and kind.arrow == pa.string()):
         convert = kind.convert
-        return replace(kind, convert=lambda text: masked(convert(text), mask, required, length))
+        return replace(kind, convert=lambda text: masked(convert(text), mask, required, length), binary=None)
     log.warning("%s is NOT masked: a mask does not reach type %s; use column.exclude.list", column, pg.printed)
     return kind
 
 
 def _truncated(kind: ValueType, mask: Truncate) -> ValueType:
     convert = kind.convert
-    marked = _with_parameters(kind, ("truncateLength", str(mask.length)))
+    marked = replace(_with_parameters(kind, ("truncateLength", str(mask.length))), binary=None)
     if kind.arrow == pa.string():
         return replace(marked, convert=lambda text: masked(convert(text), mask, False, mask.length))
     if kind.schema.type == "bytes" and kind.schema.name is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,15 +12,14 @@ from psycopg import pq, sql
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
+from tailrace.connectors.postgres import arrow
 from tailrace.connectors.postgres.catalog import CapturedTable
-from tailrace.connectors.postgres.connect import connect
-from tailrace.connectors.postgres.export import adopt
+from tailrace.connectors.postgres.connect import refused
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.protocol import copy_text
 from tailrace.connectors.postgres.ranges import Range
 from tailrace.connectors.postgres.values import converted
-from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
@@ -93,33 +91,43 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         return
     if split.before:
         yield Chunk([], controls=notify(config, split.before))
-    with closing(connect(config, application="tailrace snapshot reader")) as connection:
-        connection.execute("SET statement_timeout = 0")
-        adopt(connection, split.moment.name)
-        held: ChangeBatch | None = None
-        order, faults = 0, Faults.of(config)
-        for lines in _lines(connection, split):
-            batch = _sound(faults, split, lines, order)
-            if batch is None:
-                continue
-            order += len(lines) * ORDER_STEP
-            if held is None:
-                batch = _marked(batch, 0, split.first)
-            else:
-                yield Chunk([held])
-            held = batch
-        if held is not None:
-            # The very first row keeps its marker even as the last of its table, not as the last of all.
-            keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
-            yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
+    held: ChangeBatch | None = None
+    order, faults = 0, Faults.of(config)
+    name = str(split.table.schema.id)
+    for found in arrow.batches(config, split.moment.name, _query(split), name):
+        batch = _sound(faults, split, found, order)
+        if batch is None:
+            continue
+        order += len(found) * ORDER_STEP
+        if held is None:
+            batch = _marked(batch, 0, split.first)
+        else:
+            yield Chunk([held])
+        held = batch
+    if held is not None:
+        # The very first row keeps its marker even as the last of its table, not as the last of all.
+        keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
+        yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
     if split.after:
         yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
 
 
-def _lines(connection: psycopg.Connection, split: SnapshotSplit) -> Iterator[list[bytes | memoryview]]:
-    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in split.table.schema.columns)
-    query = sql.SQL("COPY (SELECT {}{}) TO STDOUT").format(columns, split.query)
-    return copy_lines(connection, query, str(split.table.schema.id))
+# What a SELECT of the user's gives may have another type than the table's column: its text as COPY would print it.
+_ANY_TEXT = "CASE WHEN {0} IS NOT DISTINCT FROM NULL THEN NULL ELSE pg_catalog.format('%s', {0}) END"
+
+
+def _query(split: SnapshotSplit) -> sql.Composed:
+    columns = [
+        sql.SQL(_ANY_TEXT if split.select else kind.binary.select if kind.binary else kind.text).format(
+            sql.Identifier(column.name)
+        )
+        for column, kind in zip(split.table.schema.columns, split.table.types, strict=True)
+    ]
+    return sql.SQL("SELECT {}{}").format(sql.SQL(", ").join(columns), split.query)
+
+
+def _said(message: bytes | None) -> str:
+    return (message or b"").decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
 
 
 def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:
@@ -127,7 +135,7 @@ def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) 
     pgconn = connection.pgconn
     result = pgconn.exec_(query.as_bytes(connection))
     if result.status != pq.ExecStatus.COPY_OUT:
-        raise _copy_error(table, result.error_message or b"")
+        raise refused(table, _said(result.error_message))
     lines: list[bytes | memoryview] = []
     size = 0
     while True:
@@ -141,32 +149,31 @@ def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) 
             lines, size = [], 0
     while (end := pgconn.get_result()) is not None:
         if end.status != pq.ExecStatus.COMMAND_OK:
-            raise _copy_error(table, end.error_message or b"")
+            raise refused(table, _said(end.error_message))
     if lines:
         yield lines
 
 
-def _copy_error(table: str, message: bytes) -> SourceError:
-    said = message.decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
-    remedy = f"GRANT SELECT ON {table} TO database.user" if "permission" in said else "start the query again"
-    return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
-
-
-def _sound(faults: Faults, split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch | None:
-    """The lines that can be read; see Faults for the others."""
+def _sound(faults: Faults, split: SnapshotSplit, found: pa.RecordBatch, order: int) -> ChangeBatch | None:
+    """The rows that can be read; see Faults for the others."""
     return faults.sound(
-        len(lines),
-        lambda places: _batch(split, lines if len(places) == len(lines) else [lines[at] for at in places], order),
+        len(found),
+        lambda places: _batch(split, found if len(places) == len(found) else found.take(indices(places)), order),
         lambda row: f"{split.table.schema.id}, snapshot row {order // ORDER_STEP + row}",
     )
 
 
-def _batch(split: SnapshotSplit, lines: list[bytes | memoryview], order: int) -> ChangeBatch:
-    images, _ = rows_of(split.table, lines, 0)
+def _batch(split: SnapshotSplit, found: pa.RecordBatch, order: int) -> ChangeBatch:
+    schema = split.table.schema
+    arrays = [
+        converted(values, kind, f"{schema.id}.{column.name}, snapshot", binary=not split.select)
+        for values, column, kind in zip(found.columns, schema.columns, split.table.types, strict=True)
+    ]
+    images = pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
     rows = _reads(split.moment, images, order)
     if split.began is not None:
         rows = rows.append_column(BEGAN, pa.repeat(pa.scalar(split.began, pa.int64()), len(rows)))
-    return ChangeBatch(split.table.schema, rows)
+    return ChangeBatch(schema, rows)
 
 
 def rows_of(table: CapturedTable, lines: list[bytes | memoryview], extra: int) -> tuple[pa.StructArray, list[pa.Array]]:

@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 Temporal = tuple[ConnectSchema, pa.DataType, Callable[[pa.Array], pa.Array], object]
 
 TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
-_DAY_US = 86_400_000_000
-_LARGEST, _SMALLEST = 2**63 - 1, -(2**63)
+DAY_US = 86_400_000_000
+LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 # What the reference engine writes for infinity (its driver's largest and smallest instant).
-_INFINITY_US = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
-_INFINITY_DAYS = {"infinity": -2_147_472_692, "-infinity": -2_147_472_691}
+INFINITY_US = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
+INFINITY_DAYS = {"infinity": -2_147_472_692, "-infinity": -2_147_472_691}
 
 
 def temporal(name: str, modifier: int, config: Config) -> Temporal:
@@ -136,7 +136,7 @@ def days(text: pa.Array) -> pa.Array:
     """DATE as days since 1970."""
 
     def odd(value: str) -> int:
-        return _INFINITY_DAYS[value] if value in _INFINITY_DAYS else _epoch_day(*_astronomical(value)[:3])
+        return INFINITY_DAYS[value] if value in INFINITY_DAYS else _epoch_day(*_astronomical(value)[:3])
 
     return _by_form(text, lambda plain: pc.cast(pc.cast(plain, pa.date32()), pa.int32()), odd, pa.int32())
 
@@ -157,11 +157,11 @@ def _timestamps(text: pa.Array, unit_us: int) -> pa.Array:
         return micros if unit_us == 1 else _coarser(micros, unit_us)
 
     def odd(value: str) -> int:
-        if value in _INFINITY_US:
-            return _INFINITY_US[value] // unit_us
+        if value in INFINITY_US:
+            return INFINITY_US[value] // unit_us
         year, month, day, micros = _astronomical(value)
         # Microseconds in an int64 end in January 294247, PostgreSQL's timestamps in December 294276.
-        return min((_epoch_day(year, month, day) * _DAY_US + micros) // unit_us, _LARGEST)
+        return min((_epoch_day(year, month, day) * DAY_US + micros) // unit_us, LARGEST)
 
     return _by_form(text, plain, odd, pa.int64())
 
@@ -172,10 +172,10 @@ def timestamp_ns(text: pa.Array, strict: bool) -> pa.Array:
     What int64 cannot hold is null, with a warning, or raises DecodeError if `strict`.
     """
     micros = timestamp_us(text)
-    highest = pc.equal(micros, _INFINITY_US["infinity"])
-    lowest = pc.equal(micros, _INFINITY_US["-infinity"])
+    highest = pc.equal(micros, INFINITY_US["infinity"])
+    lowest = pc.equal(micros, INFINITY_US["-infinity"])
     finite = pc.if_else(pc.or_(highest, lowest), 0, micros)
-    far = pc.or_(pc.greater(finite, _LARGEST // 1000), pc.less(finite, -(_LARGEST // 1000)))
+    far = pc.or_(pc.greater(finite, LARGEST // 1000), pc.less(finite, -(LARGEST // 1000)))
     if pc.any(far).as_py():
         if strict:
             raise DecodeError(
@@ -184,7 +184,7 @@ def timestamp_ns(text: pa.Array, strict: bool) -> pa.Array:
         log.warning("%d timestamps outside 1677 to 2262 have no nanoseconds and become null", pc.sum(far).as_py())
         finite = pc.if_else(far, pa.scalar(None, pa.int64()), finite)
     nanos = pc.multiply_checked(finite, 1000)
-    return pc.if_else(highest, _LARGEST, pc.if_else(lowest, _SMALLEST, nanos))
+    return pc.if_else(highest, LARGEST, pc.if_else(lowest, SMALLEST, nanos))
 
 
 def time_us(text: pa.Array) -> pa.Array:
@@ -193,7 +193,7 @@ def time_us(text: pa.Array) -> pa.Array:
     within = pc.if_else(midnight, literal("00:00:00"), text)
     stamped = join("1970-01-01 ", within)
     micros = pc.cast(pc.cast(stamped, pa.timestamp("us")), pa.int64())
-    return pc.if_else(midnight, _DAY_US, micros)
+    return pc.if_else(midnight, DAY_US, micros)
 
 
 def time_ms(text: pa.Array) -> pa.Array:
@@ -231,7 +231,7 @@ def _patched(text: pa.Array, plain: pa.Array, pattern: str, odd: Callable[[str],
 
 
 def _odd_zoned(value: str, digits: int) -> str:
-    if value in _INFINITY_US:
+    if value in INFINITY_US:
         return value
     day, clock, micros = _shown(value)
     return f"{day}T{clock}" + (f".{micros:06d}"[: digits + 1] if digits else "") + "Z"
@@ -258,9 +258,9 @@ def zoned_time_text(text: pa.Array) -> pa.Array:
     offset = _seconds(parts)
     shifted = pc.subtract(clock, pc.multiply(offset, 1_000_000)).to_numpy(zero_copy_only=False)
     # 24:00 at UTC stays 24:00.
-    midnight = pc.and_(pc.equal(clock, _DAY_US), pc.equal(offset, 0))
+    midnight = pc.and_(pc.equal(clock, DAY_US), pc.equal(offset, 0))
     nulls = _nulls(text)
-    within = np.mod(np.nan_to_num(shifted).astype(np.int64), _DAY_US)
+    within = np.mod(np.nan_to_num(shifted).astype(np.int64), DAY_US)
     printed = pc.cast(pa.array(within, mask=nulls).cast(pa.time64("us")), pa.string())
     trimmed = pc.utf8_rtrim(pc.utf8_rtrim(printed, "0"), ".")
     # Only the fraction loses its zeros, never the seconds.
@@ -325,7 +325,7 @@ def _interval(mode: str, faults: bool) -> Temporal:
         nothing = "P0Y0M0DT0H0M0S"
         convert = _infinite(interval_text, *((nothing, nothing) if faults else _INFINITE))
         return _semantic("string", "io.debezium.time.Interval", convert, nothing)
-    convert = _infinite(interval_us, *((0, 0) if faults else (_LARGEST, _SMALLEST)))
+    convert = _infinite(interval_us, *((0, 0) if faults else (LARGEST, SMALLEST)))
     return _semantic("int64", "io.debezium.time.MicroDuration", convert, 0)
 
 
@@ -365,7 +365,7 @@ def interval_us(text: pa.Array) -> pa.Array:
     micros = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1e6
     # The largest double below 2^63 is 2^63 - 1024.
     values = np.clip(micros, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
-    values[micros >= 2.0**63] = _LARGEST
+    values[micros >= 2.0**63] = LARGEST
     return pa.array(values, mask=_nulls(text))
 
 

@@ -1,7 +1,8 @@
 """PostgreSQL types: from the text the server prints to Connect values, a column at a time.
 
-Both roads bring text in the same session settings (see connect.py), the log by pgoutput and the snapshot by COPY, so
-there is one conversion a type. A ValueType says what a column becomes: its Connect schema (required form, no
+The log brings text by pgoutput, a chunk of an incremental snapshot by COPY, in the same session settings (see
+connect.py), so there is one conversion a type. A whole table comes by ADBC: as such text, too, but for types whose
+binary form is nearer to their values. A ValueType says what a column becomes: its Connect schema (required form, no
 default), the Arrow type that holds it and the conversion of an Arrow string array. Conversions raise pa.ArrowInvalid
 or DecodeError when a value does not fit; who calls them names the column.
 """
@@ -16,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import bits, extensions, geometry, numbers, temporal, unmapped
+from tailrace.connectors.postgres import bits, extensions, geometry, instants, numbers, temporal, unmapped
+from tailrace.connectors.postgres.binary import AS_IS, Binary
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.protocol import arrays
 from tailrace.errors import DecodeError
@@ -35,7 +37,8 @@ class ValueType:
 
     `zero` is the JSON value that a function default of a required column reads as, None for a type whose defaults the
     schema does not show. `digits` of a NUMERIC as text are those after the point, which the server always prints.
-    With `literals` the only defaults shown are literals.
+    With `literals` the only defaults shown are literals. `text` is the SQL that gives a column ({}) as such text,
+    `binary` a shorter road to the same values.
     """
 
     schema: ConnectSchema
@@ -44,18 +47,25 @@ class ValueType:
     zero: object = None
     digits: int | None = None
     literals: bool = False
+    text: str = "{}"
+    binary: Binary | None = None
 
 
 def _same(text: pa.Array) -> pa.Array:
     return text if text.type == pa.string() else pc.cast(text, pa.string())
 
 
-def converted(text: pa.Array, kind: ValueType, where: str) -> pa.Array:
-    """A column's text as values. Raises DecodeError, naming the place, for text that is not UTF-8 or does not fit."""
+def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:
+    """A column's text as values, or its binary form where the type has one.
+
+    Raises DecodeError, naming the place, for text that is not UTF-8 or does not fit.
+    """
     try:
+        if kind.binary is not None and binary:
+            return kind.binary.convert(found)
         if kind.arrow == pa.string():
-            text.validate(full=True)
-        return kind.convert(text)
+            found.validate(full=True)
+        return kind.convert(found)
     except (ValueError, ArithmeticError, DecodeError) as error:  # pa.ArrowInvalid is a ValueError
         raise DecodeError(
             f"a value cannot be read: {error}",
@@ -75,10 +85,12 @@ def text_type(
 
 
 def _cast(connect: str, arrow: pa.DataType, zero: object) -> ValueType:
-    return ValueType(ConnectSchema(connect), arrow, lambda text: pc.cast(text, arrow), zero)
+    return ValueType(ConnectSchema(connect), arrow, lambda text: pc.cast(text, arrow), zero, binary=AS_IS)
 
 
-_BOOLEAN = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False)
+_BOOLEAN = ValueType(
+    ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False, binary=AS_IS
+)
 _BIT = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("1")), False)
 _UNBOUNDED_BITS = 2**31 - 1
 
@@ -87,7 +99,7 @@ _PLAIN: dict[str, ValueType] = {
     "int2": _cast("int16", pa.int16(), 0),
     "int4": _cast("int32", pa.int32(), 0),
     "int8": _cast("int64", pa.int64(), 0),
-    "oid": _cast("int64", pa.int64(), None),
+    "oid": replace(_cast("int64", pa.int64(), None), binary=None),
     "float4": _cast("float", pa.float32(), 0.0),
     "float8": _cast("double", pa.float64(), 0.0),
     "json": text_type("io.debezium.data.Json", "{}"),
@@ -148,7 +160,8 @@ def _scalar(pg: PgType, modifier: int, config: Config) -> ValueType | None:
         is_text = pg.name == "numeric" and kind.arrow == pa.string() and modifier >= 0
         return replace(kind, digits=numbers.scale_of(modifier, config)) if is_text else kind
     if pg.name in temporal.TYPES:
-        return ValueType(*temporal.temporal(pg.name, modifier, config))
+        found = ValueType(*temporal.temporal(pg.name, modifier, config))
+        return replace(found, binary=instants.BINARY.get(found.convert))
     return None
 
 
@@ -233,7 +246,8 @@ _SHOWN: dict[str, Convert] = {
 
 
 def _binary(config: Config) -> ValueType:
-    if config.text("binary.handling.mode") == "hex":
-        return ValueType(ConnectSchema("string"), pa.string(), lambda text: pc.utf8_slice_codeunits(text, 2))
     kind = binary_type(config)
-    return replace(kind, convert=lambda text: kind.convert(numbers.hex_to_bytes(text)))
+    shorter = Binary("{}", kind.convert)
+    if config.text("binary.handling.mode") == "hex":
+        return replace(kind, convert=lambda text: pc.utf8_slice_codeunits(text, 2), binary=shorter)
+    return replace(kind, convert=lambda text: kind.convert(numbers.hex_to_bytes(text)), binary=shorter)
