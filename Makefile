@@ -6,11 +6,11 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden crash big types model fuzz bench docs lock clean
+.PHONY: help env demo check format test golden crash big types model fuzz bench bench-snapshot docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(READY)  ## Make .venv with everything that is needed, at the versions of requirements.lock
 
@@ -57,6 +57,9 @@ fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMP
 
 bench: env  ## Measure rows a second, rows per CPU-second and memory (ARGS=...)
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+bench-snapshot: env  ## Measure a first snapshot beside COPY, pg_dump and the engine (ARGS=...)
+	$(BIN)/python benchmarks/snapshot.py $(ARGS)
 
 docs: env  ## Write the generated pages of docs/ anew
 	$(BIN)/python tools/options_reference.py

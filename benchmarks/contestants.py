@@ -138,7 +138,7 @@ def tailrace_parquet(course: Course, slot: str) -> Result:
 
 def _tailrace(course: Course, content: dict[str, Any], folder: Path) -> Result:
     server = measure.Tree(workload.pid(course.server))
-    with reader({"content": content, "folder": str(folder), "latency": False}) as process:
+    with reader({"content": content, "folder": str(folder), "kind": "backlog"}) as process:
         with measure.Tree(process.pid) as tree:
             tell(process, "go")
             expect(process, "STREAMING")

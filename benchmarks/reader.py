@@ -1,8 +1,8 @@
 """The process that is measured: one Tailrace pipeline, started when told to, which then says what it has seen.
 
-It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `latency`: whether to note when rows come),
-says READY when Spark runs, waits for a line, says STREAMING when the log comes next, and prints its result as JSON. A
-latency run goes on until a line says how many rows there are.
+It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `kind`), says READY when Spark runs, waits
+for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `latency` notes when rows come, until a
+line says how many there are; both say STREAMING after the first micro-batch. `first` waits for the first row alone.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main() -> None:
     session = local_session("benchmark", folder / "spark.log", definition.spark)
     print("READY", flush=True)
     sys.stdin.readline()
-    result = latency(definition, session) if task["latency"] else backlog(definition, session)
+    result = {"backlog": backlog, "latency": latency, "first": first}[task["kind"]](definition, session)
     print(json.dumps(result), flush=True)
     sys.stdin.readline()
     session.stop()
@@ -103,6 +103,34 @@ def latency(definition: Definition, session: Any) -> dict[str, Any]:
         run.await_(0.1)
     run.stop()
     return {"seen": noted.seen}
+
+
+@dataclass
+class First:
+    """Notes when `foreachBatch` has the first row; seconds."""
+
+    seen: float | None = None
+    shape: str = "event"
+
+    def attach(self, frame: DataFrame) -> DataStreamWriter:
+        """A writer that takes one row of a batch and no more."""
+        return frame.writeStream.foreachBatch(self._note)
+
+    def _note(self, frame: DataFrame, batch_id: int) -> None:
+        if self.seen is None and frame.take(1):
+            self.seen = time.monotonic()
+
+
+def first(definition: Definition, session: Any) -> dict[str, Any]:
+    """Seconds from a query's start to its first row."""
+    noted, begin = First(), time.monotonic()
+    run = Pipeline(definition, session, noted).start()
+    while noted.seen is None and time.monotonic() < begin + PATIENCE_SECONDS:
+        run.await_(0.1)
+    run.stop()
+    if noted.seen is None:
+        raise SystemExit("no row came")
+    return {"seconds": noted.seen - begin}
 
 
 def streaming(run: Run) -> None:

@@ -144,7 +144,7 @@ def latency(server: EmbeddedPostgres, trigger: str, seconds: float, first: int) 
     course = Course(server, workload.Backlog(0, 0, "", 0))
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
         content = {**course.content(slot, "null"), "trigger": trigger}
-        with contestants.reader({"content": content, "folder": folder, "latency": True}) as process:
+        with contestants.reader({"content": content, "folder": folder, "kind": "latency"}) as process:
             contestants.tell(process, "go")
             contestants.expect(process, "STREAMING")
             tree = measure.Tree(process.pid)

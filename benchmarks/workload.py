@@ -90,6 +90,11 @@ def prepare(server: EmbeddedPostgres, *, wide: bool = False) -> None:
         connection.execute(schema.encode())
 
 
+def rows_up_to(last: int) -> str:
+    """A query of rows 1 to `last` as the narrow table has them."""
+    return f"SELECT {', '.join(_NARROW.values())} FROM generate_series(1, {last}) n"
+
+
 def make_slots(server: EmbeddedPostgres, names: Iterable[str]) -> None:
     """Slots that begin here."""
     with server.connect(DATABASE) as connection:

@@ -1,4 +1,4 @@
-"""Fills a table a type, and reads it by both roads: the snapshot's and the log's."""
+"""Fills a table a type, and reads it by all roads: the snapshot's as text and in binary form, and the log's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from tailrace.connectors.base import Chunk
+from tailrace.connectors.postgres import snapshot as snapshot_splits
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 from tests.types.cases import CASES, MODES, Case
@@ -23,10 +26,11 @@ NEW_TYPES = (
 
 @dataclass(frozen=True)
 class Read:
-    """What came of a type's values: what the server said of each, and the values by both roads, in one order."""
+    """What came of a type's values: what the server said of each, and the values by each road, in one order."""
 
     said: list[str | None]
     snapshot: list[Any]
+    binary: list[Any]
     streamed: list[Any]
 
 
@@ -55,10 +59,16 @@ def read(database: Database, mode: str) -> dict[str, Read]:
         database.execute(*(f"DELETE FROM {case.table}" for case in cases))
         database.execute(*map(_copied, cases))
         streamed = _columns(capture)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        capturing(database, table__include__list=names, **properties) as capture,
+    ):
+        patch.setattr(snapshot_splits, "BINARY_BYTES", 0)
+        binary = _columns(capture)
     said = {case.table: _said(database, case) for case in cases}
     database.execute(*(f"DROP TABLE {case.table}" for case in cases))
     return {
-        case.table: Read(said[case.table], snapshot[f"public.{case.table}"], streamed[f"public.{case.table}"])
+        case.table: Read(said[case.table], *(road[f"public.{case.table}"] for road in (snapshot, binary, streamed)))
         for case in cases
     }
 

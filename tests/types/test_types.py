@@ -1,4 +1,4 @@
-"""Every type over its whole range: both roads agree, and give what is computed from the server's own account.
+"""Every type over its whole range: all roads agree, and give what is computed from the server's own account.
 
 The default suite draws 100 values a type, `make types` 10,000; TAILRACE_TYPE_EXAMPLES sets the number.
 """
@@ -25,7 +25,7 @@ Reader = Callable[[str], dict[str, Read]]
 
 
 @pytest.fixture(scope="module")
-def by_both_roads(postgres18: PostgresServer) -> Iterator[Reader]:
+def by_all_roads(postgres18: PostgresServer) -> Iterator[Reader]:
     """Reads all types in a mode, once."""
     database = Database(postgres18, "types")
     postgres18.create_database(database.name)
@@ -37,16 +37,18 @@ def by_both_roads(postgres18: PostgresServer) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize(("mode", "case"), PAIRS, ids=[f"{mode}-{case.type}" for mode, case in PAIRS])
-def test_values(by_both_roads: Reader, mode: str, case: Case) -> None:
-    found = by_both_roads(mode)[case.table]
-    assert len(found.said) == len(found.snapshot) == len(found.streamed)
+def test_values(by_all_roads: Reader, mode: str, case: Case) -> None:
+    found = by_all_roads(mode)[case.table]
+    assert len(found.said) == len(found.snapshot) == len(found.binary) == len(found.streamed)
     assert found.said[-1] is None
     model = case.models[mode]
     # As text, for NaN is not equal to itself.
     expected = [repr(None if text is None else model(text)) for text in found.said]
     wrong = [
-        f"{text!r:.200}: expected {value:.200}, snapshot {first!r:.200}, log {second!r:.200}"
-        for text, value, first, second in zip(found.said, expected, found.snapshot, found.streamed, strict=True)
-        if not value == repr(first) == repr(second)
+        f"{text!r:.200}: expected {value:.200}, snapshot {first!r:.200}, binary {second!r:.200}, log {third!r:.200}"
+        for text, value, first, second, third in zip(
+            found.said, expected, found.snapshot, found.binary, found.streamed, strict=True
+        )
+        if not value == repr(first) == repr(second) == repr(third)
     ]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(expected)} values are wrong, among them", *wrong[:5]])

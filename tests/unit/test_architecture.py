@@ -25,6 +25,7 @@ TESTING_MAY_BE_IMPORTED_BY = {"cli", "testing"}
 CONFINED = {
     "pyspark": ("spark", "sinks", "pipeline", "testing"),
     "psycopg": ("connectors/postgres", "testing"),
+    "adbc_driver_postgresql": ("connectors/postgres",),
     # Signals come by Kafka as well, whatever the sink.
     "confluent_kafka": ("sinks", "snapshot", "testing"),
     "deltalake": ("sinks", "testing"),

@@ -116,8 +116,14 @@ def connection_error(config: Config, error: Exception) -> SourceError:
 
 def refused(table: str, said: str) -> SourceError:
     """A table's rows that cannot be read."""
-    remedy = f"GRANT SELECT ON {table} TO database.user" if "permission" in said else "start the query again"
+    remedy = next((text for sign, text in _ROW_REMEDIES if sign in said), "start the query again").format(table=table)
     return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
+
+
+_ROW_REMEDIES = (
+    ("permission", "GRANT SELECT ON {table} TO database.user"),
+    ("invalid byte sequence", "find and mend the values that are no UTF-8, or leave their column out"),
+)
 
 
 @contextmanager

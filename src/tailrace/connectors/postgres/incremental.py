@@ -22,7 +22,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
-from tailrace.connectors.postgres.snapshot import copy_lines, rows_of
+from tailrace.connectors.postgres.text_rows import copy_lines, rows_of
 from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import READ, ChangeBatch

@@ -6,27 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import psycopg
 import pyarrow as pa
-from psycopg import pq, sql
+from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import arrow
+from tailrace.connectors.postgres import binary_rows, text_rows
+from tailrace.connectors.postgres.blocks import Block
 from tailrace.connectors.postgres.catalog import CapturedTable
-from tailrace.connectors.postgres.connect import refused
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
-from tailrace.connectors.postgres.protocol import copy_text
 from tailrace.connectors.postgres.ranges import Range
-from tailrace.connectors.postgres.values import converted
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
 from tailrace.model.change import BEGAN, READ, ChangeBatch
 from tailrace.model.table import TableSchema
 
-_CHUNK_BYTES = 4 << 20
+# From this size on a split is read in binary form.
+BINARY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -93,12 +91,11 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, split.before))
     held: ChangeBatch | None = None
     order, faults = 0, Faults.of(config)
-    name = str(split.table.schema.id)
-    for found in arrow.batches(config, split.moment.name, _query(split), name):
-        batch = _sound(faults, split, found, order)
+    for block in _blocks(config, split):
+        batch = _sound(faults, split, block, order)
         if batch is None:
             continue
-        order += len(found) * ORDER_STEP
+        order += block.rows * ORDER_STEP
         if held is None:
             batch = _marked(batch, 0, split.first)
         else:
@@ -112,80 +109,30 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
 
 
-# What a SELECT of the user's gives may have another type than the table's column: its text as COPY would print it.
-_ANY_TEXT = "CASE WHEN {0} IS NOT DISTINCT FROM NULL THEN NULL ELSE pg_catalog.format('%s', {0}) END"
+def _blocks(config: Config, split: SnapshotSplit) -> Iterator[Block]:
+    """Small tables come as text, for the other road's connection takes as long as reading some megabytes.
+
+    So does what a SELECT of the user's gives, whose types may be others than the table's.
+    """
+    is_binary = split.select is None and split.bytes >= BINARY_BYTES
+    blocks = binary_rows.blocks if is_binary else text_rows.blocks
+    return blocks(config, split.moment.name, split.table, split.query)
 
 
-def _query(split: SnapshotSplit) -> sql.Composed:
-    columns = [
-        sql.SQL(_ANY_TEXT if split.select else kind.binary.select if kind.binary else kind.text).format(
-            sql.Identifier(column.name)
-        )
-        for column, kind in zip(split.table.schema.columns, split.table.types, strict=True)
-    ]
-    return sql.SQL("SELECT {}{}").format(sql.SQL(", ").join(columns), split.query)
-
-
-def _said(message: bytes | None) -> str:
-    return (message or b"").decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
-
-
-def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:
-    """Lines of a COPY to STDOUT, some megabytes at a time. Raises SourceError, naming the table."""
-    pgconn = connection.pgconn
-    result = pgconn.exec_(query.as_bytes(connection))
-    if result.status != pq.ExecStatus.COPY_OUT:
-        raise refused(table, _said(result.error_message))
-    lines: list[bytes | memoryview] = []
-    size = 0
-    while True:
-        length, line = pgconn.get_copy_data(0)
-        if length <= 0:
-            break
-        lines.append(line)
-        size += length
-        if size >= _CHUNK_BYTES:
-            yield lines
-            lines, size = [], 0
-    while (end := pgconn.get_result()) is not None:
-        if end.status != pq.ExecStatus.COMMAND_OK:
-            raise refused(table, _said(end.error_message))
-    if lines:
-        yield lines
-
-
-def _sound(faults: Faults, split: SnapshotSplit, found: pa.RecordBatch, order: int) -> ChangeBatch | None:
+def _sound(faults: Faults, split: SnapshotSplit, block: Block, order: int) -> ChangeBatch | None:
     """The rows that can be read; see Faults for the others."""
     return faults.sound(
-        len(found),
-        lambda places: _batch(split, found if len(places) == len(found) else found.take(indices(places)), order),
+        block.rows,
+        lambda places: _batch(split, block.images(places), order),
         lambda row: f"{split.table.schema.id}, snapshot row {order // ORDER_STEP + row}",
     )
 
 
-def _batch(split: SnapshotSplit, found: pa.RecordBatch, order: int) -> ChangeBatch:
-    schema = split.table.schema
-    arrays = [
-        converted(values, kind, f"{schema.id}.{column.name}, snapshot", binary=not split.select)
-        for values, column, kind in zip(found.columns, schema.columns, split.table.types, strict=True)
-    ]
-    images = pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
+def _batch(split: SnapshotSplit, images: pa.StructArray, order: int) -> ChangeBatch:
     rows = _reads(split.moment, images, order)
     if split.began is not None:
         rows = rows.append_column(BEGAN, pa.repeat(pa.scalar(split.began, pa.int64()), len(rows)))
-    return ChangeBatch(schema, rows)
-
-
-def rows_of(table: CapturedTable, lines: list[bytes | memoryview], extra: int) -> tuple[pa.StructArray, list[pa.Array]]:
-    """Lines of COPY as row images, and the texts of `extra` more columns that stand behind the table's."""
-    schema = table.schema
-    buffer, cells = copy_text.cells(lines, len(schema.columns) + extra, str(schema.id))
-    texts = [copy_text.unescaped(cell.text(buffer)) for cell in cells]
-    arrays = [
-        converted(text, kind, f"{schema.id}.{column.name}, snapshot")
-        for text, column, kind in zip(texts, schema.columns, table.types, strict=False)
-    ]
-    return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)), texts[len(arrays) :]
+    return ChangeBatch(split.table.schema, rows)
 
 
 def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch:

@@ -1,0 +1,20 @@
+"""Some megabytes of a table's rows on their way from the server, by whichever road."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """So many rows; `images` makes row images of those at some places, and raises DecodeError where it cannot."""
+
+    rows: int
+    images: Callable[[Integers], pa.StructArray]

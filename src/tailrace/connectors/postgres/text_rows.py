@@ -1,0 +1,78 @@
+"""A query's rows by COPY as text: what small reads go by, and what may have any type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pyarrow as pa
+from psycopg import pq, sql
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.blocks import Block, Integers
+from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.connect import connect, refused
+from tailrace.connectors.postgres.export import adopt
+from tailrace.connectors.postgres.protocol import copy_text
+from tailrace.connectors.postgres.values import converted
+
+_CHUNK_BYTES = 4 << 20
+
+
+def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[Block]:
+    """The rows of a table (`rows` follows the SELECT list) under an exported snapshot. Raises SourceError."""
+    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.schema.columns)
+    query = sql.SQL("COPY (SELECT {}{}) TO STDOUT").format(columns, rows)
+    with closing(connect(config, application="tailrace snapshot reader")) as connection:
+        connection.execute("SET statement_timeout = 0")
+        adopt(connection, snapshot)
+        for lines in copy_lines(connection, query, str(table.schema.id)):
+            yield _block(table, lines)
+
+
+def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> Block:
+    def images(places: Integers) -> pa.StructArray:
+        return rows_of(table, lines if len(places) == len(lines) else [lines[at] for at in places], 0)[0]
+
+    return Block(len(lines), images)
+
+
+def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:
+    """Lines of a COPY to STDOUT, some megabytes at a time. Raises SourceError, naming the table."""
+    pgconn = connection.pgconn
+    result = pgconn.exec_(query.as_bytes(connection))
+    if result.status != pq.ExecStatus.COPY_OUT:
+        raise refused(table, _said(result.error_message))
+    lines: list[bytes | memoryview] = []
+    size = 0
+    while True:
+        length, line = pgconn.get_copy_data(0)
+        if length <= 0:
+            break
+        lines.append(line)
+        size += length
+        if size >= _CHUNK_BYTES:
+            yield lines
+            lines, size = [], 0
+    while (end := pgconn.get_result()) is not None:
+        if end.status != pq.ExecStatus.COMMAND_OK:
+            raise refused(table, _said(end.error_message))
+    if lines:
+        yield lines
+
+
+def rows_of(table: CapturedTable, lines: list[bytes | memoryview], extra: int) -> tuple[pa.StructArray, list[pa.Array]]:
+    """Lines of COPY as row images, and the texts of `extra` more columns that stand behind the table's."""
+    schema = table.schema
+    buffer, cells = copy_text.cells(lines, len(schema.columns) + extra, str(schema.id))
+    texts = [copy_text.unescaped(cell.text(buffer)) for cell in cells]
+    arrays = [
+        converted(text, kind, f"{schema.id}.{column.name}, snapshot")
+        for text, column, kind in zip(texts, schema.columns, table.types, strict=False)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)), texts[len(arrays) :]
+
+
+def _said(message: bytes | None) -> str:
+    return (message or b"").decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
