@@ -69,6 +69,9 @@ class AdHocSnapshots:
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
         """
+        if self._kept is not None and self._kept[1].tables is not None:
+            # Two snapshots of one moment could not be told apart.
+            self._let_aside()
         known = here.progress if here.progress is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
         if is_start:
