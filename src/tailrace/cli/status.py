@@ -11,7 +11,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tailrace.cli.terminal import notes, print_json, results, size
+from tailrace.cli.terminal import notes, print_json, results
+from tailrace.model.quantity import size
 
 if TYPE_CHECKING:
     from tailrace.connectors.postgres.operations import ServerState, SlotState

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tailrace.cli.status import assess
-from tailrace.cli.terminal import size
 from tailrace.connectors.postgres.operations import ServerState, SlotState
+from tailrace.model.quantity import size
 from tailrace.pipeline.checkpoint import Batch, Position
 
 SLOT = SlotState("s", "pgoutput", True, 7, "reserved", "0/100", "0/180")
