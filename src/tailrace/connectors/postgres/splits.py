@@ -91,8 +91,9 @@ def plan(
             splits.extend(found)
         if splits:
             splits[-1] = replace(splits[-1], last="last")
-        if wanted is None and is_wanted(config):
-            return _told(connection, catalog, moment, splits, empty)
+        if is_wanted(config):
+            listed = tables if wanted is not None else catalog.tables()
+            return _told(connection, moment, splits, empty, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
 
 
@@ -120,12 +121,12 @@ def _tables(
 
 def _told(
     connection: psycopg.Connection,
-    catalog: Catalog,
     moment: Moment,
     splits: list[SnapshotSplit],
     empty: list[TableSchema],
+    listed: list[TableId],
 ) -> list[Split]:
-    """The splits with what is to be told around them.
+    """The splits with what is to be told around them; the tables `listed` are named with each.
 
     Tasks only know how many rows they read themselves: those of a table that several read are counted here.
     """
@@ -133,8 +134,8 @@ def _told(
     several = {split.table.schema.id: split for split in splits if read[split.table.schema.id] > 1 or _is_part(split)}
     counts = {str(table): _count(connection, split) for table, split in several.items()}
     names = [str(split.table.schema.id) for split in splits]
-    listed = [str(table) for table in catalog.tables()]
-    around, notices = around_splits(names, listed, [str(schema.id) for schema in empty], counts)
+    captured, none = [str(table) for table in listed], [str(schema.id) for schema in empty]
+    around, notices = around_splits(names, captured, none, counts)
     told = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
     return [*told, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
 
