@@ -78,10 +78,10 @@ def export_now(config: Config) -> Export:
         return Export(held.pop_all(), row[0], row[1])
 
 
-def export_aside(config: Config) -> Export:
+def export_aside(config: Config, application: str = "tailrace") -> Export:
     """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
     with ExitStack() as held:
-        holder = held.enter_context(closing(connect(config, replication=True, application="tailrace snapshot")))
+        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
         lsn, name = slot.create_temporary(holder, config)
         return Export(held.pop_all(), name, lsn)
 

@@ -87,13 +87,16 @@ class InitialSnapshot:
         reading = self._anew or reading
         self._anew = None
         before = reading.place if self._is_resumed else reading.undo or reading.place
+        since = reading.since_ms, reading.since_splits
+        if not self._is_resumed:
+            since = time.time_ns() // 1_000_000, reading.splits
         self._is_resumed = True
         taken = self._take()
         if not taken:
             return reading.settled()
         touched = tuple(dict.fromkeys([*reading.touched, *(name for split in taken for name in _tables(split))]))
         done = reading.splits + len(taken)
-        following = Reading(self._place(), before, touched, done, done + len(self._left))
+        following = Reading(self._place(), before, touched, done, done + len(self._left), *since)
         self._kept = following, taken
         log.info("the snapshot reads %d splits, %d are left", len(taken), len(self._left))
         return following
@@ -123,7 +126,7 @@ class InitialSnapshot:
             self._at_slot(here.application)
             self._anew = Reading(place)
         else:
-            self._export = export_aside(self.config)
+            self._export = export_aside(self.config, here.application)
             place = splits.verified(self.config, self._export, place)
             log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
         assert self._export is not None
