@@ -86,6 +86,8 @@ class PostgresConnector:
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
+        # Before the position is compared with the server's log, so that what is planned is of a log that was compared.
+        log_end = self._log_end()
         there = self._snapshot_after(here, is_start, limit)
         if there is not None:
             return there.to_json()
@@ -97,8 +99,7 @@ class PostgresConnector:
         self._adapt_publication()
         if is_start and here.phase == STREAM:
             self._untold = (Notice(INITIAL, SKIPPED),)
-        log_end, seen = self._log_end(), self._ask(lambda connection: _last_read(connection, here.application))
-        newest = log_end.lsn
+        newest, seen = log_end.lsn, self._ask(lambda connection: _last_read(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
         now = time.time_ns() // 1000
