@@ -336,8 +336,8 @@ def test_a_slot_beyond_the_checkpoint(spark: SparkSession, shop: Database, tmp_p
     error = stream.failure()
     assert isinstance(error, OffsetError)
     text = sentence(error)
-    assert re.search(r"the slot was moved to [0-9A-F]+/[0-9A-F]+, \d+ bytes of log beyond", text)
-    assert "new snapshot" in text
+    assert re.search(r"the slot was moved; changes from \S+ \(.* UTC\) up to \S+, [\d.]+ k?B of log, are lost", text)
+    assert "snapshot.mode=when_needed" in text
 
 
 def test_a_server_that_restarts_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.conftest import Database
 @pytest.fixture
 def binary(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of any size go by the road of large ones."""
-    monkeypatch.setattr(snapshot, "BINARY_BYTES", 0)
+    monkeypatch.setattr(snapshot, "BINARY_BYTES", 1)
 
 
 def test_large_table_in_several_blocks(database: Database) -> None:

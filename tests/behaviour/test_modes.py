@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tailrace.errors import OffsetError, SourceError
+from tailrace.errors import OffsetError
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
@@ -65,7 +65,7 @@ def test_a_restart_right_after_the_snapshot(table: Database, mode: str) -> None:
         table.execute(f"SELECT pg_drop_replication_slot('slot_{table.name}')")
         third = again(second)
         if mode == "initial":
-            with pytest.raises(SourceError, match="the slot does not exist"):
+            with pytest.raises(OffsetError, match="the slot does not exist"):
                 third.step()
         else:
             assert read(third) == [("r", 1)]

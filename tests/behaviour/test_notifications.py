@@ -80,3 +80,33 @@ def test_a_pipeline_without_a_first_snapshot(database: Database, tmp_path: Path)
         database.execute("DELETE FROM t WHERE id = 1")
         drained(capture)
     assert told(file) == [("STARTED", {}), ("COMPLETED", {})]
+
+
+def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path: Path) -> None:
+    """Debezium runs one by the code of the first; the tables named with each are those that the signal asks for."""
+    database.execute(SIGNALS, *ROWS, "CREATE TABLE nothing (id int PRIMARY KEY)", "CREATE TABLE other (id int)")
+    file = tmp_path / "told.jsonl"
+    given = {
+        "signal__data__collection": "public.signals",
+        "snapshot__mode": "no_data",
+        "notification__enabled__channels": "file,sink",
+        "notification__file": str(file),
+        "notification__sink__topic__name": "told",
+    }
+    with capturing(database, **given) as capture:
+        drained(capture)
+        told(file)
+        data = '{"type": "blocking", "data-collections": ["public.t", "public.nothing"]}'
+        send(database, "s1", "execute-snapshot", data)
+        drained(capture)
+        listed = {"data_collections": "public.nothing,public.t"}
+        read = {"data_collections": "public.t,public.nothing"}
+        ends = {**listed, "status": "SUCCEEDED"}
+        assert told(file) == [
+            ("STARTED", {}),
+            ("IN_PROGRESS", {"current_collection_in_progress": "public.t", **read}),
+            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.t", **ends, "total_rows_scanned": "10"}),
+            ("IN_PROGRESS", {"current_collection_in_progress": "public.nothing", **read}),
+            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
+            ("COMPLETED", {}),
+        ]

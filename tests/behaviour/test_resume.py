@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from tailrace.cli.status import first
 from tailrace.connectors.postgres.connector import PostgresConnector
+from tailrace.connectors.postgres.operations import server_state
+from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.pipeline.first_snapshot import estimate
+from tailrace.snapshot.report import Report
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
@@ -93,7 +99,7 @@ def test_a_lost_slot_means_a_new_snapshot(tables: Database, caplog: pytest.LogCa
         tables.execute(f"SELECT pg_drop_replication_slot('slot_{tables.name}')")
         restart(capture)
         found = to_the_log(capture)
-        assert "the slot does not exist: the snapshot begins anew" in caplog.text
+        assert "the snapshot begins anew: the slot does not exist; changes from" in caplog.text
         assert sorted(keys(found, "a")) == list(range(1, 601))
 
 
@@ -102,3 +108,34 @@ def test_what_fits_into_one_batch_is_read_by_one(tables: Database) -> None:
         counts = Counter(row["table"].rpartition(".")[2] for row in capture.step())
         assert counts == {"a": 600, "b": 600, "c": 3000, "d": 500}
         assert "reading" not in capture.offset
+
+
+def test_how_far_it_is_can_be_told(tables: Database) -> None:
+    """By checkpoint and server alone, while it runs and when it is stopped in the middle."""
+
+    def told(capture: Capture, before: dict[str, Any]) -> Report | None:
+        position = Position(Batch(2, capture.offset), Batch(1, before))
+        return first(position, server_state(capture.config), lambda: estimate(capture.config), time.time())
+
+    with capturing(tables, **SEVERAL) as capture:
+        tables.execute("ANALYZE")
+        for _ in range(3):
+            before = capture.offset
+            capture.step()
+        report = told(capture, before)
+        assert report is not None
+        assert (report.tables, report.running, report.chunk, report.total) == (4, True, 2, 4700)
+        assert report.chunks is not None
+        assert 0 < report.rows < 4700
+        assert report.seconds_left is not None
+        restart(capture)
+        stopped = told(capture, before)
+        assert stopped is not None
+        assert (stopped.running, stopped.seconds_left) == (False, None)
+        before = capture.offset
+        capture.step()
+        again = told(capture, before)
+        assert again is not None
+        assert again.running, "under another snapshot"
+        to_the_log(capture)
+        assert told(capture, capture.offset) is None

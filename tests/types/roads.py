@@ -63,7 +63,7 @@ def read(database: Database, mode: str) -> dict[str, Read]:
         pytest.MonkeyPatch.context() as patch,
         capturing(database, table__include__list=names, **properties) as capture,
     ):
-        patch.setattr(snapshot_splits, "BINARY_BYTES", 0)
+        patch.setattr(snapshot_splits, "BINARY_BYTES", 1)
         binary = _columns(capture)
     said = {case.table: _said(database, case) for case in cases}
     database.execute(*(f"DROP TABLE {case.table}" for case in cases))

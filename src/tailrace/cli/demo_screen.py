@@ -15,7 +15,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from tailrace.cli.status import Status, table
-from tailrace.cli.terminal import results, size
+from tailrace.cli.terminal import results
+from tailrace.model.quantity import size
 
 EVENTS_SHOWN = 12
 PLAIN_SECONDS = 2.0

@@ -11,9 +11,10 @@ from urllib.parse import unquote, urlsplit
 import typer
 from rich.markup import escape
 
-from tailrace.cli.terminal import notes, print_json, results, size
+from tailrace.cli.terminal import notes, print_json, results
 from tailrace.config.kinds import expression
 from tailrace.errors import ConfigError
+from tailrace.model.quantity import size
 
 if TYPE_CHECKING:
     from tailrace.connectors.postgres.operations import TableOverview

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tailrace.cli.terminal import notes, print_json, results, size
+from tailrace.cli.terminal import notes, print_json, results
+from tailrace.model.quantity import size
 
 if TYPE_CHECKING:
     from tailrace.connectors.postgres.operations import ServerState, SlotState
@@ -45,13 +47,16 @@ def command(
     from tailrace.connectors.postgres.operations import server_state
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
+    from tailrace.pipeline.first_snapshot import estimate
 
     definition = load(pipeline)
     with notes.status("Looking at checkpoint and database"):
         config = definition.config()
         size_of_chunk = config.number("incremental.snapshot.chunk.size")
-        status = assess(
-            definition.name, position(definition.checkpoint), server_state(config), time.time(), size_of_chunk
+        found, server = position(definition.checkpoint), server_state(config)
+        status = assess(definition.name, found, server, time.time(), size_of_chunk)
+        status = replace(
+            status, snapshot=status.snapshot or first(found, server, lambda: estimate(config), time.time())
         )
         status.tables.update(replica_rows(definition))
     if json:
@@ -83,6 +88,18 @@ def assess(name: str, position: Position, server: ServerState, now: float, chunk
         tables={},
         snapshot=report(offset, chunk_size, now),
     )
+
+
+def first(
+    position: Position, server: ServerState, estimate: Callable[[], tuple[int, int]], now: float
+) -> Report | None:
+    """How far a first snapshot is that runs or was stopped in the middle; see `first_report`."""
+    from tailrace.snapshot.report import first_report
+
+    planned = position.planned.offset if position.planned else None
+    done = position.committed.offset if position.committed else None
+    running = planned is not None and server.reads_snapshot(str(planned.get("pipeline")))
+    return first_report(planned, done, estimate, running, now)
 
 
 def replica_rows(definition: Definition) -> dict[str, int]:

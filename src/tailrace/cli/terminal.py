@@ -26,13 +26,3 @@ def print_error(error: TailraceError) -> None:
     notes.print(f"[bold red]Error[/] {escape(what)}")
     if remedy:
         notes.print(f"  [bold]Remedy[/] {escape(remedy)}")
-
-
-def size(number: int) -> str:
-    """A number of bytes for reading: 17 B, 1.2 MB."""
-    amount = float(number)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"

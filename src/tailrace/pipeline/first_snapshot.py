@@ -10,13 +10,11 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.postgres import operations
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import position
-from tailrace.snapshot.report import Report
+from tailrace.snapshot.report import INITIAL, Report, named
 
 if TYPE_CHECKING:
     from pyspark.core.status import StatusTracker
     from pyspark.sql.streaming.query import StreamingQuery
-
-INITIAL = "initial"
 
 
 class FirstSnapshot:
@@ -43,12 +41,11 @@ class FirstSnapshot:
         if reading is not None and reading["of"]:
             finished, tasks = reading["splits"] - tasks + finished, reading["of"]
         self._since = self._since or time.monotonic()
-        self._estimate = self._estimate or self._tables()
+        self._estimate = self._estimate or estimate(self._config)
         tables, total = self._estimate
         left = (time.monotonic() - self._since) * (tasks - finished) / finished if finished else None
         rows = total * finished // tasks
-        named = f"{tables} table{'s' * (tables != 1)}"
-        return Report(INITIAL, named, rows, total, finished, tasks, left, (), False)
+        return Report(INITIAL, named(tables), rows, total, finished, tasks, left, (), False)
 
     def _tasks(self) -> tuple[int, int]:
         """How many tasks the query's running job has, and how many of them are done."""
@@ -57,12 +54,13 @@ class FirstSnapshot:
         found = [info for id_ in stages if (info := self._tracker.getStageInfo(id_)) is not None]
         return sum(info.numTasks for info in found), sum(info.numCompletedTasks for info in found)
 
-    def _tables(self) -> tuple[int, int]:
-        """How many tables the snapshot reads, and how many rows the server thinks they have."""
-        wanted = TableFilter.from_config(self._config)
-        try:
-            found = [one for one in operations.tables(self._config) if wanted.snapshots(one.schema, one.table)]
-        except SourceError:
-            # Busy or gone for the moment: the pipeline itself will tell.
-            found = []
-        return len(found), sum(one.rows for one in found)
+
+def estimate(config: Config) -> tuple[int, int]:
+    """How many tables the snapshot reads, and how many rows the server thinks they have."""
+    wanted = TableFilter.from_config(config)
+    try:
+        found = [one for one in operations.tables(config) if wanted.snapshots(one.schema, one.table)]
+    except SourceError:
+        # Busy or gone for the moment: the pipeline itself will tell.
+        found = []
+    return len(found), sum(one.rows for one in found)

@@ -1,4 +1,4 @@
-"""What is told around the splits of a first snapshot."""
+"""What is told around the splits of a first snapshot, and in the same words of a blocking one."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ class Reading:
 
     `undo` is the place before the batch that this offset ends: its rows are lost if the driver dies before they are
     committed, so a restart goes on from there. None where that batch read no rows. `touched` are the tables of which
-    rows may have been read; `splits` counts those read so far, `of` those and what is left.
+    rows may have been read; `splits` counts those read so far, `of` those and what is left. The process that reads
+    began at `since_ms` (milliseconds since 1970), when `since_splits` were read.
     """
 
     place: Place
@@ -62,6 +63,8 @@ class Reading:
     touched: tuple[str, ...] = ()
     splits: int = 0
     of: int = 0
+    since_ms: int | None = None
+    since_splits: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
@@ -71,13 +74,16 @@ class Reading:
             "touched": list(self.touched),
             "splits": self.splits,
             "of": self.of,
+            "since_ms": self.since_ms,
+            "since_splits": self.since_splits,
         }
 
     @staticmethod
     def from_json(node: dict[str, Any]) -> Reading:
         """The inverse of `to_json`."""
         undo = None if node["undo"] is None else Place.from_json(node["undo"])
-        return Reading(Place.from_json(node["place"]), undo, tuple(node["touched"]), node["splits"], node["of"])
+        since = node.get("since_ms"), node.get("since_splits", 0)
+        return Reading(Place.from_json(node["place"]), undo, tuple(node["touched"]), node["splits"], node["of"], *since)
 
     def settled(self) -> Reading:
         """The state once the last rows are committed."""

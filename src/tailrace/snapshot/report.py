@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.reading import Reading
+
+INITIAL = "initial"
 
 
 @dataclass(frozen=True)
 class Report:
     """A snapshot that runs. `table` is the present one (of the first snapshot: how many), and `waiting` come after it.
 
-    `total` is an estimate, as are `chunks` and `seconds_left`; they are None before the first chunk is read.
+    `total` is an estimate, as are `chunks` and `seconds_left`; they are None before the first chunk is read. The first
+    snapshot has tasks for chunks (None: one micro-batch reads it), says how many of its `tables` are read, and whether
+    it is `running`.
     """
 
     kind: str
@@ -25,15 +31,24 @@ class Report:
     seconds_left: float | None
     waiting: tuple[str, ...]
     paused: bool
+    tables_read: int | None = None
+    tables: int | None = None
+    running: bool | None = None
 
     def __str__(self) -> str:
         parts = [f"{self.kind} snapshot of {self.table}"]
-        if self.total is not None:
+        if self.tables_read:
+            parts.append(f"{self.tables_read} of them read")
+        if self.chunks is None and self.total is not None:
+            parts.append(f"about {self.total:,} rows in one micro-batch")
+        elif self.total is not None:
             parts.append(f"{self.rows:,} of about {self.total:,} rows, chunk {self.chunk} of about {self.chunks}")
         if self.seconds_left is not None and not self.paused:
             parts.append(f"about {self.seconds_left:,.0f} s left")
         if self.waiting:
             parts.append(f"then {', '.join(self.waiting)}")
+        if self.running is False:
+            parts.append("not running: the next start " + ("begins it anew" if self.chunks is None else "goes on"))
         return ", ".join([*parts, *(["paused"] if self.paused else [])])
 
 
@@ -58,3 +73,47 @@ def report(offset: dict[str, Any], chunk_size: int, now: float) -> Report | None
         tuple(request.table for request in waiting),
         state.paused,
     )
+
+
+def first_report(
+    planned: dict[str, Any] | None,
+    committed: dict[str, Any] | None,
+    estimate: Callable[[], tuple[int, int]],
+    running: bool,
+    now: float,
+) -> Report | None:
+    """What the newest offsets tell of a first snapshot that is not done, None when there is none.
+
+    `estimate` gives the number of its tables and of their rows, `now` is in seconds since 1970.
+    """
+    if planned is None or planned.get("phase") != "snapshot":
+        return None
+    is_same = committed is not None and committed.get("phase") == "snapshot" and _began(committed) == _began(planned)
+    if "reading" not in planned:
+        if is_same:
+            return None
+        tables, total = estimate()
+        return Report(INITIAL, named(tables), 0, total, 0, None, None, (), False, 0, tables, running)
+    newest = Reading.from_json(planned["reading"])
+    done = Reading.from_json(committed["reading"]) if is_same and committed is not None else Reading(newest.place)
+    if is_same and not done.place.left:
+        return None
+    tables, splits = len({*newest.touched, *newest.place.left}), done.splits
+    expected = estimate()[1] if newest.of else None
+    left = None
+    if running and newest.since_ms is not None and splits > newest.since_splits:
+        left = max(0.0, now - newest.since_ms / 1000) * (newest.of - splits) / (splits - newest.since_splits)
+    read = tables - len(done.place.left) if splits else 0
+    rows = 0 if expected is None else expected * splits // newest.of
+    chunks = newest.of or None
+    return Report(INITIAL, named(tables), rows, expected, splits, chunks, left, (), False, read, tables, running)
+
+
+def named(tables: int) -> str:
+    """A number of tables in words."""
+    return f"{tables} table{'s' * (tables != 1)}"
+
+
+def _began(offset: dict[str, Any]) -> Any:
+    """What tells one snapshot from a later one, see Offset."""
+    return offset.get("ts_us")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tailrace.cli.status import assess
-from tailrace.cli.terminal import size
+from tailrace.cli.status import assess, first
 from tailrace.connectors.postgres.operations import ServerState, SlotState
+from tailrace.model.quantity import size
 from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.snapshot.reading import Place, Reading
 
 SLOT = SlotState("s", "pgoutput", True, 7, "reserved", "0/100", "0/180")
 
@@ -60,6 +61,42 @@ def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
     batch.offset["snapshots"].update(paused=True, rows=99)
     snapshot = assess("p", Position(batch, batch), ServerState("0/300", SLOT), 12.0, 10).snapshot
     assert "99 of about 99 rows, chunk 10 of about 10, then public.b, paused" in str(snapshot)
+
+
+def test_a_first_snapshot_in_one_batch() -> None:
+    batch = Batch(0, {"phase": "snapshot", "pipeline": "p", "lsn": None, "ts_us": None})
+    busy = ServerState("0/300", SLOT, frozenset({"tailrace p snapshot"}))
+    running = first(Position(batch, None), busy, lambda: (4, 1000), 2.0)
+    assert str(running) == "initial snapshot of 4 tables, about 1,000 rows in one micro-batch"
+    stopped = first(Position(batch, None), ServerState("0/300", SLOT), lambda: (1, 1000), 2.0)
+    assert str(stopped) == (
+        "initial snapshot of 1 table, about 1,000 rows in one micro-batch, not running: the next start begins it anew"
+    )
+    assert first(Position(batch, batch), busy, lambda: (4, 1000), 2.0) is None, "it is read"
+    again = Batch(7, {**batch.offset, "ts_us": 5})
+    assert first(Position(again, batch), busy, lambda: (4, 1000), 2.0) is not None, "and read once more"
+
+
+def test_a_first_snapshot_of_several_batches() -> None:
+    busy = ServerState("0/300", SLOT, frozenset({"tailrace p snapshot"}))
+
+    def at(number: int, *left: str, splits: int, touched: tuple[str, ...] = ("a",)) -> Batch:
+        reading = Reading(Place(left), None, touched, splits, 12, 10_000, 2)
+        return Batch(number, {"phase": "snapshot", "pipeline": "p", "reading": reading.to_json(), "ts_us": None})
+
+    whole = Batch(0, {"phase": "snapshot", "pipeline": "p", "reading": Reading(Place(("a", "b"))).to_json()})
+    assert str(first(Position(whole, None), busy, lambda: (2, 600), 0.0)) == "initial snapshot of 2 tables"
+    found = first(Position(at(3, "b", "c", splits=8), at(2, "b", "c", splits=6)), busy, lambda: (3, 600), 18.0)
+    assert found is not None
+    assert (found.tables_read, found.tables, found.rows, found.seconds_left) == (1, 3, 300, 12.0)
+    assert str(found) == (
+        "initial snapshot of 3 tables, 1 of them read, 300 of about 600 rows, chunk 6 of about 12, about 12 s left"
+    )
+    stopped = Position(at(2, "b", "c", splits=6), at(2, "b", "c", splits=6))
+    text = str(first(stopped, ServerState("0/300", SLOT), lambda: (3, 600), 18.0))
+    assert text.endswith("chunk 6 of about 12, not running: the next start goes on")
+    end = at(9, splits=12, touched=("a", "b", "c"))
+    assert first(Position(end, end), busy, lambda: (3, 600), 18.0) is None
 
 
 def test_sizes_for_reading() -> None:

@@ -15,14 +15,14 @@ import psycopg
 from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.connectors.base import Chunk, Offset
-from tailrace.connectors.postgres import publication, slot, snapshot, splits
+from tailrace.connectors.postgres import gap, publication, slot, snapshot, splits
 from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
 from tailrace.connectors.postgres.catalog import Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
 from tailrace.connectors.postgres.export import Export, export_now
 from tailrace.connectors.postgres.initial import InitialSnapshot
 from tailrace.connectors.postgres.modes import SnapshotMode
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, parse_lsn, source_block
+from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, parse_lsn, source_block
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.reader import LogSplit, read_log
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
@@ -55,6 +55,7 @@ class PostgresConnector:
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._has_adapted = False
         self._has_started = False
+        self._has_timelines = True
         self._untold: tuple[Notice, ...] = ()
         self._mode = SnapshotMode.of(config)
         has_signals = config.names("signal.data.collection") or Channels.are_configured(config)
@@ -76,7 +77,7 @@ class PostgresConnector:
 
     def horizon(self) -> int:
         """See Connector.horizon."""
-        return self._ask(lambda connection: _server_position(connection, ""))[0]
+        return self._ask(lambda connection: gap.log_end(connection, with_timeline=False)).lsn
 
     def head(self, start: Offset, limit: int | None, until: int | None = None) -> Offset:
         """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
@@ -85,6 +86,8 @@ class PostgresConnector:
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
+        # Before the position is compared with the server's log, so that what is planned is of a log that was compared.
+        log_end = self._log_end()
         there = self._snapshot_after(here, is_start, limit)
         if there is not None:
             return there.to_json()
@@ -96,7 +99,7 @@ class PostgresConnector:
         self._adapt_publication()
         if is_start and here.phase == STREAM:
             self._untold = (Notice(INITIAL, SKIPPED),)
-        newest, seen = self._ask(lambda connection: _server_position(connection, here.application))
+        newest, seen = log_end.lsn, self._ask(lambda connection: _last_read(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
         now = time.time_ns() // 1000
@@ -108,12 +111,13 @@ class PostgresConnector:
             step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest)
             self.config = self._adhoc.config
         end = end if step.end is None else step.end
-        if end <= from_lsn and not step.moves and (until is not None or not is_due):
+        # The position of a snapshot is written down at once, though nothing may have come after it.
+        if end <= from_lsn and here.phase == STREAM and not step.moves and (until is not None or not is_due):
             return start
         last_commit = max(here.last_commit or 0, seen) or None
         end, progress = max(end, from_lsn), step.progress
         position = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress, reading=None)
-        moved = position.to_json()
+        moved = position.at(timeline=log_end.timeline).to_json()
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
@@ -128,21 +132,26 @@ class PostgresConnector:
             there = self._snapshot_goes_on(here, here.reading, limit)
             if there != here:
                 return there
-        if self._mode.streams and is_start and self._initial.log_begins is None and self._reads_again(here):
+        if self._mode.streams and self._reads_again(here, is_start):
             # The time tells this snapshot from one before it.
-            again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, ts_us=time.time_ns() // 1000)
+            again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, timeline=None, ts_us=time.time_ns() // 1000)
             return again.at(reading=self._initial.first())
         return None
 
     def _snapshot_goes_on(self, here: Position, reading: Reading, limit: int | None) -> Position:
-        """After a restart first the log up to the new snapshot, then what is left."""
-        stands = self._initial.resume(reading, here.application)
-        if stands is not None and self._initial.log_begins is not None:
-            return here.at(lsn=None, reading=self._initial.next(reading))
+        """After a restart first the log up to the new snapshot, then what is left.
+
+        The position of the slot's snapshot is written down once rows read under it are committed.
+        """
+        stands, begun = self._initial.resume(here, reading), self._initial.log_begins
+        if stands is not None and begun is not None:
+            following = self._initial.next(reading)
+            is_first = following.undo is not None and following.undo.is_whole
+            return here.at(lsn=None if is_first else begun, reading=following)
         from_lsn = here.lsn if here.lsn is not None else self._confirmed()
         if stands is None or stands <= from_lsn:
             return here.at(reading=self._initial.next(reading))
-        seen = self._ask(lambda connection: _server_position(connection, here.application))[1]
+        seen = self._ask(lambda connection: _last_read(connection, here.application))
         end = stands if limit is None else min(stands, from_lsn + limit)
         return here.at(lsn=end, last_commit=max(here.last_commit or 0, seen) or None)
 
@@ -151,14 +160,43 @@ class PostgresConnector:
         if self._adhoc is not None:
             self.config = self._initial.config = self._adhoc.use(position.progress)
 
-    def _reads_again(self, here: Position) -> bool:
-        """Whether the tables are to be read again at this start."""
-        if self._mode.at_start or not self._mode.when_lost:
-            return self._mode.at_start
-        lost = self._ask(lambda connection: slot.gap(connection, self.config, here.lsn))
-        if lost is not None:
-            log.warning("the position is lost (%s): a new snapshot is taken", lost)
-        return lost is not None
+    def _reads_again(self, here: Position, is_start: bool) -> bool:
+        """Whether the tables are to be read again. Raises OffsetError where the log from here on is lost instead."""
+        if self._mode.at_start and is_start and self._initial.log_begins is None:
+            return True
+        claim = here.claim if here.lsn is not None else Claim(self._initial.log_begins)
+        lost = self._ask(lambda connection: gap.find(connection, self.config, claim))
+        if lost is not None and self._mode.when_lost:
+            log.warning("the position is lost: %s; a new snapshot is taken", lost)
+            return True
+        if lost is not None and not lost.is_trusted:
+            raise lost.error()
+        return False
+
+    def _is_lost_meanwhile(self, start: Position, end: Position) -> bool:
+        """Whether a stretch that an earlier process planned is lost, and a new snapshot comes instead.
+
+        The slot goes, so that the snapshot is taken whatever happens before that.
+        """
+        if not self._mode.when_lost or self._has_started:
+            return False
+        claim = replace(start.claim, end=end.lsn, timeline=end.timeline)
+        lost = self._ask(lambda connection: gap.find(connection, self.config, claim))
+        if lost is None:
+            return False
+        log.warning("the last batch planned reads nothing, as the position is lost: %s", lost)
+        self._ask(lambda connection: gap.given_up(connection, self.config, start.application))
+        return True
+
+    def _log_end(self) -> gap.LogEnd:
+        """Where the log ends, with the timeline if the server has a function that tells it (Aurora keeps no files)."""
+        try:
+            return self._ask(lambda connection: gap.log_end(connection, with_timeline=self._has_timelines))
+        except SourceError as error:
+            if not isinstance(error.__cause__, psycopg.errors.FeatureNotSupported):
+                raise
+            self._has_timelines = False
+            return self._log_end()
 
     def _is_heartbeat_due(self, since: Position, now: int) -> bool:
         """Whether a beat of the clock, as many as heartbeat.interval.ms makes, lies between two plannings."""
@@ -188,9 +226,11 @@ class PostgresConnector:
             goes_on = start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
             if not goes_on:
                 return self._begin_log(start, end)
-            if end.lsn == start.lsn or end.lsn is None:
+            if end.lsn is None or end.lsn == (self._confirmed() if start.lsn is None else start.lsn):
                 return self._initial.splits(end.reading)
         assert end.lsn is not None
+        if self._is_lost_meanwhile(start, end):
+            return []
         step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
         if self._adhoc is not None and step.tables is not None:
             return self._adhoc.plan(step)
@@ -198,6 +238,7 @@ class PostgresConnector:
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
+        split = replace(split, timeline=end.timeline, since_us=start.ts_us)
         if start.reading is not None:
             split = replace(split, untouched=start.reading.untouched)
         if self.config.number("xmin.fetch.interval.ms") > 0:
@@ -233,7 +274,7 @@ class PostgresConnector:
 
     def _prepare_slot(self, connection: psycopg.Connection) -> None:
         publication.ensure(connection, self.config, Catalog(connection, self.config).tables())
-        if slot.existing(connection, self.config) is None:
+        if slot.usable(connection, self.config) is None:
             with connect(self.config, replication=True, application="tailrace planner") as holder:
                 slot.create(holder, self.config)
 
@@ -287,12 +328,13 @@ class PostgresConnector:
         """
         if self._initial.log_begins is not None:
             return self._initial.log_begins
+        lost = self._ask(lambda connection: gap.find(connection, self.config, Claim()))
+        if lost is not None:
+            raise lost.error()
         present = self._ask(lambda connection: slot.existing(connection, self.config))
         if present is None or present.confirmed is None:
             raise SourceError(
-                "the slot does not exist, so the log since the snapshot may be gone",
-                where=f"slot {self.config.text('slot.name')}",
-                remedy="start with a new checkpoint: that makes the slot and takes a new snapshot",
+                "the slot is not ready", where=f"slot {self.config.text('slot.name')}", remedy="start again"
             )
         return present.confirmed
 
@@ -322,12 +364,9 @@ def _pause(config: Config, name: str) -> None:
         time.sleep(config.number(name) / 1000)
 
 
-def _server_position(connection: psycopg.Connection, application: str) -> tuple[int, int]:
-    """The end of the flushed log, and the last transaction the reader has read whole (0: unknown)."""
+def _last_read(connection: psycopg.Connection, application: str) -> int:
+    """The last transaction that the reader has read whole (0: unknown)."""
     row = connection.execute(
-        "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text, "
-        "(SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s)",
-        [application],
+        "SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s", [application]
     ).fetchone()
-    assert row is not None
-    return parse_lsn(row[0]), 0 if row[1] is None else parse_lsn(row[1])
+    return 0 if row is None or row[0] is None else parse_lsn(row[0])

@@ -46,7 +46,8 @@ def export_at_slot(config: Config, application: str) -> Export:
     with connect(config, application=f"{application} planner") as connection, ExitStack() as held:
         catalog = Catalog(connection, config)
         publication.ensure(connection, config, catalog.tables())
-        present = slot.free(connection, config, application)
+        slot.free(connection, config, application)
+        present = slot.usable(connection, config)
         # Before the snapshot is taken, so that no schema changes in between.
         _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
         holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
@@ -77,10 +78,10 @@ def export_now(config: Config) -> Export:
         return Export(held.pop_all(), row[0], row[1])
 
 
-def export_aside(config: Config) -> Export:
+def export_aside(config: Config, application: str = "tailrace") -> Export:
     """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
     with ExitStack() as held:
-        holder = held.enter_context(closing(connect(config, replication=True, application="tailrace snapshot")))
+        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
         lsn, name = slot.create_temporary(holder, config)
         return Export(held.pop_all(), name, lsn)
 

@@ -15,9 +15,10 @@ from typing import Any
 import psycopg
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import ranges, slot, splits
+from tailrace.connectors.postgres import gap, ranges, splits
 from tailrace.connectors.postgres.connect import server_errors
 from tailrace.connectors.postgres.export import Export, export_aside, export_at_slot
+from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.ranges import Keys
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.postgres.splits import BATCH_BYTES, SPLIT_BYTES, Split
@@ -70,7 +71,7 @@ class InitialSnapshot:
             self._left = splits.plan(self.config, self._export, place=reading.place)
         return []
 
-    def resume(self, reading: Reading, application: str) -> int | None:
+    def resume(self, here: Position, reading: Reading) -> int | None:
         """Where the snapshot stands that the next batch reads under; None if nothing is left.
 
         A process that has none yet exports its own, for what is left before the last batch planned.
@@ -78,7 +79,7 @@ class InitialSnapshot:
         place = reading.undo or reading.place
         if self._export is None and place.left:
             with server_errors("the snapshot cannot be planned"):
-                self._resume(reading, place, application)
+                self._resume(here, place)
         return None if self._export is None else self._export.lsn
 
     def next(self, reading: Reading) -> Reading:
@@ -86,13 +87,16 @@ class InitialSnapshot:
         reading = self._anew or reading
         self._anew = None
         before = reading.place if self._is_resumed else reading.undo or reading.place
+        since = reading.since_ms, reading.since_splits
+        if not self._is_resumed:
+            since = time.time_ns() // 1_000_000, reading.splits
         self._is_resumed = True
         taken = self._take()
         if not taken:
             return reading.settled()
         touched = tuple(dict.fromkeys([*reading.touched, *(name for split in taken for name in _tables(split))]))
         done = reading.splits + len(taken)
-        following = Reading(self._place(), before, touched, done, done + len(self._left))
+        following = Reading(self._place(), before, touched, done, done + len(self._left), *since)
         self._kept = following, taken
         log.info("the snapshot reads %d splits, %d are left", len(taken), len(self._left))
         return following
@@ -113,16 +117,16 @@ class InitialSnapshot:
         self._export = export_at_slot(self.config, application)
         self.log_begins = self._export.lsn
 
-    def _resume(self, reading: Reading, place: Place, application: str) -> None:
-        lost = self._ask(lambda connection: slot.gap(connection, self.config, None))
+    def _resume(self, here: Position, place: Place) -> None:
+        lost = self._ask(lambda connection: gap.find(connection, self.config, here.claim))
         if lost is not None:
-            log.warning("%s: the snapshot begins anew", lost)
+            log.warning("the snapshot begins anew: %s", lost)
             tables = self._ask(lambda connection: splits.to_read(connection, self.config))
             place = Place(tuple(str(table) for table in tables), is_whole=True)
-            self._at_slot(application)
+            self._at_slot(here.application)
             self._anew = Reading(place)
         else:
-            self._export = export_aside(self.config)
+            self._export = export_aside(self.config, here.application)
             place = splits.verified(self.config, self._export, place)
             log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
         assert self._export is not None

@@ -36,6 +36,11 @@ _CURRENT = (
     "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text"
 )
 
+_APPLICATIONS = (
+    "SELECT DISTINCT application_name FROM pg_stat_activity "
+    "WHERE datname = current_database() AND application_name IS NOT NULL"
+)
+
 
 @dataclass(frozen=True)
 class TableOverview:
@@ -63,10 +68,15 @@ class SlotState:
 
 @dataclass(frozen=True)
 class ServerState:
-    """Where the server's log is, and the pipeline's slot, None if there is none."""
+    """Where the server's log is, the pipeline's slot, None if there is none, and who is connected to the database."""
 
     current: str
     slot: SlotState | None
+    applications: frozenset[str] = frozenset()
+
+    def reads_snapshot(self, pipeline: str) -> bool:
+        """Whether a first snapshot is held open for the pipeline, by the name in its offsets."""
+        return f"tailrace {pipeline} snapshot" in self.applications
 
     def retained_bytes(self) -> int | None:
         """Bytes of log the slot keeps from being removed."""
@@ -84,10 +94,11 @@ def server_state(config: Config) -> ServerState:
     """The log's end and the slot of `slot.name`. Raises SourceError."""
     with connect(config) as connection:
         row = connection.execute(_CURRENT).fetchone()
+        names = connection.execute(_APPLICATIONS).fetchall()
         with connection.cursor(row_factory=class_row(SlotState)) as cursor:
             slot = cursor.execute(_SLOT, [config.text("slot.name")]).fetchone()
     assert row is not None  # a SELECT without FROM has one row
-    return ServerState(row[0], slot)
+    return ServerState(row[0], slot, frozenset(name for (name,) in names))
 
 
 def drop(config: Config) -> list[str]:

@@ -69,6 +69,20 @@ def parse_lsn(text: str) -> int:
     return (int(high, 16) << 32) | int(low, 16)
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The log that a pipeline counts on, from `start` on (None: from where the slot is).
+
+    Up to `end` it was read or planned while the server was on `timeline` (None: unknown). `since_us` is when the log
+    ended at `start`, in microseconds since 1970.
+    """
+
+    start: int | None = None
+    end: int | None = None
+    timeline: int | None = None
+    since_us: int | None = None
+
+
 BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
 
 
@@ -79,7 +93,8 @@ class Offset:
     `pipeline` is drawn once for a checkpoint. phase `begin`: nothing read. `snapshot`: the snapshot is read; the log
     goes on at the slot's confirmed position, which nothing moves until the first stretch of the log has been
     committed. `stream`: every transaction whose commit record lies before `lsn` is read. `last_commit` is the end of
-    the last transaction seen when this stretch was planned, for `source.sequence`; `ts_us` is when that was.
+    the last transaction seen when this stretch was planned, for `source.sequence`; `ts_us` is when that was, `timeline`
+    the one the server was on then, None if unknown.
     `progress` is how far snapshots have come that signals asked for, None without a signal table; `reading` how far the
     first snapshot has, None where one micro-batch reads it.
     """
@@ -92,6 +107,7 @@ class Offset:
     ts_us: int | None = None
     progress: Progress | None = None
     reading: Reading | None = None
+    timeline: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The offset as Spark keeps it; the order of keys is part of the format, Spark compares the text."""
@@ -104,6 +120,7 @@ class Offset:
             "lsn": None if self.lsn is None else format_lsn(self.lsn),
             "last_commit": self.last_commit,
             "ts_us": self.ts_us,
+            **({} if self.timeline is None else {"timeline": self.timeline}),
             **({} if self.progress is None else {"snapshots": self.progress.to_json()}),
             **({} if self.reading is None else {"reading": self.reading.to_json()}),
         }
@@ -134,12 +151,18 @@ class Offset:
             node["ts_us"],
             Progress.from_json(node["snapshots"]) if "snapshots" in node else None,
             Reading.from_json(node["reading"]) if "reading" in node else None,
+            node.get("timeline"),
         )
 
     @property
     def application(self) -> str:
         """The application name of this pipeline's readers: tells its own dead reader on the slot from a stranger."""
         return f"tailrace {self.pipeline}"
+
+    @property
+    def claim(self) -> Claim:
+        """The log that is to be read from here on."""
+        return Claim(self.lsn, None, self.timeline, self.ts_us)
 
     def at(self, **changes: Any) -> Offset:
         """A copy with some fields changed."""

@@ -12,6 +12,10 @@ from tailrace.model.table import TableId
 from tailrace.snapshot.reading import Key
 
 _BLOCK_BYTES = 8192
+_FAMILY = (
+    "WITH RECURSIVE family AS (SELECT %s::regclass::oid AS oid UNION "
+    "SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid)"
+)
 # How many rows are drawn for each border, and how many blocks they are drawn from at least: enough for even ranges.
 _DRAWN, _FEWEST_BLOCKS = 30, 300
 
@@ -68,7 +72,7 @@ WHOLE = Blocks()
 
 
 def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[KeyColumn, ...]:
-    """The primary key of a table whose rows are all its own; none of one with partitions or children."""
+    """The primary key of a table, or of one with partitions; none of one with children, which may repeat keys."""
     rows = connection.execute(
         "SELECT a.attname, format_type(a.atttypid, -1), CASE WHEN a.attcollation = t.typcollation THEN NULL "
         "ELSE quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END "
@@ -77,7 +81,7 @@ def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[KeyColu
         "CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place) "
         "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number JOIN pg_type t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation co ON co.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace "
-        "WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r' AND NOT c.relhassubclass "
+        "WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) "
         "AND k.place <= i.indnkeyatts ORDER BY k.place",
         [table.schema, table.table],
     ).fetchall()
@@ -87,18 +91,21 @@ def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[KeyColu
 def table_bytes(connection: psycopg.Connection, table: TableId) -> int:
     """The size of a table with its large values, of all its partitions and of those that inherit from it."""
     row = connection.execute(
-        "WITH RECURSIVE family AS (SELECT %s::regclass::oid AS oid UNION "
-        "SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid) "
-        "SELECT sum(pg_table_size(oid))::int8 FROM family",
-        [_regclass(connection, table)],
+        f"{_FAMILY} SELECT sum(pg_table_size(oid))::int8 FROM family".encode(), [_regclass(connection, table)]
     ).fetchone()
     return int(row[0] or 0) if row is not None else 0
 
 
 def storage(connection: psycopg.Connection, table: TableId) -> int | None:
-    """The number of a table's file, as the present transaction sees it: it changes with each TRUNCATE or rewrite."""
+    """A number for the files of a table, or of its partitions, as the present transaction sees them.
+
+    It changes with each TRUNCATE or rewrite, and when a partition comes or goes.
+    """
     row = connection.execute(
-        "SELECT relfilenode::int8 FROM pg_class WHERE oid = %s::regclass", [_regclass(connection, table)]
+        f"{_FAMILY} SELECT CASE WHEN count(*) = 1 THEN min(c.relfilenode::int8) "
+        "ELSE hashtextextended(string_agg(c.oid || ':' || c.relfilenode, ',' ORDER BY c.oid), 0) END "
+        "FROM family JOIN pg_class c USING (oid)".encode(),
+        [_regclass(connection, table)],
     ).fetchone()
     return row[0] if row is not None else None
 
@@ -123,7 +130,8 @@ def key_ranges(
     """About so many ranges of even numbers of rows, from `above` on, by a sample of the table's blocks."""
     name, wanted = sql.Identifier(table.schema, table.table), pieces * _DRAWN
     row = connection.execute(
-        "SELECT greatest(pg_relation_size(%s::regclass) / %s, 1)", [_regclass(connection, table), _BLOCK_BYTES]
+        f"{_FAMILY} SELECT greatest(sum(pg_relation_size(oid))::int8 / %s, 1) FROM family".encode(),
+        [_regclass(connection, table), _BLOCK_BYTES],
     ).fetchone()
     assert row is not None
     percent = min(100.0, 100.0 * max(wanted, _FEWEST_BLOCKS) / row[0])

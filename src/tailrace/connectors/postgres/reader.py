@@ -13,6 +13,7 @@ from tailrace.connectors.postgres.connect import connect, is_transient, server_e
 from tailrace.connectors.postgres.incremental import ReadChunk, visibility
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
+from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
@@ -35,7 +36,7 @@ class LogSplit:
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
     incremental snapshot, which was read in between, and `notices` of that. `untouched` tables are left out, as their
-    rows come later.
+    rows come later. `timeline` and `since_us` are those of a Claim.
     """
 
     application: str
@@ -48,6 +49,8 @@ class LogSplit:
     tables: tuple[tuple[str, bool], ...] = ()
     xmin: int | None = None
     untouched: tuple[str, ...] = ()
+    timeline: int | None = None
+    since_us: int | None = None
 
 
 def read_log(config: Config, split: LogSplit) -> Iterator[Chunk]:
@@ -77,7 +80,7 @@ def _decoded(config: Config, split: LogSplit) -> Iterator[Chunk]:
     wish = reselect(config)
     decoder.reselector = None if wish is None else Reselector(config, wish)
     try:
-        for messages in stream.stretch(split.start, split.end):
+        for messages in stream.stretch(Claim(split.start, split.end, split.timeline, split.since_us)):
             chunk = decoder.decode(messages)
             yield _without(chunk, split.untouched) if split.untouched else chunk
     finally:

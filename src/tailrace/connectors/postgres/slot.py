@@ -12,9 +12,9 @@ import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.connect import first_line
 from tailrace.connectors.postgres.position import format_lsn, parse_lsn
-from tailrace.errors import ConfigError, OffsetError, SourceError
+from tailrace.errors import ConfigError, SourceError
 
 log = logging.getLogger(__name__)
 
@@ -33,24 +33,30 @@ class Slot:
     active_pid: int | None
     holder: str | None
     wal_status: str | None
+    reason: str | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the server has invalidated it, for the reason it gives from PostgreSQL 17 on."""
+        return self.wal_status == "lost"
 
 
 def find(connection: psycopg.Connection, name: str) -> Slot | None:
     """The slot of that name, None when there is none."""
     row = connection.execute(
         "SELECT s.slot_name, s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, "
-        "s.wal_status FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid "
-        "WHERE s.slot_name = %s",
+        "s.wal_status, to_jsonb(s) ->> 'invalidation_reason' FROM pg_replication_slots s "
+        "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %s",
         [name],
     ).fetchone()
     if row is None:
         return None
-    plugin, database, confirmed, pid, holder, wal_status = row[1:]
-    return Slot(name, plugin, database, None if confirmed is None else parse_lsn(confirmed), pid, holder, wal_status)
+    plugin, database, confirmed, *rest = row[1:]
+    return Slot(name, plugin, database, None if confirmed is None else parse_lsn(confirmed), *rest)
 
 
 def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
-    """The configured slot if it exists. Raises SourceError when it is of another kind or no longer usable."""
+    """The configured slot if it exists. Raises SourceError when it is of another kind."""
     name, database = config.text("slot.name"), config.text("database.dbname")
     slot = find(connection, name)
     if slot is None:
@@ -61,14 +67,17 @@ def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
             where=f"slot {name}",
             remedy=f"set another slot.name, or drop it: SELECT pg_drop_replication_slot('{name}')",
         )
-    if slot.wal_status == "lost":
-        raise SourceError(
-            "the server has invalidated the slot, its log is gone",
-            where=f"slot {name}",
-            remedy=f"SELECT pg_drop_replication_slot('{name}'), drop the checkpoint for a new snapshot, "
-            "and raise max_slot_wal_keep_size",
-        )
     return slot
+
+
+def usable(connection: psycopg.Connection, config: Config) -> Slot | None:
+    """The configured slot for a pipeline that begins; one that the server has invalidated is dropped."""
+    slot = existing(connection, config)
+    if slot is None or not slot.is_lost:
+        return slot
+    log.warning("slot %s is made anew, as the server had invalidated it", slot.name)
+    connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
+    return None
 
 
 def xmin(connection: psycopg.Connection, config: Config) -> int | None:
@@ -77,22 +86,6 @@ def xmin(connection: psycopg.Connection, config: Config) -> int | None:
         "SELECT catalog_xmin::text::int8 FROM pg_replication_slots WHERE slot_name = %s", [config.text("slot.name")]
     ).fetchone()
     return None if row is None else row[0]
-
-
-def gap(connection: psycopg.Connection, config: Config, position: int | None) -> str | None:
-    """Why the log from `position` on (None: from where the slot is) can no longer be read, None if it can.
-
-    A slot that the server has invalidated is dropped, so that one of the same name can be made.
-    """
-    slot = find(connection, config.text("slot.name"))
-    if slot is None:
-        return "the slot does not exist"
-    if slot.wal_status == "lost":
-        connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
-        return "the server had invalidated the slot"
-    if position is not None and slot.confirmed is not None and slot.confirmed > position:
-        return f"the slot was moved to {format_lsn(slot.confirmed)}, beyond {format_lsn(position)}"
-    return None
 
 
 def create(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
@@ -196,34 +189,6 @@ def free(connection: psycopg.Connection, config: Config, application: str) -> Sl
             time.sleep(config.number("slot.retry.delay.ms") / 1000)
         slot = existing(connection, config)
     return slot
-
-
-def take(config: Config, application: str, start: int) -> None:
-    """Make sure the slot can be streamed from `start` by this pipeline.
-
-    Raises SourceError for a missing or taken slot, OffsetError when the slot has moved beyond `start`.
-    """
-    name = config.text("slot.name")
-    with connect(config, application=f"{application} control") as connection:
-        slot = free(connection, config, application)
-        if slot is None:
-            raise SourceError(
-                "the slot does not exist, so the log since the last position may be gone",
-                where=f"slot {name}, position {format_lsn(start)}",
-                remedy="start with a new checkpoint: that makes the slot and takes a new snapshot",
-            )
-        if slot.confirmed is not None and slot.confirmed > start:
-            if config.text("offset.mismatch.strategy") in ("trust_slot", "trust_greater_lsn"):
-                lost = format_lsn(start), format_lsn(slot.confirmed)
-                log.warning("slot %s was moved: changes from %s to %s are lost to this pipeline", name, *lost)
-                return
-            raise OffsetError(
-                f"the slot was moved to {format_lsn(slot.confirmed)}, {slot.confirmed - start} bytes of log beyond the "
-                f"checkpoint's {format_lsn(start)}; changes between are lost to this pipeline",
-                where=f"slot {name}",
-                remedy="start with a new checkpoint for a new snapshot; was an old checkpoint restored, or the slot "
-                "advanced or read by somebody else?",
-            )
 
 
 def _taken(slot: Slot) -> SourceError:

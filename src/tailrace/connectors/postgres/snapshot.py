@@ -112,10 +112,9 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
 def _blocks(config: Config, split: SnapshotSplit) -> Iterator[Block]:
     """Small tables come as text, for the other road's connection takes as long as reading some megabytes.
 
-    So does what a SELECT of the user's gives, whose types may be others than the table's.
+    So does what a SELECT of the user's gives, whose types may be others than the table's: nobody knows its size.
     """
-    is_binary = split.select is None and split.bytes >= BINARY_BYTES
-    blocks = binary_rows.blocks if is_binary else text_rows.blocks
+    blocks = binary_rows.blocks if split.bytes >= BINARY_BYTES else text_rows.blocks
     return blocks(config, split.moment.name, split.table, split.query)
 
 

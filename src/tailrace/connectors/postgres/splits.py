@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import psycopg
 from psycopg import sql
@@ -13,6 +14,7 @@ from tailrace.connectors.postgres import ranges
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.export import Export, adopt
+from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides
@@ -77,7 +79,7 @@ def plan(
                 continue
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
             cut = _ranges(catalog, captured, select, place, resumed)
-            found = _table_splits(connection, moment, captured, cut, select)
+            found = _table_splits(connection, moment, captured, cut)
             if resumed is not None:
                 found = [replace(split, began=resumed.began) for split in found]
             elif found:
@@ -89,8 +91,9 @@ def plan(
             splits.extend(found)
         if splits:
             splits[-1] = replace(splits[-1], last="last")
-        if wanted is None and is_wanted(config):
-            return _told(connection, catalog, moment, splits, empty)
+        if is_wanted(config):
+            listed = tables if wanted is not None else catalog.tables()
+            return _told(connection, moment, splits, empty, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
 
 
@@ -118,20 +121,21 @@ def _tables(
 
 def _told(
     connection: psycopg.Connection,
-    catalog: Catalog,
     moment: Moment,
     splits: list[SnapshotSplit],
     empty: list[TableSchema],
+    listed: list[TableId],
 ) -> list[Split]:
-    """The splits with what is to be told around them.
+    """The splits with what is to be told around them; the tables `listed` are named with each.
 
     Tasks only know how many rows they read themselves: those of a table that several read are counted here.
     """
-    several = {split.table.schema.id: split for split in splits if split.range != ranges.WHOLE}
+    read = Counter(split.table.schema.id for split in splits)
+    several = {split.table.schema.id: split for split in splits if read[split.table.schema.id] > 1 or _is_part(split)}
     counts = {str(table): _count(connection, split) for table, split in several.items()}
     names = [str(split.table.schema.id) for split in splits]
-    listed = [str(table) for table in catalog.tables()]
-    around, notices = around_splits(names, listed, [str(schema.id) for schema in empty], counts)
+    captured, none = [str(table) for table in listed], [str(schema.id) for schema in empty]
+    around, notices = around_splits(names, captured, none, counts)
     told = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
     return [*told, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
 
@@ -149,44 +153,60 @@ def verified(config: Config, export: Export, place: Place) -> Place:
         return place if same and len(key) == len(place.last) else place.anew()
 
 
+def _is_part(split: SnapshotSplit) -> bool:
+    return split.range != ranges.WHOLE
+
+
 def _count(connection: psycopg.Connection, split: SnapshotSplit) -> int:
-    whole = replace(split, range=ranges.WHOLE)
+    whole = replace(split, range=ranges.WHOLE, select=None)
     row = connection.execute(sql.SQL("SELECT count(*){}").format(whole.query)).fetchone()
     assert row is not None
     return int(row[0])
 
 
+@dataclass(frozen=True)
+class _Cut:
+    """What a split reads: a range of the table, or a SELECT instead of it; `bytes` is about how much that is."""
+
+    range: Range = ranges.WHOLE
+    select: str | None = None
+    bytes: int = 0
+
+
 def _ranges(
     catalog: Catalog, table: CapturedTable, select: str | None, place: Place | None, resumed: Place | None
-) -> list[tuple[Range, int]]:
-    """The ranges of a table, each with about how many bytes it has."""
+) -> list[_Cut]:
+    """What the splits of a table read."""
     if select:
-        return [(ranges.WHOLE, 0)]
+        return [_Cut(select=select)]
     connection, config, id_ = catalog.connection, catalog.config, table.schema.id
     size = ranges.table_bytes(connection, id_)
     count = pieces(config, size)
     key: tuple[ranges.KeyColumn, ...] = ()
     if resumed is not None or (place is not None and not fits(config, [size])):
         key = ranges.primary_key(connection, id_)
-    found: list[Range]
     if key:
         above = None if resumed is None else resumed.last
-        found = ranges.key_ranges(connection, id_, key, above, count)
+        cut = [_Cut(one) for one in ranges.key_ranges(connection, id_, key, above, count)]
     else:
-        found = ranges.block_ranges(connection, id_, -(-size // count))
-    return [(one, size // len(found)) for one in found]
+        names = [column.name for column in table.schema.columns]
+        selects = side_by_side(connection, id_, names, count)
+        blocks = [] if selects else ranges.block_ranges(connection, id_, -(-size // count))
+        cut = [*(_Cut(select=one.as_string(connection)) for one in selects), *map(_Cut, blocks)]
+    return [replace(one, bytes=size // len(cut)) for one in cut]
 
 
 def _table_splits(
     connection: psycopg.Connection,
     moment: Moment,
     table: CapturedTable,
-    cut: list[tuple[Range, int]],
-    select: str | None,
+    cut: list[_Cut],
 ) -> list[SnapshotSplit]:
     """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
-    number = ranges.storage(connection, table.schema.id) if isinstance(cut[0][0], Keys) else None
-    splits = [SnapshotSplit(moment, table, one, select=select, bytes=size, storage=number) for one, size in cut]
+    number = ranges.storage(connection, table.schema.id) if isinstance(cut[0].range, Keys) else None
+    splits = [
+        SnapshotSplit(moment, table, one.range, select=one.select, bytes=one.bytes, storage=number) for one in cut
+    ]
     while splits and _empty(connection, splits[0]):
         splits.pop(0)
     while splits and _empty(connection, splits[-1]):

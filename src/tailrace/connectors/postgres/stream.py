@@ -23,7 +23,8 @@ from tailrace.config import Config
 from tailrace.connectors.postgres import slot as slots
 from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient
-from tailrace.connectors.postgres.position import format_lsn
+from tailrace.connectors.postgres.gap import find, taken
+from tailrace.connectors.postgres.position import Claim, format_lsn
 from tailrace.connectors.postgres.protocol.framing import CORRUPT, XLOG_HEADER
 from tailrace.connectors.postgres.protocol.pgoutput import BEGIN, EPOCH_US, MESSAGE, RELATION, TYPE, Relations
 from tailrace.connectors.postgres.protocol.wal import record_start
@@ -69,30 +70,33 @@ class LogStream:
     rests: int = 0
     reported: float = 0.0
 
-    def stretch(self, start: int, end: int) -> Iterator[list[Message]]:
+    def stretch(self, claim: Claim) -> Iterator[list[Message]]:
         """The messages of all transactions whose commit record lies in [start, end), in chunks of about CHUNK_BYTES.
 
         Begins by telling the server that everything before `start` is safe, unless lsn.flush.mode is manual: Spark
         asks for a stretch only when the one before it is committed. A lost connection is made anew, and what was
-        already handed out is not repeated. Raises SourceError when the slot is gone, taken or has moved on.
+        already handed out is not repeated. Raises OffsetError when the log is lost, SourceError for a taken slot.
         """
+        start, end = claim.start, claim.end
+        assert start is not None
+        assert end is not None
         self._wake()
         self.confirmed = 0 if self.config.text("lsn.flush.mode") == "manual" else start
         if self.connection is None or self.position != start:
             self.close()
         self.position = None
         with Pulse(self._interval, self._report) as pulse:
-            yield from self._chunks(start, end, pulse)
+            yield from self._chunks(claim, end, pulse)
         self.position = end
 
-    def _chunks(self, start: int, end: int, pulse: Pulse) -> Iterator[list[Message]]:
+    def _chunks(self, claim: Claim, end: int, pulse: Pulse) -> Iterator[list[Message]]:
         """The stretch, over as many connections as it takes."""
         delivered = 0
         backoff = Backoff(self.config)
         while True:
             try:
                 if self.connection is None:
-                    self._open(start)
+                    self._open(claim)
                     skip = delivered
                 else:
                     skip = 0
@@ -108,7 +112,7 @@ class LogStream:
             except (psycopg.OperationalError, SourceError) as error:  # noqa: PERF203  # the loop is the retrying
                 self.close()
                 if not _worth_retrying(error) and not is_listed(self.config, error):
-                    raise _stream_error(self.config, error) from error
+                    raise _stream_error(self.config, claim, error) from error
                 backoff.wait(error)
 
     def finished(self, last_commit: int | None) -> None:
@@ -150,9 +154,10 @@ class LogStream:
         self.relations.by_oid.clear()
         self.tables.clear()
 
-    def _open(self, start: int) -> None:
+    def _open(self, claim: Claim) -> None:
         name, publication = self.config.text("slot.name"), self.config.text("publication.name")
-        slots.take(self.config, self.application, start)
+        assert claim.start is not None
+        taken(self.config, self.application, claim)
         self.connection = connect(self.config, replication=True, application=self.application)
         options = {"proto_version": "1", "publication_names": publication, "messages": "true"}
         options |= slots.stream_parameters(self.config)
@@ -160,7 +165,7 @@ class LogStream:
             sql.SQL("{} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
         )
         command = sql.SQL("START_REPLICATION SLOT {} LOGICAL {} ({})").format(
-            sql.Identifier(name), sql.SQL(format_lsn(start)), listed
+            sql.Identifier(name), sql.SQL(format_lsn(claim.start)), listed
         )
         self.warning = None
         self.connection.add_notice_handler(self._warned)
@@ -337,23 +342,20 @@ _REFUSALS = (
         "create the publication again with the captured tables, then start with a new checkpoint for a new snapshot: "
         "the server does not send what was written while there was none",
     ),
-    ("does not exist", "the position is lost: drop the checkpoint for a new snapshot, or restore the slot"),
-    (
-        "WAL segment",
-        "the position is lost: drop the slot and the checkpoint for a new snapshot; raise max_slot_wal_keep_size",
-    ),
-    (
-        "can no longer",
-        "the slot was invalidated: drop it and the checkpoint for a new snapshot; raise max_slot_wal_keep_size",
-    ),
+    ("WAL segment", "the position is lost: start with a new checkpoint; raise max_slot_wal_keep_size"),
     ("is active for PID", "stop that reader, or give this pipeline a slot.name of its own"),
     ("permission denied", "ALTER ROLE <database.user> REPLICATION"),
 )
 
 
-def _stream_error(config: Config, error: Exception) -> Exception:
+def _stream_error(config: Config, claim: Claim, error: Exception) -> Exception:
     if isinstance(error, SourceError) and not isinstance(error, _ReplicationRefused):
         return error
+    if isinstance(error, _ReplicationRefused):
+        with connect(config, application="tailrace control") as connection:
+            lost = find(connection, config, claim)
+        if lost is not None and not lost.is_trusted:
+            return lost.error()
     said = first_line(error)
     remedy = next((text for sign, text in _REFUSALS if sign in said), "see the server's log")
     return SourceError(said, where=f"slot {config.text('slot.name')}", remedy=remedy)

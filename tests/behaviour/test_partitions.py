@@ -1,0 +1,179 @@
+"""A snapshot of a table with partitions or children, read side by side: the same rows as from the table as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tailrace.connectors.postgres.connector import PostgresConnector
+from tests.behaviour.capture import Capture, capturing, rows
+from tests.conftest import Database
+
+FOUR = {"snapshot__max__threads": "4"}
+LIST = (
+    "CREATE TABLE sales (id int, region text, at date, note text, PRIMARY KEY (id, region, at)) "
+    "PARTITION BY LIST (region)",
+    "CREATE TABLE north PARTITION OF sales FOR VALUES IN ('n')",
+    # Columns in another order, with one that is gone.
+    'CREATE TABLE "So uth" (gone int, note text, at date NOT NULL, region text NOT NULL, id int NOT NULL)',
+    'ALTER TABLE "So uth" DROP COLUMN gone',
+    "ALTER TABLE sales ATTACH PARTITION \"So uth\" FOR VALUES IN ('s')",
+    "CREATE TABLE west PARTITION OF sales FOR VALUES IN ('w') PARTITION BY RANGE (at)",
+    "CREATE TABLE west_old PARTITION OF west FOR VALUES FROM (MINVALUE) TO ('2020-01-01')",
+    "CREATE TABLE west_new PARTITION OF west FOR VALUES FROM ('2020-01-01') TO (MAXVALUE)",
+    "CREATE TABLE nobody PARTITION OF sales FOR VALUES IN ('x')",
+    "CREATE TABLE other PARTITION OF sales DEFAULT PARTITION BY HASH (id)",
+    *(f"CREATE TABLE other{n} PARTITION OF other FOR VALUES WITH (MODULUS 2, REMAINDER {n})" for n in range(2)),
+    "INSERT INTO sales SELECT n, (ARRAY['n', 's', 'w', 'e'])[n % 4 + 1], date '2019-01-01' + n, 'note ' || n "
+    "FROM generate_series(1, 2000) n",
+)
+
+
+def snapshot(capture: Capture) -> tuple[int, list[dict[str, Any]]]:
+    """How many splits the first batch has, and their rows."""
+    splits = capture.plan()
+    return len(splits), [row for split in splits for row in rows(capture.connector.read(split))]
+
+
+def same_as(database: Database, table: str, found: list[dict[str, Any]]) -> None:
+    """Each row of the table, once, and one first and one last of the whole."""
+    with database.connect() as connection:
+        expected = connection.execute(f"SELECT count(*), sum(hashtext(t::text)) FROM {table} t".encode()).fetchone()
+        images = [tuple(row["after"].values()) for row in found]
+        name = f"copy_{uuid4().hex}"
+        connection.execute(f"CREATE TABLE {name} (LIKE {table})".encode())
+        holders = ", ".join(["%s"] * len(images[0]))
+        connection.cursor().executemany(f"INSERT INTO {name} VALUES ({holders})".encode(), images)
+        again = connection.execute(f"SELECT count(*), sum(hashtext(t::text)) FROM {name} t".encode()).fetchone()
+        connection.execute(f"DROP TABLE {name}".encode())
+    assert again == expected
+    markers = Counter(row["snapshot"] for row in found)
+    assert (markers["first"], markers["last"]) == (1, 1)
+    assert (found[0]["snapshot"], found[-1]["snapshot"]) == ("first", "last")
+
+
+def only(table: str, **more: str) -> dict[str, str]:
+    return {**FOUR, "table__include__list": f"public.{table}", "time__precision__mode": "isostring", **more}
+
+
+def test_partitions_of_every_kind(database: Database) -> None:
+    database.execute(*LIST)
+    with capturing(database, **only("sales", publish__via__partition__root="true")) as capture:
+        count, found = snapshot(capture)
+        assert count == 4
+        assert {row["table"] for row in found} == {"public.sales"}
+        for row in found:
+            row["after"]["at"] = row["after"]["at"].removesuffix("Z")
+        same_as(database, "sales", found)
+        database.execute("UPDATE sales SET note = 'new' WHERE id = 1")
+        assert [row["after"]["note"] for row in capture.step()] == ["new"]
+
+
+def test_children_by_inheritance(database: Database) -> None:
+    database.execute(
+        "CREATE TABLE parent (id int, v text)",
+        "CREATE TABLE child (more int) INHERITS (parent)",
+        "CREATE TABLE brother () INHERITS (parent)",
+        "CREATE TABLE grandchild (extra int) INHERITS (child, brother)",
+        "CREATE TABLE plain (id int, v text)",
+        *(
+            f"INSERT INTO {name} (id, v) SELECT n, '{name}' FROM generate_series(1, 700) n"
+            for name in ("parent", "child", "brother", "grandchild")
+        ),
+    )
+    with capturing(database, **only("parent")) as capture:
+        count, found = snapshot(capture)
+        assert count == 4
+        same_as(database, "parent", found)
+        assert Counter(row["after"]["v"] for row in found) == dict.fromkeys(
+            ("parent", "child", "brother", "grandchild"), 700
+        )
+
+
+def test_all_partitions_empty(database: Database) -> None:
+    database.execute(*LIST[:-1])
+    with capturing(database, **only("sales")) as capture:
+        assert snapshot(capture)[1] == []
+
+
+@pytest.mark.parametrize("lack", ["rights", "policy", "nothing"])
+def test_a_role_that_may_not_read_the_partitions(database: Database, lack: str) -> None:
+    """Rights on the table are enough to read it, and its own policies alone count."""
+    role, publication = f"reader_{uuid4().hex[:8]}", f"publication_{database.name}"
+    database.server.create_role(role, "secret")
+    database.execute(
+        *LIST, f"CREATE PUBLICATION {publication} FOR TABLE sales WITH (publish_via_partition_root = true)"
+    )
+    wide = lack != "rights"
+    database.execute(f"GRANT SELECT ON {'ALL TABLES IN SCHEMA public' if wide else 'sales'} TO {role}")
+    if lack == "policy":
+        database.execute("ALTER TABLE north ENABLE ROW LEVEL SECURITY")
+    own = {"database__user": role, "database__password": "secret", "publication__autocreate__mode": "disabled"}
+    with capturing(database, **only("sales", **own)) as capture:
+        count, found = snapshot(capture)
+        assert count == (4 if lack == "nothing" else 1)
+        assert len({row["after"]["id"] for row in found}) == len(found) == 2000
+    database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def test_a_foreign_partition(database: Database) -> None:
+    with database.connect() as connection:
+        if not connection.execute("SELECT FROM pg_available_extensions WHERE name = 'postgres_fdw'").fetchone():
+            pytest.skip("the server has no postgres_fdw")
+    server = database.server
+    login = f"OPTIONS (user '{server.user}', password '{server.password}')"
+    database.execute(
+        *LIST[:-1],
+        "CREATE EXTENSION postgres_fdw",
+        "CREATE TABLE elsewhere (id int, region text, at date, note text)",
+        f"CREATE SERVER here FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{server.host}', port '{server.port}', "
+        f"dbname '{database.name}')",
+        f"CREATE USER MAPPING FOR CURRENT_USER SERVER here {login}",
+        "ALTER TABLE sales DROP CONSTRAINT sales_pkey",
+        "CREATE FOREIGN TABLE far PARTITION OF sales FOR VALUES IN ('f') SERVER here OPTIONS (table_name 'elsewhere')",
+        LIST[-1],
+        "INSERT INTO elsewhere SELECT n, 'f', now(), 'far' FROM generate_series(3001, 3010) n",
+    )
+    with capturing(database, **only("sales")) as capture:
+        assert len(snapshot(capture)[1]) == 2010
+
+
+def restart(capture: Capture) -> None:
+    capture.close()
+    capture.connector = PostgresConnector(capture.config)
+
+
+@pytest.mark.parametrize("change", ["none", "truncated", "attached"])
+def test_a_large_one_goes_on_by_its_key(database: Database, change: str) -> None:
+    database.execute(*LIST)
+    given = {"snapshot__max__threads": "1", "snapshot__max__threads__multiplier": "8"}
+    with capturing(database, **only("sales", publish__via__partition__root="true", **given)) as capture:
+        found = capture.step() + capture.step() + capture.step()
+        assert 0 < len(found) < 1000
+        restart(capture)
+        if change == "truncated":
+            database.execute("TRUNCATE north")
+        elif change == "attached":
+            database.execute(
+                "CREATE TABLE late (LIKE sales INCLUDING ALL)",
+                "INSERT INTO late VALUES (1, 'l', '2020-01-01', 'late')",
+                "ALTER TABLE sales ATTACH PARTITION late FOR VALUES IN ('l')",
+            )
+        database.execute("UPDATE sales SET note = 'later' WHERE id IN (3, 1999)")
+        first = len(found)
+        while capture.offset["phase"] != "stream":
+            found += capture.step()
+        again = [row["after"]["id"] for row in found[first:] if row["op"] == "r"]
+        if change == "none":
+            assert 1 not in again[:1]
+            assert len(again) < 2000
+        elif change == "truncated":
+            assert len(again) == 1500
+        else:
+            assert len(again) == 2001
+        state = {row["after"]["id"]: row["after"]["note"] for row in found if row["op"] in "ru"}
+        assert len(state) == 2000 or (change == "truncated" and set(again) <= state.keys())
+        assert (state[3], state[1999]) == ("later", "later")
