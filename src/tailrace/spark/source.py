@@ -83,8 +83,8 @@ class PostgresDataSource(DataSource):
         return ChangeReader(connector, schema, self.steps, self.run_id)
 
     def _connector(self) -> Connector:
-        if find_spec("psycopg") is None:
-            raise ConfigError("the PostgreSQL driver is not installed", remedy="pip install 'tailrace[postgres]'")
+        if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
+            raise ConfigError("the PostgreSQL drivers are not installed", remedy="pip install 'tailrace[postgres]'")
         from tailrace.connectors.postgres.config import resolve
         from tailrace.connectors.postgres.connector import PostgresConnector
 
