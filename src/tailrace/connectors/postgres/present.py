@@ -12,6 +12,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.comparable import is_aside, obstacle
 from tailrace.connectors.postgres.connect import connect, server_errors
 from tailrace.connectors.postgres.incremental import flushed
 from tailrace.connectors.postgres.position import parse_lsn
@@ -32,6 +33,18 @@ class Present:
         self._connection = connection
         self._catalog = Catalog(connection, config)
         self.horizon = horizon
+
+    def tables(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+        return self._catalog.tables()
+
+    def is_aside(self, table: TableId) -> bool:
+        """Whether nobody expects a replica of a captured table."""
+        return is_aside(self._connection, self._catalog.config, table)
+
+    def obstacle(self, table: CapturedTable, key: Sequence[str]) -> str | None:
+        """Why a table cannot be compared with a replica of this key, None where it can."""
+        return obstacle(self._connection, self._catalog.config, table, key)
 
     def table(self, table: TableId) -> CapturedTable:
         """A table as it is at this moment. Raises SourceError when it is gone."""

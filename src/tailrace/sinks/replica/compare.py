@@ -6,19 +6,22 @@ Buckets are of the key's hash: it is the same number on both sides, where the or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
+from tailrace.errors import SinkError
 from tailrace.model.native import native_schema
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.digest import Hashes, mixed, row_hashes
 from tailrace.sinks.replica.evolve import aligned, evolution
 from tailrace.sinks.replica.fold import merge_key
-from tailrace.sinks.replica.target import arrow_schema, scan
+from tailrace.sinks.replica.target import Target, arrow_schema, scan
 
 BUCKETS = 1 << 14
 # Rows of the target whose hashes are held at a time, 16 bytes each.
@@ -82,11 +85,31 @@ class Replica:
         self._target = target
         self._layout = layout
 
+    @staticmethod
+    def of(place: Target, table: TableSchema) -> tuple[Replica, Layout]:
+        """The replica of a table as it is now. Raises SinkError."""
+        with _readable(place.uri):
+            target = place.open()
+        layout = Layout.of(table, target)
+        return Replica(target, layout), layout
+
     def __call__(self) -> Iterator[Digests]:
-        """All rows."""
-        for batch in () if self._target is None else scan(self._target):
-            if batch.num_rows:
-                yield self._layout.digests(pa.Table.from_batches([batch]))
+        """All rows. Raises SinkError."""
+        if self._target is None:
+            return
+        with _readable(self._target.table_uri):
+            for batch in scan(self._target):
+                if batch.num_rows:
+                    yield self._layout.digests(pa.Table.from_batches([batch]))
+
+
+@contextmanager
+def _readable(place: str) -> Iterator[None]:
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        remedy = "see that it is there and may be read; files that VACUUM removed under the reader: compare again"
+        raise SinkError(f"the replica cannot be read: {error}", where=place, remedy=remedy) from error
 
 
 class Totals:

@@ -39,8 +39,8 @@ class Verdicts:
         undecided: Flags = self.kinds == OPEN
         return undecided
 
-    def judge(self, before: Seen, target: Hashes, after: Seen) -> None:
-        """Conclude from a turn; `before` is the `after` of the turn before.
+    def judge(self, before: Seen, target: Hashes, after: Seen, chosen: Flags) -> None:
+        """Conclude from a turn about the chosen keys; `before` is the `after` of the turn before.
 
         A row is equal if it was the source's at either reading. It differs if the source's row was the same version at
         three readings in a row, and the target's, the same one twice, is another.
@@ -49,5 +49,5 @@ class Verdicts:
         differs = ~equal & (before.versions == after.versions)
         again = differs & self._claimed & (target == self._target)
         kind = np.where(target == 0, MISSING, np.where(before.rows == 0, SURPLUS, DIFFERENT))
-        self.kinds = np.where(self.open & equal, EQUAL, np.where(self.open & again, kind, self.kinds))
+        self.kinds = np.where(chosen & equal, EQUAL, np.where(chosen & again, kind, self.kinds))
         self._claimed, self._target = differs, target
