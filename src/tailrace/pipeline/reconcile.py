@@ -162,7 +162,7 @@ class Reconciler:
         source, horizon = sides.totals()
         is_there = self.follower.reaches(horizon)
         target = sides.target()
-        totals = Totals(target())
+        totals = Totals(target.rows())
         differing = self._count(report, source, totals)
         if not differing.any():
             report.outcome = "equal"
@@ -196,7 +196,7 @@ class Reconciler:
         claimed: Totals | None = None
         for _ in range(ROUNDS):
             is_there = self.follower.reaches(horizon)
-            target = Totals(sides.target()())
+            target = Totals(sides.target().rows())
             if not self._count(report, source, target).any():
                 report.outcome = "equal"
                 return

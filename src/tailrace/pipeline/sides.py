@@ -85,10 +85,7 @@ class Sides:
     def held(self, suspects: Suspects) -> Hashes:
         """What the target holds now of some keys: the hashes of their rows, 0 where there is none."""
         rows = np.zeros(len(suspects), np.uint64)
-        found: list[tuple[Hashes, Hashes]] = []
-        for digests in self.target()():
-            known = suspects.places(digests.keys)[1]
-            found.append((digests.keys[known], digests.whole[known]))
+        found = [(digests.keys, digests.whole) for digests in self.target().rows_of(suspects.hashes)]
         keys, whole = one_a_key([pair[0] for pair in found], [pair[1] for pair in found])
         rows[suspects.places(keys)[0]] = whole
         return rows

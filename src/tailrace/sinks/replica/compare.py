@@ -25,7 +25,7 @@ from tailrace.sinks.replica.target import Target, arrow_schema, scan
 
 BUCKETS = 1 << 14
 # Rows of the target whose hashes are held at a time, 16 bytes each.
-HELD_ROWS = 10_000_000
+HELD_ROWS = 4_000_000
 
 Flags = npt.NDArray[np.bool_]
 
@@ -66,9 +66,13 @@ class Layout:
         schema = pa.schema([held.field(name) for name in source.names])
         return Layout(schema, key, tuple(name for name in source.names if name not in there.names))
 
+    def aligned(self, rows: pa.Table) -> pa.Table:
+        """Rows of either side in the common columns and types."""
+        return aligned(rows.select([name for name in rows.column_names if name in self.schema.names]), self.schema)
+
     def digests(self, rows: pa.Table) -> Digests:
-        """Rows of either side, in the common types, with their hashes."""
-        rows = aligned(rows.select([name for name in rows.column_names if name in self.schema.names]), self.schema)
+        """Rows of either side with their hashes."""
+        rows = self.aligned(rows)
         whole = row_hashes(rows.columns, rows.num_rows)
         return Digests(rows, self.key_hashes(rows) if self.key else whole, whole)
 
@@ -93,14 +97,24 @@ class Replica:
         layout = Layout.of(table, target)
         return Replica(target, layout), layout
 
-    def __call__(self) -> Iterator[Digests]:
+    def rows(self) -> Iterator[Digests]:
         """All rows. Raises SinkError."""
+        return map(self._layout.digests, self._scanned())
+
+    def rows_of(self, keys: Hashes) -> Iterator[Digests]:
+        """The rows of keys with these hashes, which are in order. Raises SinkError."""
+        for rows in map(self._layout.aligned, self._scanned()):
+            wanted = _places(keys, self._layout.key_hashes(rows))[1]
+            if wanted.any():
+                yield self._layout.digests(rows.filter(pa.array(wanted)))
+
+    def _scanned(self) -> Iterator[pa.Table]:
         if self._target is None:
             return
         with _readable(self._target.table_uri):
             for batch in scan(self._target):
                 if batch.num_rows:
-                    yield self._layout.digests(pa.Table.from_batches([batch]))
+                    yield pa.Table.from_batches([batch])
 
 
 @contextmanager
@@ -157,7 +171,7 @@ class Suspects:
 def suspects(
     layout: Layout,
     source: Callable[[], Iterator[Digests]],
-    target: Callable[[], Iterator[Digests]],
+    target: Replica,
     totals: Totals,
     differing: Flags,
     most: int,
@@ -189,9 +203,9 @@ def _groups(counts: npt.NDArray[np.int64], differing: Flags) -> Iterator[Flags]:
 
 
 def _differing_rows(
-    layout: Layout, source: Callable[[], Iterator[Digests]], target: Callable[[], Iterator[Digests]], group: Flags
+    layout: Layout, source: Callable[[], Iterator[Digests]], target: Replica, group: Flags
 ) -> Iterator[pa.Table]:
-    held = [(each.keys[inside], each.whole[inside]) for each in target() if (inside := group[each.buckets]).any()]
+    held = [(each.keys[inside], each.whole[inside]) for each in target.rows() if (inside := group[each.buckets]).any()]
     keys, whole = one_a_key([pair[0] for pair in held], [pair[1] for pair in held])
     seen = np.zeros(len(keys), np.bool_)
     for each in source():
@@ -202,10 +216,8 @@ def _differing_rows(
         if differs.any():
             yield each.rows.select(list(layout.key)).filter(pa.array(differs))
     surplus = keys[~seen]
-    for each in target() if len(surplus) else ():
-        is_surplus = _places(surplus, each.keys)[1]
-        if is_surplus.any():
-            yield each.rows.select(list(layout.key)).filter(pa.array(is_surplus))
+    for each in target.rows_of(surplus) if len(surplus) else ():
+        yield each.rows.select(list(layout.key))
 
 
 def one_a_key(keys: Sequence[Hashes], whole: Sequence[Hashes]) -> tuple[Hashes, Hashes]:
