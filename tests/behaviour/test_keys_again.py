@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -87,6 +88,7 @@ def test_no_key_steps_back_under_traffic(table: Database, capture: Capture) -> N
                         "SET version = excluded.version",
                         [id_],
                     )
+                time.sleep(chance.random() / 50)
 
     table.execute("CREATE SEQUENCE versions")
     threads = [threading.Thread(target=change) for _ in range(3)]

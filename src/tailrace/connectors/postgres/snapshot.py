@@ -139,9 +139,13 @@ def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) 
         if size >= _CHUNK_BYTES:
             yield lines
             lines, size = [], 0
+    refused: bytes | None = None
+    # To the end, or the connection could not even roll back.
     while (end := pgconn.get_result()) is not None:
         if end.status != pq.ExecStatus.COMMAND_OK:
-            raise _copy_error(table, end.error_message or b"")
+            refused = end.error_message or b""
+    if refused is not None:
+        raise _copy_error(table, refused)
     if lines:
         yield lines
 
