@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyspark.sql.types import StructType
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.reader import streams
 from tailrace.pipeline.definition import Definition, from_content
+from tailrace.pipeline.signaling import send
 from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.fold import fold
@@ -26,7 +28,9 @@ from tests.conftest import Database
 class Following:
     """One pipeline that goes on in a thread. `folder` holds its replica and its checkpoint."""
 
-    def __init__(self, database: Database, folder: Path, properties: dict[str, str]) -> None:
+    def __init__(
+        self, database: Database, folder: Path, properties: dict[str, str], steps: Sequence[dict[str, Any]]
+    ) -> None:
         self.database, self.folder = database, folder
         given = {"topic.prefix": "t", "slot.name": f"slot_{database.name}", "signal.poll.interval.ms": "1"}
         self.definition: Definition = from_content(
@@ -34,6 +38,7 @@ class Following:
                 "source": {"config": {**database.properties, **given, **properties}},
                 "sink": {"replica": {"path": "lake"}},
                 "checkpoint": "checkpoint",
+                "steps": list(steps),
             },
             base=folder,
             where="test",
@@ -41,6 +46,13 @@ class Following:
         self.failure: BaseException | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)
+
+    def signal(self, type_: str, data: dict[str, Any]) -> str:
+        """Send a signal, and wait until it is taken; its id."""
+        sent = send(self.definition, type_, data)
+        while Path(sent.file).exists():
+            time.sleep(0.01)
+        return sent.id
 
     def start(self) -> None:
         """Go on from where the checkpoint is."""
@@ -79,9 +91,9 @@ class Following:
                     break
             if self._ended.is_set():
                 break
-            (checkpoint / "offsets" / str(number)).write_text(f"v1\n{{}}\n{json.dumps(end)}")
+            _put(checkpoint / "offsets" / str(number), f"v1\n{{}}\n{json.dumps(end)}")
             self._write(connector, number, offset, end)
-            (checkpoint / "commits" / str(number)).write_text("v1\n{}")
+            _put(checkpoint / "commits" / str(number), "v1\n{}")
             offset = end
         stream = streams.pop(f"tailrace {offset['pipeline']}", None)
         if stream is not None:
@@ -101,6 +113,13 @@ class Following:
                 delta_rs.apply(batch.target(table), fold(part.batches), mark)
 
 
+def _put(file: Path, text: str) -> None:
+    """Write a file whole or not at all, as Spark does."""
+    draft = file.with_suffix(".draft")
+    draft.write_text(text)
+    draft.rename(file)
+
+
 class _Source:
     """Stands for the definition's source with another config."""
 
@@ -109,9 +128,12 @@ class _Source:
 
 
 @contextmanager
-def following(database: Database, folder: Path, **properties: str) -> Iterator[Following]:
-    """A pipeline that runs; a property's dots are written as two underscores."""
-    pipeline = Following(database, folder, {name.replace("__", "."): value for name, value in properties.items()})
+def following(
+    database: Database, folder: Path, steps: Sequence[dict[str, Any]] = (), **properties: str
+) -> Iterator[Following]:
+    """A pipeline that runs; a property's dots may be written as two underscores."""
+    given = {name.replace("__", "."): value for name, value in properties.items()}
+    pipeline = Following(database, folder, given, steps)
     pipeline.start()
     try:
         yield pipeline

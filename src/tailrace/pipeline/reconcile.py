@@ -96,6 +96,10 @@ class Reconciler:
                 near = difflib.get_close_matches(name, captured, n=1)
                 remedy = f"Did you mean {near[0]}?" if near else "`tailrace status` lists the replica's tables."
                 raise ConfigError("the pipeline does not capture this table", where=name, remedy=remedy)
+        if not chosen:
+            raise ConfigError(
+                "no table matches", where="table.include.list", remedy="`tailrace check` lists the tables."
+            )
         return [captured[name] for name in names] if names else chosen
 
     def compare(self, table: TableId) -> Found:
@@ -136,7 +140,7 @@ class Reconciler:
         with present(config) as now:
             captured = now.table(table)
             schema = captured.schema
-            report.reason = now.obstacle(captured, merge_key(schema)) or _kept_away(self.definition, config, schema)
+            report.reason = _kept_away(self.definition, config, schema) or now.obstacle(captured, merge_key(schema))
         if report.reason is not None:
             return
         root, options = self._target.path, self._target.storage_options

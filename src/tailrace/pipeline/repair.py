@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.pipeline.reconcile import Found, Reconciler
+from tailrace.pipeline.sides import ColumnsChanged
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot import channels
 from tailrace.snapshot.signals import BLOCKING, EXECUTE, KEYS_AT_ONCE
@@ -37,7 +38,11 @@ def repair(reconciler: Reconciler, found: Found) -> Found:
         parts = [wrong[at : at + KEYS_AT_ONCE] for at in range(start, min(start + step, damaged), KEYS_AT_ONCE)]
         if not _done(reconciler, found, [_sent(reconciler, found, keys=part) for part in parts]):
             return found
-    reconciler.examine(found)
+    try:
+        reconciler.examine(found)
+    except ColumnsChanged:
+        # The rows brought new columns.
+        found = reconciler.compare(sides.table.id)
     found.report.repaired = damaged - found.report.damaged
     return found
 
@@ -47,7 +52,7 @@ def _by_snapshot(reconciler: Reconciler, found: Found) -> Found:
         return found
     assert found.sides is not None
     again = reconciler.compare(found.sides.table.id)
-    again.report.repaired = found.report.damaged
+    again.report.repaired = max(found.report.damaged - again.report.damaged, 0)
     return again
 
 

@@ -21,10 +21,10 @@ _OPERATIONS = ("inserts", "updates", "deletes", "truncates")
 
 # A partitioned table is published as a whole or by its partitions; the other half is no table of the replica's.
 _OTHER_HALF = """
-SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relispartition) AND NOT EXISTS (
+SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, pg_publication p
+WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relispartition) AND p.pubname = %s AND NOT EXISTS (
   SELECT FROM pg_publication_tables t
-  WHERE t.pubname = %s AND t.schemaname = n.nspname AND t.tablename = c.relname)
+  WHERE t.pubname = p.pubname AND t.schemaname = n.nspname AND t.tablename = c.relname)
 """
 
 
