@@ -48,7 +48,7 @@ def command(
     if json:
         print_json({"tables": [asdict(report) for report in reports]})
     else:
-        tell(reports)
+        tell(reports, repaired=repair)
     raise typer.Exit(code(reports))
 
 
@@ -60,14 +60,12 @@ def code(reports: list[TableReport]) -> int:
     return 2 if outcomes - {"equal"} else 0
 
 
-def tell(reports: list[TableReport]) -> None:
+def tell(reports: list[TableReport], *, repaired: bool) -> None:
     """The reports for people."""
     for report in reports:
         results.print(table(report))
-    for report in reports:
-        if report.outcome == "different" and not report.repaired:
-            results.print("`tailrace reconcile --repair` has the running pipeline read wrong rows again.")
-            break
+    if not repaired and any(report.outcome == "different" for report in reports):
+        results.print("With --repair the running pipeline reads the wrong rows again.")
 
 
 def table(report: TableReport) -> Table:

@@ -173,6 +173,8 @@ class Reconciler:
             return
         found.asked = sides.ask(suspects(sides.layout, sides.source, target, totals, differing, MOST_KEYS))
         report.unread = found.asked.suspects.unread
+        if report.unread:
+            report.reason = f"of the rows that differ {MOST_KEYS:,} were looked at; a blocking snapshot reads all again"
         if is_there:
             self.examine(found)
         else:
