@@ -24,7 +24,7 @@ class Follower:
         self._definition = definition
         self._config = definition.config()
         self._timeout = timeout
-        self._stuck_at: int | None = None
+        self._stuck: tuple[int | None] | None = None
 
     @property
     def config(self) -> Config:
@@ -55,10 +55,10 @@ class Follower:
         here = self.lsn()
         if here is not None and here >= lsn:
             return True
-        if here is not None and here == self._stuck_at:
+        if self._stuck == (here,):
             return False
-        reached = self.until(lambda: (self.lsn() or -1) >= lsn)
-        self._stuck_at = None if reached else self.lsn()
+        reached = self.until(lambda: (found := self.lsn()) is not None and found >= lsn)
+        self._stuck = None if reached else (self.lsn(),)
         return reached
 
     def until(self, condition: Callable[[], bool]) -> bool:

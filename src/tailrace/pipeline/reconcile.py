@@ -154,7 +154,7 @@ class Reconciler:
 
     def _unready(self, table: TableId) -> str | None:
         """Why the table is not there to be compared at this time, None where it is."""
-        if not self.follower.until(lambda: self.follower.lsn() is not None):
+        if not self.follower.reaches(0):
             return self.follower.standing()
         reading = [request for request in self.follower.progress.queue if request.table == str(table)]
         if any(request.keys is None for request in reading):
