@@ -11,6 +11,7 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 
+import psycopg
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
@@ -97,6 +98,21 @@ def test_damage_is_found_and_repaired_under_traffic_on_those_very_keys(database:
         assert compared(pipeline, "public.items").outcome == "equal"
 
 
+def change_one(connection: psycopg.Connection, id_: int, chance: random.Random) -> None:
+    """Some transactions about one item."""
+    connection.execute("UPDATE items SET name = name || '.', price = %s WHERE id = %s", [id_, id_])
+    if chance.random() < 0.2:
+        with connection.transaction():
+            connection.execute("DELETE FROM items WHERE id = %s", [id_])
+            if chance.random() < 0.9:
+                connection.execute("INSERT INTO items (id, name) VALUES (%s, 'again')", [id_])
+    if chance.random() < 0.1:
+        other = id_ + 1_000_000
+        connection.execute("DELETE FROM items WHERE id = %s", [other])
+        connection.execute("UPDATE items SET id = %s WHERE id = %s", [other, id_])
+        connection.execute("UPDATE items SET id = %s WHERE id = %s", [id_, other])
+
+
 @contextmanager
 def traffic(database: Database, most: int) -> Iterator[None]:
     """Changes of every kind to the items up to a number, as fast as one connection makes them."""
@@ -106,18 +122,9 @@ def traffic(database: Database, most: int) -> Iterator[None]:
     def change() -> None:
         with database.connect() as connection:
             while not ended.is_set():
-                id_ = chance.randrange(1, most + 1)
-                connection.execute("UPDATE items SET name = name || '.', price = %s WHERE id = %s", [id_, id_])
-                if chance.random() < 0.2:
-                    with connection.transaction():
-                        connection.execute("DELETE FROM items WHERE id = %s", [id_])
-                        if chance.random() < 0.9:
-                            connection.execute("INSERT INTO items (id, name) VALUES (%s, 'again')", [id_])
-                if chance.random() < 0.1:
-                    other = id_ + 1_000_000
-                    connection.execute("DELETE FROM items WHERE id = %s", [other])
-                    connection.execute("UPDATE items SET id = %s WHERE id = %s", [other, id_])
-                    connection.execute("UPDATE items SET id = %s WHERE id = %s", [id_, other])
+                # Somebody else may have put a row of that key there.
+                with suppress(psycopg.errors.UniqueViolation):
+                    change_one(connection, chance.randrange(1, most + 1), chance)
                 time.sleep(0.002)
 
     thread = threading.Thread(target=change)
