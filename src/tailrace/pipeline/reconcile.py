@@ -128,7 +128,9 @@ class Reconciler:
         report.undecided = int(verdicts.open.sum())
         chosen = {**{name: verdicts.kinds == kind for name, kind in _KINDS.items()}, "undecided": verdicts.open}
         report.keys = {
-            name: sides.examples(asked.suspects, which, _SHOWN) for name, which in chosen.items() if which.any()
+            name: asked.suspects.where(which).keys.slice(0, _SHOWN).to_pylist()
+            for name, which in chosen.items()
+            if which.any()
         }
         report.outcome = outcome(report)
 

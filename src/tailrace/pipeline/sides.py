@@ -90,11 +90,6 @@ class Sides:
         rows[suspects.places(keys)[0]] = whole
         return rows
 
-    def examples(self, suspects: Suspects, chosen: Flags, most: int) -> list[dict[str, object]]:
-        """The first of the chosen keys."""
-        first: list[dict[str, object]] = suspects.keys.filter(pa.array(chosen)).slice(0, most).to_pylist()
-        return first
-
     def _rows(self, now: Present) -> Iterator[Digests]:
         for rows in now.rows(self._captured(now)):
             yield self.layout.digests(rows)

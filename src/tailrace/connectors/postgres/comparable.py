@@ -17,6 +17,11 @@ SELECT p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate, {filter}
 FROM pg_publication p JOIN pg_publication_tables t ON t.pubname = p.pubname
 WHERE p.pubname = %s AND t.schemaname = %s AND t.tablename = %s
 """
+# A snapshot reads rows of children along with their parent's; the log tells of them under their own name.
+_CHILDREN = """
+SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_inherits i ON i.inhparent = c.oid
+WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r'
+"""
 _OPERATIONS = ("inserts", "updates", "deletes", "truncates")
 
 # A partitioned table is published as a whole or by its partitions; the other half is no table of the replica's.
@@ -47,14 +52,17 @@ def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTabl
         return "the snapshot reads a SELECT in its place (snapshot.query.mode)"
     if key and not _is_unique(catalog, table, key):
         return f"the replica's key ({', '.join(key)}) does not tell the table's rows apart (message.key.columns)"
+    if connection.execute(_CHILDREN, [table.schema.id.schema, table.schema.id.table]).fetchone() is not None:
+        return "other tables inherit from it, whose changes come under their own names"
     return _unpublished(connection, config, table)
 
 
 def _is_unique(catalog: Catalog, table: CapturedTable, key: Sequence[str]) -> bool:
-    """Whether the key holds a unique one; an identity that is not the whole row is an index over one."""
-    if tuple(key) == table.schema.identity:
+    """Whether the key holds a unique one; an identity that is not the whole row is that of an index."""
+    schema = table.schema
+    if tuple(key) == schema.identity and len(key) < len(schema.columns):
         return True
-    own = {column for column, _ in catalog.key_types(table.schema.id, None)}
+    own = {column for column, _ in catalog.key_types(schema.id, None)}
     return bool(own) and own <= {*key}
 
 
