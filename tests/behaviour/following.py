@@ -44,6 +44,8 @@ class Following:
             where="test",
         )
         self.failure: BaseException | None = None
+        # Seconds between the commits of a micro-batch to one table, and about how many rows a commit has.
+        self.pause, self.rows = 0.0, 500_000
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -108,7 +110,8 @@ class Following:
                     blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
         batch = MicroBatch(str(self.folder / "lake"), "query", number, {}, False)
         for table, found in blobs.items():
-            for part in parts(iter(found)):
+            for part in parts(iter(found), self.rows):
+                time.sleep(self.pause)
                 mark = batch.mark(table, part.number, part.epoch)
                 delta_rs.apply(batch.target(table), fold(part.batches), mark)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tailrace.errors import ConfigError
 from tailrace.pipeline import reconcile
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.reconcile import Reconciler
+from tailrace.pipeline.signaling import send
 from tests.behaviour.following import following
 from tests.behaviour.test_reconcile import ITEMS, compared, lake
 from tests.conftest import Database
@@ -174,6 +176,28 @@ def test_a_table_that_a_snapshot_reads(database: Database, tmp_path: Path) -> No
         asked = pipeline.signal("execute-snapshot", {"data-collections": ["public.items"]})
         found = compared(pipeline, "public.items")
         assert f"a snapshot is to read it (signal {asked})" in str(found.reason)
+
+
+def test_a_blocking_snapshot_that_empties_the_replica_meanwhile(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, note text)",
+        "INSERT INTO t SELECT n, repeat('x', 5000) FROM generate_series(1, 3000) n",
+    )
+    with following(database, tmp_path) as pipeline:
+        assert compared(pipeline, "public.t").outcome == "equal"
+        pipeline.rows, pipeline.pause = 1, 2.0
+        send(pipeline.definition, "execute-snapshot", {"data-collections": ["public.t"], "type": "blocking"})
+        while lake(pipeline, "public.t").count() == 3000:
+            time.sleep(0.01)
+        # As if the comparison had begun before the signal came, and the server had written no log since.
+        monkeypatch.setattr(Reconciler, "_unready", lambda *_: None)
+        monkeypatch.setattr(reconcile.Follower, "reaches", lambda *_: True)
+        found = compared(pipeline, "public.t", 60)
+        assert found.target_rows is not None
+        assert found.target_rows < 3000
+        assert (found.damaged, found.outcome) == (0, "equal"), found
 
 
 def test_wrong_usage(database: Database, tmp_path: Path) -> None:

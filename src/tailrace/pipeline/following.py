@@ -61,6 +61,21 @@ class Follower:
         self._stuck = None if reached else (self.lsn(),)
         return reached
 
+    def settles(self) -> bool:
+        """Wait until the micro-batch that is planned now is committed, if one is; whether it is.
+
+        Meanwhile the target may hold a part of it: a snapshot begins by emptying a table.
+        """
+        planned = position(self._definition.checkpoint).planned
+        if planned is None:
+            return True
+
+        def is_committed() -> bool:
+            done = position(self._definition.checkpoint).committed
+            return done is not None and done.number >= planned.number
+
+        return self.until(is_committed)
+
     def until(self, condition: Callable[[], bool]) -> bool:
         """Wait for a condition; whether it came true in time."""
         deadline = time.monotonic() + self._timeout

@@ -193,6 +193,9 @@ class Reconciler:
                 report.reason = self.follower.standing()
                 break
             held = sides.held(asked.suspects)
+            if not self.follower.settles():
+                report.reason = self.follower.standing()
+                break
             after, horizon = sides.seen(asked, chosen)
             verdicts.judge(before, held, after, chosen)
             before = after
@@ -208,7 +211,7 @@ class Reconciler:
             if not self._count(report, source, target).any():
                 report.outcome = "equal"
                 return
-            if not is_there:
+            if not is_there or not self.follower.settles():
                 self._lags(report, abs(source.rows - target.rows))
                 return
             after, horizon = sides.totals()
