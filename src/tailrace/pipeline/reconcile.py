@@ -1,6 +1,6 @@
 """Whether a replica equals its source, table by table, while the pipeline runs; and which rows differ.
 
-How it is told what differs from what is on its way: docs/decisions/0013-verdicts-by-row-versions.md.
+How it is told what differs from what is on its way: docs/decisions/0015-verdicts-by-row-versions.md.
 """
 
 from __future__ import annotations

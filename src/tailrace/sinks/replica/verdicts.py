@@ -1,7 +1,7 @@
 """Whether the replica's rows of some keys are the source's, told by reading both sides in turns while both go on.
 
 The turns are source, target, source, target, ...; each reading of the target holds all that the reading of the source
-before it shows. What may be concluded from them: docs/decisions/0013-verdicts-by-row-versions.md.
+before it shows. What may be concluded from them: docs/decisions/0015-verdicts-by-row-versions.md.
 """
 
 from __future__ import annotations
