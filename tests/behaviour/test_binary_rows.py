@@ -9,7 +9,7 @@ import psycopg
 import pyarrow.compute as pc
 import pytest
 
-from tailrace.connectors.postgres import snapshot
+from tailrace.connectors.postgres import roads, snapshot
 from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import SourceError
 from tests.behaviour.capture import Capture, capturing
@@ -19,7 +19,7 @@ from tests.conftest import Database
 @pytest.fixture
 def binary(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of any size go by the road of large ones."""
-    monkeypatch.setattr(snapshot, "BINARY_BYTES", 1)
+    monkeypatch.setattr(roads, "BINARY_BYTES", 1)
 
 
 def test_large_table_in_several_blocks(database: Database) -> None:
@@ -30,7 +30,7 @@ def test_large_table_in_several_blocks(database: Database) -> None:
     )
     with capturing(database) as capture:
         (split,) = capture.plan()
-        assert split.bytes > snapshot.BINARY_BYTES
+        assert split.bytes > roads.BINARY_BYTES
         batches = [batch.rows for chunk in capture.connector.read(split) for batch in chunk.batches]
         assert len(batches) > 2
         after = [batch.column("after") for batch in batches]

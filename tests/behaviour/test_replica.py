@@ -19,13 +19,17 @@ from pyspark.sql import SparkSession
 
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.native import native_rows
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.pipeline.session import local_session
 from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.compare import Replica as Compared
+from tailrace.sinks.replica.compare import Totals
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table, row_count
+from tailrace.sinks.replica.target import Target
 from tailrace.spark.shapes import Blobs
 
 ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
@@ -171,6 +175,10 @@ def test_inserts_updates_and_deletes(replica: Replica) -> None:
     assert row["at"].isoformat() == "1970-01-01T00:00:01"
     assert row["tags"] == ["x", None]
     assert row_count(replica.root, "public.orders") == 3
+    read_back, layout = Compared.of(Target(replica.root, "public.orders"), ORDERS)
+    source = native_rows(ORDERS, pa.array([full, order(2, "new"), order(2, line="b")], ORDERS.row_type))
+    expected = Totals([layout.digests(pa.Table.from_struct_array(source))])
+    assert not expected.differing(Totals(read_back.rows())).any(), "a comparison sees what the engine wrote"
 
 
 def test_several_tables_and_a_control_topic_in_one_batch(replica: Replica) -> None:

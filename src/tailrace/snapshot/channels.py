@@ -100,6 +100,11 @@ def send(folder: str, signal: Signal) -> str:
     return f"{path}/{name}{_ENDING}"
 
 
+def is_there(folder: str, file: str) -> bool:
+    """Whether a file that `send` wrote is there still: it goes when the batch that read it is committed."""
+    return bool(_located(folder)[0].get_file_info(file).type == fs.FileType.File)
+
+
 class _Folder:
     """Files of signals, each complete once it bears a name that `is_one` knows."""
 

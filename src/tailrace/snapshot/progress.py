@@ -8,9 +8,8 @@ from typing import Any
 
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
+from tailrace.snapshot.reading import Key
 from tailrace.snapshot.signals import Request, Signal
-
-Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +151,9 @@ def _key(node: list[str] | None) -> Key | None:
     return None if node is None else tuple(node)
 
 
-def _queue_json(queue: tuple[Request, ...]) -> list[list[str | None]]:
+def _queue_json(queue: tuple[Request, ...]) -> list[list[Any]]:
     return [request.to_json() for request in queue]
 
 
 def _queue(node: list[list[Any]]) -> tuple[Request, ...]:
-    return tuple(Request(*item) for item in node)
+    return tuple(Request.from_json(item) for item in node)

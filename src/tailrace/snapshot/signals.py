@@ -11,6 +11,7 @@ from typing import Any
 
 from tailrace.config.kinds import compile_pattern
 from tailrace.model.table import TableId
+from tailrace.snapshot.reading import Key
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +20,9 @@ ABOUT_SNAPSHOTS = (EXECUTE, STOP, PAUSE, RESUME)
 ADD, REMOVE = "add-tables", "remove-tables"
 OPEN, CLOSE = "snapshot-window-open", "snapshot-window-close"
 INCREMENTAL, BLOCKING = "incremental", "blocking"
+
+# Keys that one chunk reads, which stand in offsets meanwhile.
+KEYS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +70,27 @@ def parsed(text: str, name: str | None) -> Signal | None:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A table that is to be read: by which signal, in which way, which of its rows, by which key."""
+    """A table that is to be read: by which signal, in which way, which of its rows, by which key.
+
+    Or the rows of some keys (texts) alone, those that are there no more included.
+    """
 
     signal: str
     kind: str
     table: str
     condition: str | None = None
     surrogate: str | None = None
+    keys: tuple[Key, ...] | None = None
 
-    def to_json(self) -> list[str | None]:
+    def to_json(self) -> list[Any]:
         """For an offset."""
-        return [self.signal, self.kind, self.table, self.condition, self.surrogate]
+        fields: list[Any] = [self.signal, self.kind, self.table, self.condition, self.surrogate]
+        return fields if self.keys is None else [*fields, [list(key) for key in self.keys]]
+
+    @staticmethod
+    def from_json(node: list[Any]) -> Request:
+        """The inverse of `to_json`."""
+        return Request(*node[:5], *(tuple(tuple(key) for key in keys) for keys in node[5:]))
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
@@ -95,7 +109,22 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     if surrogate is not None and not isinstance(surrogate, str):
         log.warning("signal %s is ignored: its surrogate-key is no text: %s", signal.id, signal.data)
         return []
+    if content.get("keys") is not None:
+        return _of_keys(signal, kind, found, content["keys"])
     return [Request(signal.id, kind, name, _condition(signal, content, name), surrogate) for name in found]
+
+
+def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
+    """Requests for keys of one table, as many as a chunk reads each."""
+    is_keys = isinstance(listed, list) and all(
+        isinstance(key, list) and all(isinstance(part, str) for part in key) for key in listed
+    )
+    if not is_keys or kind != INCREMENTAL or len(tables) != 1:
+        log.warning("signal %s is ignored: keys takes lists of texts, one table, and type incremental", signal.id)
+        return []
+    keys = [tuple(key) for key in listed]
+    parts = (keys[start : start + KEYS_AT_ONCE] for start in range(0, len(keys), KEYS_AT_ONCE))
+    return [Request(signal.id, kind, tables[0], keys=tuple(part)) for part in parts]
 
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableId]) -> list[str]:

@@ -44,9 +44,10 @@ class Visibility:
 class Window:
     """The rows of a chunk, read under a snapshot, while the log up to a later position passes by.
 
-    A row whose key is changed by a transaction that the snapshot does not contain is dropped: the log has told what
-    came later. All others are still what the table held at that position. A dropped row has large values that the log
-    did not repeat: it comes as it became, since nobody may know them yet.
+    A row of op `d` says that there is no row of its key. A row whose key is changed by a transaction that the snapshot
+    does not contain is dropped: the log has told what came later. All others are still what the table held at that
+    position. A dropped row has large values that the log did not repeat: it comes as it became, since nobody may know
+    them yet.
     """
 
     rows: ChangeBatch
@@ -63,7 +64,7 @@ class Window:
             self._is_truncated |= bool(pc.any(pc.equal(changes.rows.column("op"), TRUNCATE)).as_py())
             old, new = (_keys(changes, image, self.rows.table.key) for image in ("before", "after"))
             self._moved.append(new.filter(pc.fill_null(pc.not_equal(old, new), False)))
-        ours = pa.concat_arrays([_keys(self.rows, "after", self.rows.table.key), *self._moved])
+        ours = pa.concat_arrays([self._own_keys(), *self._moved])
         for changes in later:
             found = [pc.is_in(_keys(changes, image, self.rows.table.key), ours) for image in ("before", "after")]
             self._later.append(ChangeBatch(changes.table, changes.rows.filter(pc.or_(*found))))
@@ -77,6 +78,9 @@ class Window:
         later = ~self.visibility.contains(xids)
         return ChangeBatch(batch.table, batch.rows.filter(mask(later))) if later.any() else None
 
+    def _own_keys(self) -> pa.Array:
+        return pc.coalesce(*(_keys(self.rows, image, self.rows.table.key) for image in ("after", "before")))
+
     def survivors(self) -> ChangeBatch:
         """The rows that the log leaves standing."""
         if self._is_truncated or not len(self.rows):
@@ -85,7 +89,7 @@ class Window:
             return self.rows
         names = self.rows.table.key
         changed = [_keys(batch, image, names).drop_null() for batch in self._later for image in ("before", "after")]
-        keys = _keys(self.rows, "after", names)
+        keys = self._own_keys()
         kept = ~flags(pc.is_in(keys, pa.concat_arrays(changed)))
         rows = self.rows.rows
         if any(batch.column("unchanged") is not None for batch in self._later):

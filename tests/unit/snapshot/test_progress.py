@@ -6,7 +6,7 @@ import json
 
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import Request, Signal
+from tailrace.snapshot.signals import KEYS_AT_ONCE, Request, Signal
 
 A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in "ab")
 FULL = Progress(
@@ -56,3 +56,12 @@ def test_stop_names_tables_or_all() -> None:
     tables = [TableId("shop", "public", name) for name in "ab"]
     for data, left in ((None, ()), ('{"data-collections": ["public.b"]}', (A,)), ('{"data-collections": [1]}', (A, B))):
         assert Progress(queue=(A, B)).asked(Signal("x", "stop-snapshot", data), tables).queue == left
+
+
+def test_keys_are_asked_for_in_parts_and_kept_in_the_offset() -> None:
+    keys = [[str(n), "x"] for n in range(KEYS_AT_ONCE + 1)]
+    signal = Signal("s", "execute-snapshot", json.dumps({"data-collections": ["public.a"], "keys": keys}))
+    state = Progress().asked(signal, [TableId("d", "public", "a")])
+    assert [len(request.keys or ()) for request in state.queue] == [KEYS_AT_ONCE, 1]
+    assert Progress.from_json(json.loads(json.dumps(state.without_present().to_json()))) == state.without_present()
+    assert state.without_present().undone() == state

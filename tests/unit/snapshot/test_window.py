@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from tailrace.model.change import ChangeBatch
 from tailrace.snapshot.window import Visibility, Window
@@ -73,3 +74,11 @@ def test_a_row_is_followed_when_its_key_changes() -> None:
     assert left(BEFORE, again, moved) == [ALL[0], ALL[2], image(7, "y", "large")]
     gone = changes(table(), {"op": "d", "before": image(7, "", None), "order": 3})
     assert left(BEFORE, moved, gone) == [ALL[0], ALL[2]]
+
+
+@pytest.mark.parametrize(("visibility", "expected"), [(BEFORE, [5]), (AFTER, [4, 5])])
+def test_keys_without_a_row_stand_unless_the_log_brings_one(visibility: Visibility, expected: list[int]) -> None:
+    gone = ({"op": "d", "before": image(n, "", None), "order": (1 << 62) + n} for n in (4, 5))
+    window = Window(changes(table(), *gone), visibility, "txId")
+    window.observe(changes(table(), {"op": "c", "after": image(4, "a", "b")}))
+    assert [row["id"] for row in window.survivors().rows.column("before").to_pylist()] == expected

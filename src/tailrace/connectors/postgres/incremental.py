@@ -10,29 +10,34 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from typing import TypeVar
 
 import psycopg
 import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
 from tailrace.connectors.postgres.text_rows import copy_lines, rows_of
 from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
-from tailrace.model.change import READ, ChangeBatch
+from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.model.table import TableId
 from tailrace.snapshot.channels import SOURCE
-from tailrace.snapshot.progress import Key, Progress
+from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.reading import Key
 from tailrace.snapshot.signals import CLOSE, OPEN, Request, Signal
 from tailrace.snapshot.window import Visibility
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _FLUSH_SECONDS = 10.0
 
@@ -101,28 +106,38 @@ class IncrementalSnapshots:
         if table is None or not key:
             log.warning("%s is not read: it has no key; name a surrogate-key in the signal", request.table)
             return progress.without_present(), None, "NO_PRIMARY_KEY"
+        if request.keys is not None:
+            (images, gone), visible, end = self._windowed(connection, lambda: _listed(connection, table, request, key))
+            rows = ChangeBatch(table.schema, _changes(images, gone, end))
+            log.info("incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(images))
+            return progress.without_present(), ReadChunk(rows.to_ipc(), visible, end), "SUCCEEDED"
         if progress.total is None:
             total, now = _estimate(connection, table, request), time.time_ns() // 1_000_000
             progress = replace(progress, total=total, since_ms=now)
         maximum = progress.maximum or self._maximum(connection, table, request, key)
         if maximum is None:
             return progress.without_present(), None, "EMPTY"
+        (images, last, count), visible, end = self._windowed(
+            connection, lambda: self._read(connection, table, request, key, progress.last, maximum)
+        )
+        rows = ChangeBatch(table.schema, _changes(images, images.slice(0, 0), end))
+        log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
+        # An empty chunk is the sign that all is read.
+        after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
+        return after, ReadChunk(rows.to_ipc(), visible, end), "SUCCEEDED"
+
+    def _windowed(self, connection: psycopg.Connection, read: Callable[[], T]) -> tuple[T, str, int]:
+        """What `read` reads under a snapshot, that snapshot, and a position of the log behind it."""
         writes = self.table is not None and not self.config.flag("read.only")
         window = self._open(connection, self.table) if self.table is not None and writes else None
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
         assert row is not None
-        images, last, count = self._read(connection, table, request, key, progress.last, maximum)
+        found = read()
         connection.execute("COMMIT")
         if window is not None and self.table is not None:
             self._close(connection, self.table, *window)
-        end = _flushed(connection)
-        rows = ChangeBatch(table.schema, _reads(images, end))
-        log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
-        chunk = ReadChunk(rows.to_ipc(), row[0], end)
-        # An empty chunk is the sign that all is read.
-        after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
-        return after, chunk, "SUCCEEDED"
+        return found, row[0], flushed(connection)
 
     def _key(self, table: CapturedTable, request: Request) -> tuple[str, ...] | None:
         return (request.surrogate,) if request.surrogate else table.schema.key or None
@@ -206,22 +221,36 @@ class IncrementalSnapshots:
             time.sleep(self.config.number("signal.emit.failure.backoff.ms") / 1000)
 
 
-def _reads(images: pa.StructArray, end: int) -> pa.RecordBatch:
-    """Row images as incremental reads: they have no position of their own, only one that they come after."""
-    count = len(images)
+def _listed(
+    connection: psycopg.Connection, table: CapturedTable, request: Request, types: keys.KeyTypes
+) -> tuple[pa.StructArray, pa.StructArray]:
+    """Images of the rows there are of a request's keys, and of the keys of which there is none."""
+    wanted = request.keys or ()
+    if any(len(key) != len(types) for key in wanted):
+        raise SourceError(f"the key has {len(types)} columns, those of the signal have not", where=request.table)
+    found, _ = keys.rows(connection, table, types, wanted)
+    return found, keys.as_rows(table, keys.images(connection, table, types, wanted, absent=True))
+
+
+def _changes(reads: pa.StructArray, gone: pa.StructArray, end: int) -> pa.RecordBatch:
+    """Row images as incremental reads, and keys without a row as deletions.
+
+    They have no position of their own, only one that they come after.
+    """
+    count = len(reads) + len(gone)
     nothing = pa.nulls(count, pa.int64())
     columns = {name: nothing.cast(kind) for name, kind in ((field.name, field.type) for field in SOURCE_TYPE)}
     columns["last_commit"] = pa.repeat(pa.scalar(end, pa.int64()), count)
     return pa.RecordBatch.from_pydict(
         {
-            "op": repeat(READ, count),
+            "op": pa.concat_arrays([repeat(READ, len(reads)), repeat(DELETE, len(gone))]),
             # Behind everything of the log that the batch holds.
             "order": pa.array(range(1 << 62, (1 << 62) + count), pa.int64()),
             "ts_us": pa.repeat(pa.scalar(time.time_ns() // 1000, pa.int64()), count),
             "snapshot": repeat("incremental", count),
             "source": pa.StructArray.from_arrays(list(columns.values()), fields=list(SOURCE_TYPE)),
-            "before": pa.nulls(count, images.type),
-            "after": images,
+            "before": pa.concat_arrays([pa.nulls(len(reads), reads.type), gone]),
+            "after": pa.concat_arrays([reads, pa.nulls(len(gone), reads.type)]),
         }
     )
 
@@ -231,7 +260,7 @@ def visibility(chunk: ReadChunk) -> Visibility:
     return Visibility.parse(chunk.visibility)
 
 
-def _flushed(connection: psycopg.Connection) -> int:
+def flushed(connection: psycopg.Connection) -> int:
     """The end of the log as it is written, once it is flushed (or replayed) so far: the server sends no more than that.
 
     Written, as with synchronous_commit=off a visible change need not be flushed yet. Where the last record ends a page,

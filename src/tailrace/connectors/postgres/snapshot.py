@@ -11,7 +11,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import binary_rows, text_rows
+from tailrace.connectors.postgres import roads
 from tailrace.connectors.postgres.blocks import Block
 from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.log import ORDER_STEP
@@ -22,9 +22,6 @@ from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
 from tailrace.model.change import BEGAN, READ, ChangeBatch
 from tailrace.model.table import TableSchema
-
-# From this size on a split is read in binary form.
-BINARY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,8 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, split.before))
     held: ChangeBatch | None = None
     order, faults = 0, Faults.of(config)
-    for block in _blocks(config, split):
+    # What a SELECT of the user's gives may have other types than the table: nobody knows its size, so it comes as text.
+    for block in roads.blocks(config, split.moment.name, split.table, split.query, split.bytes):
         batch = _sound(faults, split, block, order)
         if batch is None:
             continue
@@ -107,15 +105,6 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
     if split.after:
         yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
-
-
-def _blocks(config: Config, split: SnapshotSplit) -> Iterator[Block]:
-    """Small tables come as text, for the other road's connection takes as long as reading some megabytes.
-
-    So does what a SELECT of the user's gives, whose types may be others than the table's: nobody knows its size.
-    """
-    blocks = binary_rows.blocks if split.bytes >= BINARY_BYTES else text_rows.blocks
-    return blocks(config, split.moment.name, split.table, split.query)
 
 
 def _sound(faults: Faults, split: SnapshotSplit, block: Block, order: int) -> ChangeBatch | None:

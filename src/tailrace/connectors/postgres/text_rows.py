@@ -16,6 +16,7 @@ from tailrace.connectors.postgres.connect import connect, refused
 from tailrace.connectors.postgres.export import adopt
 from tailrace.connectors.postgres.protocol import copy_text
 from tailrace.connectors.postgres.values import converted
+from tailrace.errors import SourceError
 
 _CHUNK_BYTES = 4 << 20
 
@@ -55,9 +56,13 @@ def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) 
         if size >= _CHUNK_BYTES:
             yield lines
             lines, size = [], 0
+    failure: SourceError | None = None
+    # To the end, or the connection could not even roll back.
     while (end := pgconn.get_result()) is not None:
         if end.status != pq.ExecStatus.COMMAND_OK:
-            raise refused(table, _said(end.error_message))
+            failure = refused(table, _said(end.error_message))
+    if failure is not None:
+        raise failure
     if lines:
         yield lines
 

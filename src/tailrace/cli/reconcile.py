@@ -1,0 +1,90 @@
+"""`tailrace reconcile`: whether a replica equals its source while the pipeline runs, and its repair."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from tailrace.cli.terminal import notes, print_json, results
+
+if TYPE_CHECKING:
+    from tailrace.pipeline.reconcile import TableReport
+
+_COLORS = {"equal": "green", "different": "red", "undecided": "yellow", "not compared": "yellow"}
+_COUNTED = ("missing", "surplus", "different", "undecided", "unread", "repaired")
+
+
+def command(
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", "-t", help="A table, schema.table; may be repeated. All without it.")
+    ] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Have the pipeline read the wrong rows again.")] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0, help="Seconds to wait for the pipeline, each time.")
+    ] = 60.0,
+    json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
+) -> None:
+    """Compare a replica with its source, row by row where they differ. Works while the pipeline runs."""
+    from tailrace.pipeline.definition import load
+    from tailrace.pipeline.reconcile import Reconciler
+    from tailrace.pipeline.repair import repair as mend
+
+    reconciler = Reconciler(load(pipeline), timeout)
+    reports: list[TableReport] = []
+    with notes.status("Looking at the database") as doing:
+        for table in reconciler.tables(tables or []):
+            doing.update(f"Comparing {escape(str(table))}")
+            found = reconciler.compare(table)
+            if repair:
+                doing.update(f"Repairing {escape(str(table))}")
+                found = mend(reconciler, found)
+            reports.append(found.report)
+    if json:
+        print_json({"tables": [asdict(report) for report in reports]})
+    else:
+        tell(reports, repaired=repair)
+    raise typer.Exit(code(reports))
+
+
+def code(reports: list[TableReport]) -> int:
+    """1 if a table differs; 2 if none does for certain but not everything is decided; else 0."""
+    outcomes = {report.outcome for report in reports}
+    if "different" in outcomes:
+        return 1
+    return 2 if outcomes - {"equal"} else 0
+
+
+def tell(reports: list[TableReport], *, repaired: bool) -> None:
+    """The reports for people."""
+    for report in reports:
+        results.print(table(report))
+    if not repaired and any(report.outcome == "different" for report in reports):
+        results.print("With --repair the running pipeline reads the wrong rows again.")
+
+
+def table(report: TableReport) -> Table:
+    """One table's report."""
+    grid = Table.grid(padding=(0, 2))
+    color = _COLORS[report.outcome]
+    grid.add_row(f"[bold]{escape(report.table)}[/]", f"[{color}]{report.outcome}[/]")
+    if report.reason:
+        grid.add_row("", escape(report.reason))
+    if report.source_rows is not None and report.target_rows is not None:
+        grid.add_row("  rows", f"{report.source_rows:,} in the source, {report.target_rows:,} in the replica")
+        grid.add_row("  ranges", f"{report.ranges:,} compared, {report.ranges_different:,} looked at row by row")
+    for name in _COUNTED:
+        count = getattr(report, name)
+        if count:
+            first = "; ".join(_named(key) for key in report.keys.get(name, []))
+            grid.add_row(f"  {name}", escape(f"{count:,}" + (f": {first}" if first else "")))
+    return grid
+
+
+def _named(key: dict[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in key.items())

@@ -1,0 +1,79 @@
+"""What keeps a replica of a table from being the table, by configuration: then there is nothing to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.snapshot_tables import Selects, is_read, overrides
+from tailrace.model.table import TableId
+
+# Row filters are known to PostgreSQL 15 and newer.
+_PUBLISHED = """
+SELECT p.pubinsert, p.pubupdate, p.pubdelete, p.pubtruncate, {filter}
+FROM pg_publication p JOIN pg_publication_tables t ON t.pubname = p.pubname
+WHERE p.pubname = %s AND t.schemaname = %s AND t.tablename = %s
+"""
+# A snapshot reads rows of children along with their parent's; the log tells of them under their own name.
+_CHILDREN = """
+SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_inherits i ON i.inhparent = c.oid
+WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r'
+"""
+_OPERATIONS = ("inserts", "updates", "deletes", "truncates")
+
+# A partitioned table is published as a whole or by its partitions; the other half is no table of the replica's.
+_OTHER_HALF = """
+SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, pg_publication p
+WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relispartition) AND p.pubname = %s AND NOT EXISTS (
+  SELECT FROM pg_publication_tables t
+  WHERE t.pubname = p.pubname AND t.schemaname = n.nspname AND t.tablename = c.relname)
+"""
+
+
+def is_aside(connection: psycopg.Connection, config: Config, table: TableId) -> bool:
+    """Whether nobody expects a replica of a captured table: it holds signals, or is published by other names."""
+    if str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]:
+        return True
+    parameters = [table.schema, table.table, config.text("publication.name")]
+    return connection.execute(_OTHER_HALF, parameters).fetchone() is not None
+
+
+def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTable, key: Sequence[str]) -> str | None:
+    """Why a table cannot be compared with a replica of this key, None where it can."""
+    catalog, name = Catalog(connection, config), str(table.schema.id)
+    if not is_read(config, catalog, table.schema.id):
+        return "the first snapshot leaves it out (snapshot.include.collection.list, or it is the table of signals)"
+    if name in overrides(config):
+        return "the snapshot reads a SELECT in its place (snapshot.select.statement.overrides)"
+    if Selects(config).of(table, None) != (True, None):
+        return "the snapshot reads a SELECT in its place (snapshot.query.mode)"
+    if key and not _is_unique(catalog, table, key):
+        return f"the replica's key ({', '.join(key)}) does not tell the table's rows apart (message.key.columns)"
+    if connection.execute(_CHILDREN, [table.schema.id.schema, table.schema.id.table]).fetchone() is not None:
+        return "other tables inherit from it, whose changes come under their own names"
+    return _unpublished(connection, config, table)
+
+
+def _is_unique(catalog: Catalog, table: CapturedTable, key: Sequence[str]) -> bool:
+    """Whether the key holds a unique one; an identity that is not the whole row is that of an index."""
+    schema = table.schema
+    if tuple(key) == schema.identity and len(key) < len(schema.columns):
+        return True
+    own = {column for column, _ in catalog.key_types(schema.id, None)}
+    return bool(own) and own <= {*key}
+
+
+def _unpublished(connection: psycopg.Connection, config: Config, table: CapturedTable) -> str | None:
+    name, id_ = config.text("publication.name"), table.schema.id
+    query = _PUBLISHED.format(filter="t.rowfilter" if connection.info.server_version >= 150_000 else "NULL")
+    row = connection.execute(query.encode(), [name, id_.schema, id_.table]).fetchone()
+    if row is None:
+        return f"the publication {name} does not have it (of a partitioned table it has either the root or the parts)"
+    *sent, condition = row
+    if condition is not None:
+        return f"the publication {name} sends only rows WHERE {condition}"
+    missing = [word for word, is_sent in zip(_OPERATIONS, sent, strict=True) if not is_sent]
+    return f"the publication {name} does not send {', '.join(missing)}" if missing else None

@@ -1,0 +1,250 @@
+"""Whether a replica equals its source, table by table, while the pipeline runs; and which rows differ.
+
+How it is told what differs from what is on its way: docs/decisions/0015-verdicts-by-row-versions.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tailrace import transforms
+from tailrace.config import Config
+from tailrace.connectors.postgres.present import present
+from tailrace.errors import ConfigError, TailraceError
+from tailrace.events.selection import select
+from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.table import TableId, TableSchema
+from tailrace.pipeline.definition import Definition, ReplicaTarget
+from tailrace.pipeline.following import Follower
+from tailrace.pipeline.sides import Asked, ColumnsChanged, Sides
+from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
+from tailrace.sinks.replica.fold import merge_key
+from tailrace.sinks.replica.target import Target
+from tailrace.sinks.replica.verdicts import DIFFERENT, MISSING, SURPLUS, Verdicts
+
+# Rows that are looked at one by one, of a table. More of them ask for a snapshot.
+MOST_KEYS = 100_000
+ROUNDS = 10
+_ATTEMPTS = 3
+_SHOWN = 5
+_OPERATIONS = {CREATE: "creates", UPDATE: "updates", DELETE: "deletes", READ: "reads", TRUNCATE: "truncates"}
+_KINDS = {"missing": MISSING, "surplus": SURPLUS, "different": DIFFERENT}
+
+
+@dataclass
+class TableReport:
+    """What was found of a table; `outcome` is equal, different, undecided or not compared, and `reason` says why.
+
+    Of the `ranges` (of the key's hash) those differ whose rows were looked at one by one. `undecided` rows changed all
+    the time, or the source cannot be asked for them; `unread` differed beyond MOST_KEYS; `repaired` are equal by now.
+    """
+
+    table: str
+    outcome: str = "not compared"
+    reason: str | None = None
+    source_rows: int | None = None
+    target_rows: int | None = None
+    ranges: int = 0
+    ranges_different: int = 0
+    missing: int = 0
+    surplus: int = 0
+    different: int = 0
+    undecided: int = 0
+    unread: int = 0
+    repaired: int = 0
+    keys: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+
+    @property
+    def damaged(self) -> int:
+        """How many rows are wrong in the target for certain."""
+        return self.missing + self.surplus + self.different
+
+
+@dataclass
+class Found:
+    """A report, and what a repair goes by: the table's sides, the keys that were asked for, which of them are wrong."""
+
+    report: TableReport
+    sides: Sides | None = None
+    asked: Asked | None = None
+    wrong: Flags | None = None
+
+
+class Reconciler:
+    """Compares the tables of one pipeline's replica. `timeout` is how long the pipeline is waited for, in seconds."""
+
+    def __init__(self, definition: Definition, timeout: float) -> None:
+        target = definition.sink.target
+        if not isinstance(target, ReplicaTarget):
+            what = f"the sink {definition.sink.kind} holds events or nothing, and no table to compare with"
+            raise ConfigError(what, where="sink", remedy="Reconcile a pipeline whose sink is a replica.")
+        self.definition = definition
+        self.follower = Follower(definition, timeout)
+        self._target = target
+
+    def tables(self, names: Sequence[str]) -> list[TableId]:
+        """The captured tables that a replica follows, or those that are named. Raises ConfigError, SourceError."""
+        with present(self.follower.config) as now:
+            captured = {str(table): table for table in now.tables()}
+            chosen = [table for table in captured.values() if not now.is_aside(table)]
+        for name in names:
+            if name not in captured:
+                near = difflib.get_close_matches(name, captured, n=1)
+                remedy = f"Did you mean {near[0]}?" if near else "`tailrace status` lists the replica's tables."
+                raise ConfigError("the pipeline does not capture this table", where=name, remedy=remedy)
+        if not chosen:
+            raise ConfigError(
+                "no table matches", where="table.include.list", remedy="`tailrace check` lists the tables."
+            )
+        return [captured[name] for name in names] if names else chosen
+
+    def compare(self, table: TableId) -> Found:
+        """Compare one table. What keeps it from being compared is in the report."""
+        for _ in range(_ATTEMPTS):
+            found = Found(TableReport(str(table)))
+            try:
+                self._compare(table, found)
+            except ColumnsChanged as error:
+                found.report.reason = error.what
+                continue
+            except TailraceError as error:
+                found.report.reason = str(error)
+            return found
+        return found
+
+    def examine(self, found: Found) -> None:
+        """Look at the keys that were asked for, and put what they are into the report."""
+        sides, asked, report = found.sides, found.asked, found.report
+        assert sides is not None
+        assert asked is not None
+        verdicts = self._verdicts(sides, asked, report)
+        found.wrong = asked.known & (verdicts.kinds >= MISSING)
+        counts = {name: int((verdicts.kinds == kind).sum()) for name, kind in _KINDS.items()}
+        report.missing, report.surplus, report.different = counts.values()
+        report.undecided = int(verdicts.open.sum())
+        chosen = {**{name: verdicts.kinds == kind for name, kind in _KINDS.items()}, "undecided": verdicts.open}
+        report.keys = {
+            name: asked.suspects.where(which).keys.slice(0, _SHOWN).to_pylist()
+            for name, which in chosen.items()
+            if which.any()
+        }
+        report.outcome = outcome(report)
+
+    def _compare(self, table: TableId, found: Found) -> None:
+        config, report = self.follower.config, found.report
+        report.reason = self._unready(table)
+        if report.reason is not None:
+            return
+        with present(config) as now:
+            captured = now.table(table)
+            schema = captured.schema
+            report.reason = _kept_away(self.definition, config, schema) or now.obstacle(captured, merge_key(schema))
+        if report.reason is not None:
+            return
+        root, options = self._target.path, self._target.storage_options
+        found.sides = sides = Sides(config, Target(root, str(table), options), schema)
+        if sides.layout.missing:
+            report.reason = f"the replica has no column {', '.join(sides.layout.missing)} yet"
+        if sides.layout.key:
+            self._by_key(found, sides)
+        else:
+            self._as_a_whole(report, sides)
+
+    def _unready(self, table: TableId) -> str | None:
+        """Why the table is not there to be compared at this time, None where it is."""
+        if not self.follower.reaches(0):
+            return self.follower.standing()
+        reading = [request for request in self.follower.progress.queue if request.table == str(table)]
+        if any(request.keys is None for request in reading):
+            return f"a snapshot is to read it (signal {reading[0].signal}); compare it when that is done"
+        return None
+
+    def _by_key(self, found: Found, sides: Sides) -> None:
+        report = found.report
+        source, horizon = sides.totals()
+        is_there = self.follower.reaches(horizon)
+        target = sides.target()
+        totals = Totals(target.rows())
+        differing = self._count(report, source, totals)
+        if not differing.any():
+            report.outcome = "equal"
+            return
+        found.asked = sides.ask(suspects(sides.layout, sides.source, target, totals, differing, MOST_KEYS))
+        report.unread = found.asked.suspects.unread
+        if report.unread:
+            report.reason = f"of the rows that differ {MOST_KEYS:,} were looked at; a blocking snapshot reads all again"
+        if is_there:
+            self.examine(found)
+        else:
+            self._lags(report, len(found.asked.suspects))
+
+    def _verdicts(self, sides: Sides, asked: Asked, report: TableReport) -> Verdicts:
+        verdicts = Verdicts(len(asked.suspects))
+        before, horizon = sides.seen(asked, asked.known)
+        for _ in range(ROUNDS):
+            chosen = verdicts.open & asked.known
+            if not chosen.any():
+                break
+            if not self.follower.reaches(horizon):
+                report.reason = self.follower.standing()
+                break
+            held = sides.held(asked.suspects)
+            if not self.follower.settles():
+                report.reason = self.follower.standing()
+                break
+            after, horizon = sides.seen(asked, chosen)
+            verdicts.judge(before, held, after, chosen)
+            before = after
+        return verdicts
+
+    def _as_a_whole(self, report: TableReport, sides: Sides) -> None:
+        """A table without a key: only decided when it rests, or when it is equal."""
+        source, horizon = sides.totals()
+        claimed: Totals | None = None
+        for _ in range(ROUNDS):
+            is_there = self.follower.reaches(horizon)
+            target = Totals(sides.target().rows())
+            if not self._count(report, source, target).any():
+                report.outcome = "equal"
+                return
+            if not is_there or not self.follower.settles():
+                self._lags(report, abs(source.rows - target.rows))
+                return
+            after, horizon = sides.totals()
+            is_at_rest = not source.differing(after).any()
+            if is_at_rest and claimed is not None and not claimed.differing(target).any():
+                report.outcome, report.reason = "different", "it has no key, so it is compared as a whole"
+                return
+            claimed, source = target if is_at_rest else None, after
+        report.outcome, report.reason = "undecided", "it has no key and changes all the time"
+
+    def _count(self, report: TableReport, source: Totals, target: Totals) -> Flags:
+        differing = source.differing(target)
+        report.source_rows, report.target_rows = source.rows, target.rows
+        report.ranges, report.ranges_different = BUCKETS, int(differing.sum())
+        return differing
+
+    def _lags(self, report: TableReport, count: int) -> None:
+        report.outcome, report.undecided, report.reason = "undecided", count, self.follower.standing()
+
+
+def outcome(report: TableReport) -> str:
+    """A compared table's outcome by what its report counts."""
+    if report.damaged:
+        return "different"
+    return "undecided" if report.undecided or report.unread else "equal"
+
+
+def _kept_away(definition: Definition, config: Config, table: TableSchema) -> str | None:
+    """Which operations never reach the replica, None where all do: they are sent the way that changes take."""
+    nothing = pa.nulls(len(_OPERATIONS), table.row_type)
+    rows = pa.RecordBatch.from_pydict({"op": pa.array([*_OPERATIONS]), "before": nothing, "after": nothing})
+    steps = transforms.parse(definition.steps_text())
+    kept = transforms.apply([select(ChangeBatch(table, rows), config)], steps)
+    ops = {op for batch in kept for op in batch.rows.column("op").to_pylist()}
+    lost = [word for op, word in _OPERATIONS.items() if op not in ops]
+    return f"its {', '.join(lost)} do not reach the replica (skipped.operations, or a filter step)" if lost else None

@@ -1,0 +1,81 @@
+"""Makes a replica's wrong rows right: the running pipeline reads their keys again, through the stream."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from tailrace.pipeline.reconcile import Found, Reconciler
+from tailrace.pipeline.sides import ColumnsChanged
+from tailrace.pipeline.signaling import Sent, send
+from tailrace.snapshot import channels
+from tailrace.snapshot.signals import BLOCKING, EXECUTE, KEYS_AT_ONCE
+
+# Signals that wait at a time: their keys stand in the pipeline's offset until they are read.
+_SIGNALS_AT_ONCE = 10
+
+
+def repair(reconciler: Reconciler, found: Found) -> Found:
+    """Repair what is wrong in a table, and compare again; what is left stands in the report.
+
+    A table without a key, or one whose rows the log names by another, is read again as a whole: the log waits
+    meanwhile.
+    """
+    if found.report.outcome == "undecided":
+        _add(found, "nothing is repaired before it is certain, which takes a pipeline that runs and is not behind")
+    if found.report.outcome != "different":
+        return found
+    sides, asked = found.sides, found.asked
+    assert sides is not None
+    if asked is None or sides.layout.key != sides.table.key:
+        return _by_snapshot(reconciler, found)
+    assert found.wrong is not None
+    wrong = [list(asked.texts[place]) for place in np.flatnonzero(found.wrong)]
+    damaged, step = len(wrong), KEYS_AT_ONCE * _SIGNALS_AT_ONCE
+    for start in range(0, damaged, step):
+        parts = [wrong[at : at + KEYS_AT_ONCE] for at in range(start, min(start + step, damaged), KEYS_AT_ONCE)]
+        if not _done(reconciler, found, [_sent(reconciler, found, keys=part) for part in parts]):
+            return found
+    try:
+        reconciler.examine(found)
+    except ColumnsChanged:
+        # The rows brought new columns.
+        found = reconciler.compare(sides.table.id)
+    found.report.repaired = damaged - found.report.damaged
+    return found
+
+
+def _by_snapshot(reconciler: Reconciler, found: Found) -> Found:
+    if not _done(reconciler, found, [_sent(reconciler, found, type=BLOCKING)]):
+        return found
+    assert found.sides is not None
+    again = reconciler.compare(found.sides.table.id)
+    again.report.repaired = max(found.report.damaged - again.report.damaged, 0)
+    return again
+
+
+def _sent(reconciler: Reconciler, found: Found, **data: Any) -> Sent:
+    return send(reconciler.definition, EXECUTE, {"data-collections": [found.report.table], **data})
+
+
+def _done(reconciler: Reconciler, found: Found, sent: list[Sent]) -> bool:
+    """Wait until signals are carried out and that is committed; whether they are."""
+    folder = reconciler.follower.config.text("signal.folder")
+
+    def is_waiting(signal: Sent) -> bool:
+        is_there = channels.is_there(folder, signal.file)
+        progress = reconciler.follower.progress
+        if is_there and PurePosixPath(signal.file).name not in progress.files:
+            return True
+        return any(request.signal == signal.id for request in progress.queue)
+
+    if reconciler.follower.until(lambda: not any(map(is_waiting, sent))):
+        return True
+    _add(found, f"the repair is asked for and not done: {reconciler.follower.standing()}")
+    return False
+
+
+def _add(found: Found, reason: str) -> None:
+    found.report.reason = reason if found.report.reason is None else f"{found.report.reason}; {reason}"

@@ -1,0 +1,104 @@
+"""Both sides of one table of a replica, read as rows' hashes: the source at a moment, the target at a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.keys import texts
+from tailrace.connectors.postgres.present import Present, present
+from tailrace.errors import SourceError
+from tailrace.model.table import TableSchema
+from tailrace.sinks.replica.compare import Digests, Flags, Replica, Suspects, Totals, one_a_key
+from tailrace.sinks.replica.digest import Hashes, value_hashes
+from tailrace.sinks.replica.target import Target
+from tailrace.sinks.replica.verdicts import Seen
+from tailrace.snapshot.reading import Key
+
+
+class ColumnsChanged(SourceError):
+    """The table was altered, or the replica followed it, between two readings of one comparison."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Keys that differed once, and their texts for the source; `known` are those that the source understands."""
+
+    suspects: Suspects
+    texts: list[Key]
+    known: Flags
+
+
+class Sides:
+    """One table, under the columns that it has when the comparison begins."""
+
+    def __init__(self, config: Config, place: Target, table: TableSchema) -> None:
+        self.table = table
+        self.layout = Replica.of(place, table)[1]
+        self._config = config
+        self._place = place
+
+    def source(self) -> Iterator[Digests]:
+        """All rows of the source as it is now."""
+        with present(self._config) as now:
+            yield from self._rows(now)
+
+    def totals(self) -> tuple[Totals, int]:
+        """What the source holds now, by buckets, and a position by which the log has it."""
+        with present(self._config) as now:
+            return Totals(self._rows(now)), now.horizon
+
+    def target(self) -> Replica:
+        """The target as it is now."""
+        replica, layout = Replica.of(self._place, self.table)
+        if layout != self.layout:
+            raise self._changed()
+        return replica
+
+    def ask(self, suspects: Suspects) -> Asked:
+        """Keys of rows of either side, as texts with which the source can be asked for them."""
+        wanted = texts(suspects.keys)
+        with present(self._config) as now:
+            captured = now.table(self.table.id)
+            found = list(now.understood(captured, self.layout.key, wanted)) if wanted else [suspects.keys]
+        hashes = self.layout.key_hashes(pa.concat_tables(found))
+        return Asked(suspects, wanted, hashes == suspects.hashes)
+
+    def seen(self, asked: Asked, chosen: Flags) -> tuple[Seen, int]:
+        """What the source holds now of the chosen keys, and a position by which the log has it."""
+        rows, versions = (np.zeros(len(asked.suspects), np.uint64) for _ in range(2))
+        wanted = [asked.texts[place] for place in np.flatnonzero(chosen)]
+        with present(self._config) as now:
+            captured = self._captured(now)
+            for found, version in now.rows_of(captured, self.layout.key, wanted):
+                digests = self.layout.digests(found)
+                places, known = asked.suspects.places(digests.keys)
+                rows[places[known]] = digests.whole[known]
+                versions[places[known]] = value_hashes(version)[known]
+            return Seen(rows, versions), now.horizon
+
+    def held(self, suspects: Suspects) -> Hashes:
+        """What the target holds now of some keys: the hashes of their rows, 0 where there is none."""
+        rows = np.zeros(len(suspects), np.uint64)
+        found = [(digests.keys, digests.whole) for digests in self.target().rows_of(suspects.hashes)]
+        keys, whole = one_a_key([pair[0] for pair in found], [pair[1] for pair in found])
+        rows[suspects.places(keys)[0]] = whole
+        return rows
+
+    def _rows(self, now: Present) -> Iterator[Digests]:
+        for rows in now.rows(self._captured(now)):
+            yield self.layout.digests(rows)
+
+    def _captured(self, now: Present) -> CapturedTable:
+        captured = now.table(self.table.id)
+        if captured.schema != self.table:
+            raise self._changed()
+        return captured
+
+    def _changed(self) -> ColumnsChanged:
+        return ColumnsChanged("its columns changed meanwhile", where=str(self.table.id), remedy="compare it again")

@@ -1,0 +1,240 @@
+"""Two sides of a table compared by hashes: all rows in buckets of keys first, then the rows of buckets that differ.
+
+Buckets are of the key's hash: it is the same number on both sides, where the order of keys is each database's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from tailrace.errors import SinkError
+from tailrace.model.native import native_schema
+from tailrace.model.table import TableSchema
+from tailrace.sinks.replica.digest import Hashes, mixed, row_hashes
+from tailrace.sinks.replica.evolve import aligned, evolution
+from tailrace.sinks.replica.fold import merge_key
+from tailrace.sinks.replica.target import Target, arrow_schema, scan
+
+BUCKETS = 1 << 14
+# Rows of the target whose hashes are held at a time, 16 bytes each.
+HELD_ROWS = 4_000_000
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Digests:
+    """Some rows, and hashes of their keys and of the whole."""
+
+    rows: pa.Table
+    keys: Hashes
+    whole: Hashes
+
+    @property
+    def buckets(self) -> npt.NDArray[np.int64]:
+        """The number of each row's bucket."""
+        return (self.keys % np.uint64(BUCKETS)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What of a table is compared: the source's columns, in types that hold both sides' values; and the replica's key.
+
+    Without a key a row is its own. `missing` are the columns that the replica does not have, null in its rows.
+    """
+
+    schema: pa.Schema
+    key: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @staticmethod
+    def of(table: TableSchema, target: DeltaTable | None) -> Layout:
+        """The layout for a table and its replica. Raises SinkError where their types do not go together."""
+        source, key = native_schema(table), merge_key(table)
+        if target is None:
+            return Layout(source, key, ())
+        there = arrow_schema(target)
+        held = evolution(there, source, str(table.id)).schema
+        schema = pa.schema([held.field(name) for name in source.names])
+        return Layout(schema, key, tuple(name for name in source.names if name not in there.names))
+
+    def aligned(self, rows: pa.Table) -> pa.Table:
+        """Rows of either side in the common columns and types."""
+        return aligned(rows.select([name for name in rows.column_names if name in self.schema.names]), self.schema)
+
+    def digests(self, rows: pa.Table) -> Digests:
+        """Rows of either side with their hashes."""
+        rows = self.aligned(rows)
+        whole = row_hashes(rows.columns, rows.num_rows)
+        return Digests(rows, self.key_hashes(rows) if self.key else whole, whole)
+
+    def key_hashes(self, rows: pa.Table) -> Hashes:
+        """Hashes of the keys of rows, or of keys alone."""
+        keys = [rows.column(name).cast(self.schema.field(name).type) for name in self.key]
+        return row_hashes(keys, rows.num_rows)
+
+
+class Replica:
+    """A version of a replica's table, read as often as one likes; None stands for one that is not there."""
+
+    def __init__(self, target: DeltaTable | None, layout: Layout) -> None:
+        self._target = target
+        self._layout = layout
+
+    @staticmethod
+    def of(place: Target, table: TableSchema) -> tuple[Replica, Layout]:
+        """The replica of a table as it is now. Raises SinkError."""
+        with _readable(place.uri):
+            target = place.open()
+        layout = Layout.of(table, target)
+        return Replica(target, layout), layout
+
+    def rows(self) -> Iterator[Digests]:
+        """All rows. Raises SinkError."""
+        return map(self._layout.digests, self._scanned())
+
+    def rows_of(self, keys: Hashes) -> Iterator[Digests]:
+        """The rows of keys with these hashes, which are in order. Raises SinkError."""
+        for rows in map(self._layout.aligned, self._scanned()):
+            wanted = _places(keys, self._layout.key_hashes(rows))[1]
+            if wanted.any():
+                yield self._layout.digests(rows.filter(pa.array(wanted)))
+
+    def _scanned(self) -> Iterator[pa.Table]:
+        if self._target is None:
+            return
+        with _readable(self._target.table_uri):
+            for batch in scan(self._target):
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+
+
+@contextmanager
+def _readable(place: str) -> Iterator[None]:
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        remedy = "see that it is there and may be read; files that VACUUM removed under the reader: compare again"
+        raise SinkError(f"the replica cannot be read: {error}", where=place, remedy=remedy) from error
+
+
+class Totals:
+    """How many rows fell into each bucket, and a sum of their hashes."""
+
+    def __init__(self, digests: Iterable[Digests]) -> None:
+        self.counts = np.zeros(BUCKETS, np.int64)
+        self.sums = np.zeros(BUCKETS, np.uint64)
+        for each in digests:
+            buckets = each.buckets
+            self.counts += np.bincount(buckets, minlength=BUCKETS)
+            np.add.at(self.sums, buckets, mixed(each.whole))
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.counts.sum())
+
+    def differing(self, other: Totals) -> Flags:
+        """The buckets whose rows are others."""
+        found: Flags = (self.counts != other.counts) | (self.sums != other.sums)
+        return found
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Keys whose rows differed when they were read, in the order of their hashes; `unread`: so many more there were."""
+
+    keys: pa.Table
+    hashes: Hashes
+    unread: int = 0
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def where(self, chosen: Flags) -> Suspects:
+        """Some of them."""
+        return Suspects(self.keys.filter(pa.array(chosen)), self.hashes[chosen])
+
+    def places(self, keys: Hashes) -> tuple[npt.NDArray[np.int64], Flags]:
+        """For each key's hash its place among these, and whether it is one of them."""
+        return _places(self.hashes, keys)
+
+
+def suspects(
+    layout: Layout,
+    source: Callable[[], Iterator[Digests]],
+    target: Replica,
+    totals: Totals,
+    differing: Flags,
+    most: int,
+) -> Suspects:
+    """The keys of rows that differ in the differing buckets, at most so many; `totals` are the target's.
+
+    Both sides are read once for each HELD_ROWS rows of the target in them, the source perhaps of a later moment.
+    """
+    found: list[pa.Table] = []
+    left, unread = most, 0
+    for group in _groups(totals.counts, differing):
+        for keys in _differing_rows(layout, source, target, group):
+            found.append(keys.slice(0, left))
+            unread += max(keys.num_rows - left, 0)
+            left = max(left - keys.num_rows, 0)
+    none = pa.schema([layout.schema.field(name) for name in layout.key]).empty_table()
+    together = pa.concat_tables([none, *found]).combine_chunks()
+    hashes, first = np.unique(layout.key_hashes(together), return_index=True)
+    return Suspects(together.take(pa.array(first)), hashes, unread)
+
+
+def _groups(counts: npt.NDArray[np.int64], differing: Flags) -> Iterator[Flags]:
+    """The differing buckets, in groups that hold about HELD_ROWS rows."""
+    if not differing.any():
+        return
+    number = np.cumsum(np.where(differing, counts, 0)) // HELD_ROWS
+    for group in np.unique(number[differing]):
+        yield differing & (number == group)
+
+
+def _differing_rows(
+    layout: Layout, source: Callable[[], Iterator[Digests]], target: Replica, group: Flags
+) -> Iterator[pa.Table]:
+    held = [(each.keys[inside], each.whole[inside]) for each in target.rows() if (inside := group[each.buckets]).any()]
+    keys, whole = one_a_key([pair[0] for pair in held], [pair[1] for pair in held])
+    seen = np.zeros(len(keys), np.bool_)
+    for each in source():
+        places, known = _places(keys, each.keys)
+        seen[places[known]] = True
+        differs = group[each.buckets] & ~known
+        differs[known] = whole[places[known]] != each.whole[known]
+        if differs.any():
+            yield each.rows.select(list(layout.key)).filter(pa.array(differs))
+    surplus = keys[~seen]
+    for each in target.rows_of(surplus) if len(surplus) else ():
+        yield each.rows.select(list(layout.key))
+
+
+def one_a_key(keys: Sequence[Hashes], whole: Sequence[Hashes]) -> tuple[Hashes, Hashes]:
+    """The keys in order, each once, with the hash of its row; of several rows of one key a hash of them all."""
+    if not keys:
+        return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+    rows = np.concatenate(whole)
+    found, first, place, counts = np.unique(
+        np.concatenate(keys), return_index=True, return_inverse=True, return_counts=True
+    )
+    sums = np.zeros(len(found), np.uint64)
+    np.add.at(sums, place, mixed(rows))
+    return found, np.where(counts > 1, sums, rows[first])
+
+
+def _places(known: Hashes, keys: Hashes) -> tuple[npt.NDArray[np.int64], Flags]:
+    if not len(known):
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return places, known[places] == keys

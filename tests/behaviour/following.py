@@ -1,0 +1,144 @@
+"""A pipeline into a Delta replica without Spark: the connector, the sink's engine, a checkpoint as Spark's."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from tailrace.connectors.postgres.connector import PostgresConnector
+from tailrace.connectors.postgres.reader import streams
+from tailrace.pipeline.definition import Definition, from_content
+from tailrace.pipeline.signaling import send
+from tailrace.sinks.replica import delta_rs
+from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.parts import parts
+from tailrace.spark.shapes import Shaper
+from tests.conftest import Database
+
+
+class Following:
+    """One pipeline that goes on in a thread. `folder` holds its replica and its checkpoint."""
+
+    def __init__(
+        self, database: Database, folder: Path, properties: dict[str, str], steps: Sequence[dict[str, Any]]
+    ) -> None:
+        self.database, self.folder = database, folder
+        given = {"topic.prefix": "t", "slot.name": f"slot_{database.name}", "signal.poll.interval.ms": "1"}
+        self.definition: Definition = from_content(
+            {
+                "source": {"config": {**database.properties, **given, **properties}},
+                "sink": {"replica": {"path": "lake"}},
+                "checkpoint": "checkpoint",
+                "steps": list(steps),
+            },
+            base=folder,
+            where="test",
+        )
+        self.failure: BaseException | None = None
+        # Seconds between the commits of a micro-batch to one table, and about how many rows a commit has.
+        self.pause, self.rows = 0.0, 500_000
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def signal(self, type_: str, data: dict[str, Any]) -> str:
+        """Send a signal, and wait until it is taken; its id."""
+        sent = send(self.definition, type_, data)
+        while Path(sent.file).exists():
+            time.sleep(0.01)
+        return sent.id
+
+    def start(self) -> None:
+        """Go on from where the checkpoint is."""
+        self._ended.clear()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop between two batches; raises what the pipeline failed with."""
+        self._ended.set()
+        self._thread.join()
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        config = {**self.definition.properties(), "shape": "arrow"}
+        connector = PostgresConnector(self.definition.model_copy(update={"source": _Source(config)}).config())
+        try:
+            self._follow(connector)
+        except BaseException as error:
+            self.failure = error
+        finally:
+            connector.close()
+
+    def _follow(self, connector: PostgresConnector) -> None:
+        checkpoint = Path(self.definition.checkpoint)
+        for folder in ("offsets", "commits"):
+            (checkpoint / folder).mkdir(parents=True, exist_ok=True)
+        done = [int(file.name) for file in (checkpoint / "commits").iterdir()]
+        offset = connector.begin()
+        if done:
+            offset = json.loads((checkpoint / "offsets" / str(max(done))).read_text().splitlines()[2])
+        for number in count(max(done, default=-1) + 1):
+            while (end := connector.head(offset, None, None)) == offset:
+                if self._ended.wait(0.05):
+                    break
+            if self._ended.is_set():
+                break
+            _put(checkpoint / "offsets" / str(number), f"v1\n{{}}\n{json.dumps(end)}")
+            self._write(connector, number, offset, end)
+            _put(checkpoint / "commits" / str(number), "v1\n{}")
+            offset = end
+        stream = streams.pop(f"tailrace {offset['pipeline']}", None)
+        if stream is not None:
+            stream.close()
+
+    def _write(self, connector: PostgresConnector, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
+        blobs: dict[str, list[Any]] = {}
+        for split in connector.plan(start, end):
+            shaper = Shaper(connector, StructType(), self.definition.steps_text(), "run")
+            for chunk in connector.read(split):
+                for row in shaper.rows(chunk):
+                    blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
+        batch = MicroBatch(str(self.folder / "lake"), "query", number, {}, False)
+        for table, found in blobs.items():
+            for part in parts(iter(found), self.rows):
+                time.sleep(self.pause)
+                mark = batch.mark(table, part.number, part.epoch)
+                delta_rs.apply(batch.target(table), fold(part.batches), mark)
+
+
+def _put(file: Path, text: str) -> None:
+    """Write a file whole or not at all, as Spark does."""
+    draft = file.with_suffix(".draft")
+    draft.write_text(text)
+    draft.rename(file)
+
+
+class _Source:
+    """Stands for the definition's source with another config."""
+
+    def __init__(self, config: dict[str, str]) -> None:
+        self.config = config
+
+
+@contextmanager
+def following(
+    database: Database, folder: Path, steps: Sequence[dict[str, Any]] = (), **properties: str
+) -> Iterator[Following]:
+    """A pipeline that runs; a property's dots may be written as two underscores."""
+    given = {name.replace("__", "."): value for name, value in properties.items()}
+    pipeline = Following(database, folder, given, steps)
+    pipeline.start()
+    try:
+        yield pipeline
+    finally:
+        pipeline.stop()

@@ -1,0 +1,40 @@
+"""What `tailrace reconcile` prints, and the exit codes of what was found."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from tailrace.cli import reconcile
+from tailrace.pipeline.reconcile import TableReport
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        (["equal", "equal"], 0),
+        (["equal", "different", "undecided"], 1),
+        (["equal", "undecided"], 2),
+        (["not compared"], 2),
+    ],
+)
+def test_exit_codes(outcomes: list[str], code: int) -> None:
+    assert reconcile.code([TableReport("public.t", outcome) for outcome in outcomes]) == code
+
+
+def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = io.StringIO()
+    monkeypatch.setattr(reconcile, "results", Console(file=output, width=120))
+    report = TableReport("public.[t]", "different", None, 2_000_000, 1_999_999, 16384, 2, missing=1, surplus=2)
+    report.keys = {"missing": [{"a": 1, "b": "[x]"}], "surplus": [{"a": 2, "b": None}, {"a": 3, "b": ""}]}
+    reconcile.tell([report, TableReport("public.u", reason="no [reason]")], repaired=False)
+    text = output.getvalue()
+    assert "public.[t]" in text
+    assert "2,000,000 in the source, 1,999,999 in the replica" in text
+    assert re.search(r"missing +1: a=1, b=\[x\]", text)
+    assert "a=2, b=None; a=3, b=" in text
+    assert "no [reason]" in text
+    assert "With --repair" in text
