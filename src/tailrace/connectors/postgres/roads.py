@@ -20,5 +20,5 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
 
     Raises SourceError, naming the table.
     """
-    road = binary_rows if size >= BINARY_BYTES else text_rows
-    return road.blocks(config, snapshot, table, rows)
+    read = binary_rows.blocks if size >= BINARY_BYTES else text_rows.blocks
+    return read(config, snapshot, table, rows)
