@@ -10,6 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.incremental import flushed
+from tailrace.connectors.postgres.position import parse_lsn
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
@@ -282,3 +285,13 @@ def test_under_traffic_no_key_ever_steps_back(table: Database, seed: int, kind: 
             state[image["id"]] = image["version"]
     assert state == expected
     assert sum(row["op"] == "r" for row in rows) > 10
+
+
+def test_log_that_nobody_flushes(database: Database) -> None:
+    """A transaction that goes on keeps its own records, which the WAL writer leaves until their page is full."""
+    with psycopg.connect(database.dsn) as busy, database.connect() as connection:
+        busy.execute("SELECT pg_logical_emit_message(false, 'tailrace', 'not flushed')")
+        config = resolve({**database.properties, "topic.prefix": "t"})
+        row = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
+        assert row is not None
+        assert flushed(connection, config) >= parse_lsn(row[0])

@@ -40,7 +40,10 @@ def position(checkpoint: str) -> Position:
 
 def _newest(filesystem: fs.FileSystem, folder: str) -> int | None:
     """The highest number among a folder's files."""
-    files = filesystem.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    try:
+        files = filesystem.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    except FileNotFoundError:  # it was made while it was looked for
+        return None
     return max((int(file.base_name) for file in files if file.base_name.isdigit()), default=None)
 
 

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_FLUSH_SECONDS = 10.0
+_PATIENCE_SECONDS, _FLUSH_SECONDS = 1.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class IncrementalSnapshots:
         connection.execute("COMMIT")
         if window is not None and self.table is not None:
             self._close(connection, self.table, *window)
-        return found, row[0], flushed(connection)
+        return found, row[0], flushed(connection, self.config)
 
     def _key(self, table: CapturedTable, request: Request) -> tuple[str, ...] | None:
         return (request.surrogate,) if request.surrogate else table.schema.key or None
@@ -260,7 +260,7 @@ def visibility(chunk: ReadChunk) -> Visibility:
     return Visibility.parse(chunk.visibility)
 
 
-def flushed(connection: psycopg.Connection) -> int:
+def flushed(connection: psycopg.Connection, config: Config) -> int:
     """The end of the log as it is written, once it is flushed (or replayed) so far: the server sends no more than that.
 
     Written, as with synchronous_commit=off a visible change need not be flushed yet. Where the last record ends a page,
@@ -270,17 +270,29 @@ def flushed(connection: psycopg.Connection) -> int:
         "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END::text"
     ).fetchone()
     assert row is not None
-    deadline = time.monotonic() + _FLUSH_SECONDS
+    if _is_flushed(connection, row[0], _PATIENCE_SECONDS):
+        return parse_lsn(row[0])
+    # Nobody flushes a page's hint bits, or what a transaction without an end has written, this one's own included.
+    with connect(config, application="tailrace flush") as aside:
+        aside.execute("SET synchronous_commit = local")
+        aside.execute("SELECT pg_current_xact_id()")
+    if _is_flushed(connection, row[0], _FLUSH_SECONDS):
+        return parse_lsn(row[0])
+    raise SourceError("the server does not flush its log", remedy="see wal_writer_delay and the server's disk")
+
+
+def _is_flushed(connection: psycopg.Connection, end: str, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         reached = connection.execute(
             "SELECT pg_is_in_recovery() OR pg_current_wal_flush_lsn() >= %(end)s::pg_lsn OR "
             "((pg_current_wal_flush_lsn() - '0/0') %% 8192 = 0 AND %(end)s::pg_lsn - pg_current_wal_flush_lsn() <= 40)",
-            {"end": row[0]},
+            {"end": end},
         ).fetchone()
         if reached is not None and reached[0]:
-            return parse_lsn(row[0])
+            return True
         time.sleep(0.02)
-    raise SourceError("the server does not flush its log", remedy="see wal_writer_delay and the server's disk")
+    return False
 
 
 def _name(table: CapturedTable) -> sql.Identifier:

@@ -108,13 +108,13 @@ def present(config: Config) -> Iterator[Present]:
         connection.execute("SET statement_timeout = 0")
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute("SELECT pg_current_snapshot()")
-        yield Present(connection, config, _horizon(connection))
+        yield Present(connection, config, _horizon(connection, config))
         connection.execute("COMMIT")
 
 
-def _horizon(connection: psycopg.Connection) -> int:
+def _horizon(connection: psycopg.Connection, config: Config) -> int:
     """Where the log ends by now, as far as a pipeline can read it: no further than where it is flushed or replayed."""
-    end = flushed(connection)
+    end = flushed(connection, config)
     row = connection.execute(
         "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END::text"
     ).fetchone()
