@@ -157,7 +157,7 @@ def known_command(words: list[str]) -> None:
     """Fails for a command, an option or a target there is not."""
     program, *arguments = words
     if program == "make":
-        targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+        targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
         assert {word for word in arguments if "=" not in word} <= targets
     elif program == "tailrace":
         name, *rest = arguments
