@@ -28,7 +28,7 @@ from tailrace.testing.postgres import EmbeddedPostgres
 
 SMALL = "public.fewer"
 # What a pipeline's own readers and planners are called on the server.
-SOURCE = "application_name LIKE 'tailrace%%' OR application_name LIKE 'Debezium%%' OR application_name = 'psql'"
+SOURCE = "application_name LIKE 'tailrace%%' OR application_name LIKE 'Debezium%%' OR application_name IN ('psql', 'pg_dump')"
 SAMPLE_SECONDS = 0.1
 
 
