@@ -28,7 +28,7 @@ from tailrace.testing.postgres import EmbeddedPostgres
 
 SMALL = "public.fewer"
 # What a pipeline's own readers and planners are called on the server.
-SOURCE = "application_name LIKE 'tailrace%%' OR application_name LIKE 'Debezium%%' OR application_name IN ('psql', 'pg_dump')"
+SOURCE = "application_name ~ '^(tailrace|Debezium)' OR application_name IN ('psql', 'pg_dump')"
 SAMPLE_SECONDS = 0.1
 
 
@@ -60,7 +60,7 @@ class Effect:
         )
         with self.server.connect(workload.DATABASE) as connection:
             while not self._over.wait(SAMPLE_SECONDS):
-                row = connection.execute(transactions.encode(), []).fetchone()
+                row = connection.execute(transactions.encode()).fetchone()
                 self.longest = max(self.longest, (row and row[0]) or 0.0)
                 names = [table.rpartition(".")[2] for table in (workload.TABLE, SMALL)]
                 self.locks.update(mode for (mode,) in connection.execute(locks.encode(), [names]))
