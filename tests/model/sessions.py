@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
+from tailrace.connectors.base import Offset
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tests.behaviour.capture import Capture
 from tests.conftest import Database
@@ -176,6 +177,17 @@ class Sessions(RuleBasedStateMachine):
         else:
             connection.rollback()
         self.busy.discard(session)
+
+    def _step(self) -> bool:
+        start = self.capture.offset
+        end = self.capture.connector.head(start, None, None)
+        if end != start:
+            self._commit(start, end)
+        return end != start
+
+    def _commit(self, start: Offset, end: Offset) -> None:
+        """Read a batch and take it in."""
+        raise NotImplementedError
 
     def agree(self) -> None:
         """The tables are what the history says."""

@@ -66,13 +66,6 @@ class Resuming(Sessions):
     def _streams(self) -> bool:
         return self.capture.offset["phase"] == "stream"
 
-    def _step(self) -> bool:
-        start = self.capture.offset
-        end = self.capture.connector.head(start, None, None)
-        if end != start:
-            self._commit(start, end)
-        return end != start
-
     def _commit(self, start: Offset, end: Offset) -> None:
         splits = self.capture.connector.plan(start, end)
         places = [place for name in ("place", "undo") if (place := start.get("reading", {}).get(name))]

@@ -130,13 +130,6 @@ class Signalled(Sessions):
         """A blocking snapshot waits for older transactions, and these wait for us."""
         return not self.busy or not self.is_blocking
 
-    def _step(self) -> bool:
-        start = self.capture.offset
-        end = self.capture.connector.head(start, None, None)
-        if end != start:
-            self._commit(start, end)
-        return end != start
-
     def _commit(self, start: Offset, end: Offset) -> None:
         splits = self.capture.connector.plan(start, end)
         before = {table: +known for table, known in self.history.rows.items()}

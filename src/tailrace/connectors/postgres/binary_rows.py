@@ -6,7 +6,7 @@ Its connection is slow to make, as it reads all types and the columns of all tab
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
@@ -65,14 +65,15 @@ def _block(table: CapturedTable, found: pa.RecordBatch) -> Block:
 
 def _connect(config: Config) -> dbapi.Connection:
     given = parameters(config, application="tailrace snapshot reader")
-    try:
-        connection = dbapi.connect(make_conninfo(**given), autocommit=True)
-        with connection.cursor() as cursor:
-            for statement in initial_statements(config):
-                cursor.execute(statement)
-            cursor.execute("SET statement_timeout = 0")
-    except AdbcError as error:
-        raise connection_error(config, error) from error
+    with ExitStack() as opened:
+        try:
+            connection = opened.enter_context(closing(dbapi.connect(make_conninfo(**given), autocommit=True)))
+            with connection.cursor() as cursor:
+                for statement in (*initial_statements(config), "SET statement_timeout = 0"):
+                    cursor.execute(statement)
+        except AdbcError as error:
+            raise connection_error(config, error) from error
+        opened.pop_all()
     return connection
 
 
