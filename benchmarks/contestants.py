@@ -82,11 +82,6 @@ class Course:
             "trigger": "availableNow",
         }
 
-    def check(self, rows: int, ids: int, who: str) -> None:
-        """Ends the benchmark if somebody has read something else than what is there."""
-        if (rows, ids) != (self.backlog.rows, self.backlog.ids):
-            raise SystemExit(f"{who} read {rows} rows with ids summing up to {ids}; there are {self.backlog}")
-
 
 def recvlogical(course: Course, slot: str) -> Result:
     """The server's own client, from its start to its end, bytes to /dev/null. Rows are counted by the server."""
@@ -119,7 +114,7 @@ def recvlogical(course: Course, slot: str) -> Result:
 
 
 def tailrace_null(course: Course, slot: str) -> Result:
-    """Tailrace into Spark's null sink: every event encoded, none kept."""
+    """Tailrace into Spark's null sink: every event encoded, none kept. Spark counts the rows."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
         return _tailrace(course, course.content(slot, "null"), Path(folder))
 
@@ -128,24 +123,29 @@ def tailrace_parquet(course: Course, slot: str) -> Result:
     """Tailrace into Parquet files, whose contents are read again and compared."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
         result = _tailrace(course, course.content(slot, "parquet"), Path(folder))
-        keys = ds.dataset(Path(folder) / "out", partitioning="hive", exclude_invalid_files=False).to_table(["key"])[
-            "key"
-        ]
-        ids = pc.sum(pc.cast(pc.utf8_slice_codeunits(keys, 6, -1), "int64")).as_py()
-        course.check(len(keys), ids, "who reads the Parquet files")
+        check_files(Path(folder) / "out", course.backlog.rows, course.backlog.ids)
         return result
+
+
+def check_files(files: Path, rows: int, ids: int) -> None:
+    """Ends the benchmark unless Parquet files hold so many records whose ids have that sum; keys are `{"id":123}`."""
+    keys = ds.dataset(files, partitioning="hive", exclude_invalid_files=False).to_table(["key"])["key"]
+    found = len(keys), pc.sum(pc.cast(pc.utf8_slice_codeunits(keys, 6, -1), "int64")).as_py()
+    if found != (rows, ids):
+        raise SystemExit(f"the files hold {found[0]} records with ids summing up to {found[1]}, not {rows} and {ids}")
 
 
 def _tailrace(course: Course, content: dict[str, Any], folder: Path) -> Result:
     server = measure.Tree(workload.pid(course.server))
-    with reader({"content": content, "folder": str(folder), "kind": "backlog"}) as process:
-        with measure.Tree(process.pid) as tree:
-            tell(process, "go")
-            expect(process, "STREAMING")
-            before, server_before = tree.cpu(), server.cpu()
-            said = answer(process)
-            cpu, server_cpu = tree.cpu() - before, server.cpu() - server_before
-        course.check(said["rows"], said["ids"], "Tailrace")
+    task = {"content": content, "folder": str(folder), "kind": "backlog"}
+    with reader(task) as process, measure.Tree(process.pid) as tree:
+        tell(process, "go")
+        expect(process, "STREAMING")
+        before, server_before = tree.cpu(), server.cpu()
+        said = answer(process)
+        cpu, server_cpu = tree.cpu() - before, server.cpu() - server_before
+    if said["rows"] != course.backlog.rows:
+        raise SystemExit(f"Tailrace read {said}; there are {course.backlog}")
     return Result(said["rows"], said["seconds"], cpu, server_cpu, tree.peak, dict(tree.peaks))
 
 

@@ -102,7 +102,8 @@ class Signalled(Sessions):
             self.settle()
             self._ask("resume-snapshot")
             resting = 0
-            for _ in range(300):
+            # Requests may queue for many tables, of some steps each.
+            for _ in range(3000):
                 resting = 0 if self._step() else resting + 1
                 if resting == 3 and not self._queue():
                     break

@@ -48,7 +48,7 @@ _VARIABLE = "io.debezium.data.VariableScaleDecimal"
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 _DAY_US = 86_400_000_000
-_MIDNIGHT_AFTER = pa.scalar("24:00:00.000000")
+_MIDNIGHT_AFTER = "24:00:00.000000"
 _MAX_DIGITS = 38
 _WIDE = pa.decimal256(76, 0)
 # More digits than PostgreSQL's NUMERIC has: 131,072 before the point and 16,383 behind it.
@@ -162,7 +162,7 @@ def _zoned(values: pa.Array) -> pa.Array:
 def _clock(micros: pa.Array) -> pa.Array:
     whole_day = pc.equal(micros, _DAY_US)
     text = pc.if_else(whole_day, 0, micros).cast(pa.time64("us")).cast(pa.string())
-    return pc.if_else(whole_day, _MIDNIGHT_AFTER, text)
+    return pc.if_else(whole_day, pa.scalar(_MIDNIGHT_AFTER, pa.string()), text)
 
 
 def _wide_text(values: pa.Array) -> pa.Array:

@@ -31,7 +31,7 @@ VARIABLE = ConnectSchema(
 VARIABLE_TYPE = pa.struct([("scale", pa.int32()), ("value", pa.binary())])
 # Arrow's widest decimal; wider columns are held as variable-scale text would be, in bytes.
 _WIDEST = 76
-_SPECIAL = pa.array(["NaN", "Infinity", "-Infinity"])
+_SPECIAL = ("NaN", "Infinity", "-Infinity")
 _JAVA_NAMES = (("NaN", "NAN"), ("-Infinity", "NEGATIVE_INFINITY"), ("Infinity", "POSITIVE_INFINITY"))
 
 
@@ -100,7 +100,7 @@ def _money_text(text: pa.Array) -> pa.Array:
 
 
 def _java_names(text: pa.Array) -> pa.Array:
-    special = pc.is_in(text, _SPECIAL)
+    special = pc.is_in(text, pa.array(_SPECIAL, text.type))
     if not pc.any(special).as_py():
         return text
     for printed, java in _JAVA_NAMES:
@@ -113,7 +113,7 @@ def _finite_only(config: Config) -> Callable[[pa.Array], pa.Array]:
     strict = config.text("event.converting.failure.handling.mode") == "fail"
 
     def finite(text: pa.Array) -> pa.Array:
-        special = pc.is_in(text, _SPECIAL)
+        special = pc.is_in(text, pa.array(_SPECIAL, text.type))
         if not pc.any(special).as_py():
             return text
         if strict:

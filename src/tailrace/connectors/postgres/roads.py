@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from psycopg import sql
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import binary_rows, text_rows
+from tailrace.connectors.postgres import text_rows
 from tailrace.connectors.postgres.blocks import Block
 from tailrace.connectors.postgres.catalog import CapturedTable
 
@@ -20,5 +20,8 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
 
     Raises SourceError, naming the table.
     """
-    read = binary_rows.blocks if size >= BINARY_BYTES else text_rows.blocks
-    return read(config, snapshot, table, rows)
+    if size < BINARY_BYTES:
+        return text_rows.blocks(config, snapshot, table, rows)
+    from tailrace.connectors.postgres import binary_rows  # loads pandas, half a second that no planner has to wait
+
+    return binary_rows.blocks(config, snapshot, table, rows)
