@@ -8,7 +8,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.snapshot_tables import Selects, is_read, overrides
+from tailrace.connectors.postgres.snapshot_tables import Selects, is_read, of_signals, overrides
 from tailrace.model.table import TableId
 
 # Row filters are known to PostgreSQL 15 and newer.
@@ -35,7 +35,7 @@ WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relispartition
 
 def is_aside(connection: psycopg.Connection, config: Config, table: TableId) -> bool:
     """Whether nobody expects a replica of a captured table: it holds signals, or is published by other names."""
-    if str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]:
+    if table == of_signals(config):
         return True
     parameters = [table.schema, table.table, config.text("publication.name")]
     return connection.execute(_OTHER_HALF, parameters).fetchone() is not None

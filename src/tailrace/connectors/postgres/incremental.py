@@ -24,6 +24,7 @@ from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
+from tailrace.connectors.postgres.snapshot_tables import of_signals
 from tailrace.connectors.postgres.text_rows import copy_lines, rows_of
 from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
@@ -56,10 +57,8 @@ class IncrementalSnapshots:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.table: sql.Identifier | None = None
-        for name in config.names("signal.data.collection"):
-            schema, _, table = name.replace('"', "").rpartition(".")
-            self.table = sql.Identifier(schema or "public", table)
+        signals = of_signals(config)
+        self.table = None if signals is None else sql.Identifier(signals.schema, signals.table)
         self.size = config.number("incremental.snapshot.chunk.size")
 
     def signals(self, connection: psycopg.Connection) -> list[Signal]:

@@ -28,10 +28,17 @@ def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[Ta
     return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
 
 
+def of_signals(config: Config) -> TableId | None:
+    """The table of signals; without a schema it is in `public`."""
+    for name in config.names("signal.data.collection"):
+        schema, _, table = name.replace('"', "").rpartition(".")
+        return TableId(config.text("database.dbname"), schema or "public", table)
+    return None
+
+
 def is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
     """Whether the first snapshot reads a table: signals are no data."""
-    is_signal = str(table) in [name.replace('"', "") for name in config.names("signal.data.collection")]
-    return not is_signal and catalog.filter.snapshots(table.schema, table.table)
+    return table != of_signals(config) and catalog.filter.snapshots(table.schema, table.table)
 
 
 def overrides(config: Config) -> dict[str, str]:
