@@ -26,7 +26,7 @@ from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.progress import PagingKey, Progress
 from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Signal
 
 log = logging.getLogger(__name__)
@@ -92,6 +92,8 @@ class AdHocSnapshots:
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
         after, chunk, status = self._incremental.chunk(progress)
+        if status is None:
+            return Step(progress, moves=moves, notices=notices)
         notices += _read(progress, after, status)
         return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
 
@@ -189,12 +191,16 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     """What a chunk did: a table goes on, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        keys = (("maximum_key", ",".join(after.maximum)), ("last_processed_key", ",".join(after.last)))
+        keys = (("maximum_key", _listed(after.maximum)), ("last_processed_key", _listed(after.last)))
         place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     return (done,) if after.queue else (done, _notice(notifications.COMPLETED, before, ()))
+
+
+def _listed(key: PagingKey) -> str:
+    return ",".join("null" if part is None else part for part in key)
 
 
 def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:
