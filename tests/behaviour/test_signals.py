@@ -115,6 +115,11 @@ def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
         '{"data-collections": [1, "nowhere", "("]}',
         '{"data-collections": ["public.t"], "surrogate-key": 1}',
         '{"data-collections": ["public.t"], "type": "wrong", "additional-conditions": ["x"]}',
+        "[" * 2000,
+        '{"data-collections": ["public.t"], "additional-condition": "note = \'\\ud800\'"}',
+        '{"data-collections": ["public.t"], "surrogate-key": "\\ud800"}',
+        '{"data-collections": ["public.t"], "keys": [["\\ud800"]]}',
+        '{"data-collections": ["public.t"], "type": "blocking", "additional-condition": "SELECT \'\\ud800\'"}',
         None,
     ],
 )
@@ -127,6 +132,17 @@ def test_a_malformed_signal_is_told_and_nothing_stops(
     assert told(drained(capture)) == [("d", 3)]
     assert "signal bad" in caplog.text
     assert "'dance' is unknown" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["public.\\ud800", "public.\\u0000"])
+def test_a_table_that_cannot_be_named_is_told_and_nothing_stops(
+    table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    send(table, "bad", "add-tables", f'{{"data-collections": ["{name}"]}}')
+    table.execute("DELETE FROM t WHERE id = 3")
+    assert told(drained(capture)) == [("d", 3)]
+    assert "signal bad (add-tables) is ignored" in caplog.text
+    assert name in caplog.text
 
 
 def test_a_condition_that_fails_gives_up_that_table_alone(

@@ -41,7 +41,7 @@ class Signal:
     def content(self) -> dict[str, Any] | None:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
         try:
-            content = json.loads(self.data or "{}")
+            content = _loaded(self.data or "{}")
         except ValueError:
             content = None
         if not isinstance(content, dict):
@@ -50,13 +50,23 @@ class Signal:
         return content
 
 
+def _loaded(text: str) -> Any:
+    """The content of JSON text. Raises ValueError, also for texts that are no Unicode (half a pair of surrogates)."""
+    try:
+        node = json.loads(text)
+        json.dumps(node, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return node
+
+
 def parsed(text: str, name: str | None) -> Signal | None:
     """The signal in a line of a file or a message; `name` is its id where it has none of its own.
 
     None, with a warning that holds the text, when it is no signal.
     """
     try:
-        node = json.loads(text)
+        node = _loaded(text)
         data = node.get("data")
         text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
         own = node.get("id")

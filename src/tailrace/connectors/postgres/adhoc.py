@@ -16,11 +16,12 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.postgres import capture, splits
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import server_errors
+from tailrace.connectors.postgres.connect import is_lost, is_transient, server_errors
 from tailrace.connectors.postgres.export import Export, export_aside
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
+from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
@@ -91,7 +92,9 @@ class AdHocSnapshots:
             return self._block(progress, from_lsn, notices)
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
-        after, chunk, status = self._incremental.chunk(progress)
+        with server_errors("the incremental snapshot cannot go on"):
+            read = retrying(self.config, lambda: self._incremental.chunk(progress), is_transient)
+        after, chunk, status = read
         notices += _read(progress, after, status)
         return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
 
@@ -105,24 +108,27 @@ class AdHocSnapshots:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):
             log.info("signal %s: %s %s", signal.id, signal.type, signal.data or "")
-            if signal.type in ABOUT_SNAPSHOTS:
-                tables = self._ask(lambda connection: Catalog(connection, self.config).tables())
-                progress = progress.asked(signal, tables)
-            elif signal.type in (ADD, REMOVE):
-                progress = self._change(signal, progress)
-                self.use(progress)
-            else:
-                act(signal, offset)
+            try:
+                progress = self._carried_out(signal, progress, offset)
+            except Exception as error:
+                # Nothing that one signal holds may stop the pipeline; a server out of reach is not the signal's fault.
+                if is_lost(error):
+                    raise
+                said = (signal.id, signal.type, error, signal.data)
+                is_known = isinstance(error, SourceError)
+                log.error("signal %s (%s) is ignored: %s; its data is: %s", *said, exc_info=not is_known)
+            self.use(progress)
         return progress
 
-    def _change(self, signal: Signal, progress: Progress) -> Progress:
-        """The state after a signal that adds or removes tables."""
-        try:
+    def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
+        """The state after a signal."""
+        if signal.type in ABOUT_SNAPSHOTS:
+            return progress.asked(signal, self._ask(lambda connection: Catalog(connection, self.config).tables()))
+        if signal.type in (ADD, REMOVE):
             changed: Progress = self._ask(lambda connection: capture.change(connection, self._start, signal, progress))
             return changed
-        except SourceError as error:
-            log.error("signal %s is ignored: %s", signal.id, error)
-            return progress
+        act(signal, offset)
+        return progress
 
     def _wait(self, xid: int) -> None:
         if self._waits != xid:

@@ -159,3 +159,9 @@ def is_transient(error: BaseException) -> bool:
         # 08: connection; 57P: shut down, crash, cannot connect now; 53300: too many connections.
         return cause.sqlstate[:2] == "08" or cause.sqlstate[:3] == "57P" or cause.sqlstate == "53300"
     return any(sign in str(cause) for sign in _TRANSIENT)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether it is the connection that failed, and not what was asked over it."""
+    cause = error.__cause__ if isinstance(error, SourceError) else error
+    return is_transient(error) or (isinstance(cause, psycopg.OperationalError) and not cause.sqlstate)

@@ -22,7 +22,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.connect import connect, first_line, is_lost
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
 from tailrace.connectors.postgres.snapshot_tables import of_signals
 from tailrace.connectors.postgres.text_rows import copy_lines, rows_of
@@ -84,14 +84,16 @@ class IncrementalSnapshots:
     def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None, str]:
         """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows.
 
-        Also how the table ended, if it did, in the words of notifications.
+        Also how the table ended, if it did, in the words of notifications. Raises psycopg.Error for a lost connection.
         """
         request = progress.queue[0]
         with connect(self.config, application="tailrace incremental") as connection:
             connection.execute("SET synchronous_commit = on")
             try:
                 return self._chunk(connection, progress, request)
-            except (psycopg.Error, DecodeError, SourceError) as error:
+            except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
+                if is_lost(error):
+                    raise
                 log.error("the incremental snapshot of %s is given up: %s", request.table, first_line(error))
                 return progress.without_present(), None, "SQL_EXCEPTION"
 
