@@ -145,6 +145,21 @@ def test_a_table_that_cannot_be_named_is_told_and_nothing_stops(
     assert name in caplog.text
 
 
+@pytest.mark.parametrize("ddl", ["", "CREATE TABLE signals (id text, type text)"], ids=["missing", "narrow"])
+def test_a_signal_table_that_cannot_be_read_is_told_once(
+    database: Database, caplog: pytest.LogCaptureFixture, ddl: str
+) -> None:
+    database.execute(*ROWS, *([ddl] if ddl else []))
+    with capturing(database, **GIVEN) as capture:
+        capture.step()
+        database.execute("DELETE FROM t WHERE id = 3")
+        assert told(drained(capture)) == [("d", 3)]
+        assert caplog.text.count('"public"."signals" needs columns id, type, data') == 1
+        database.execute("DROP TABLE IF EXISTS signals", SIGNALS)
+        execute(database, "s1", ', "additional-condition": "id = 5"')
+        assert told(drained(capture)) == [("r", 5)]
+
+
 def test_a_condition_that_fails_gives_up_that_table_alone(
     table: Database, capture: Capture, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -60,6 +60,7 @@ class IncrementalSnapshots:
         signals = of_signals(config)
         self.table = None if signals is None else sql.Identifier(signals.schema, signals.table)
         self.size = config.number("incremental.snapshot.chunk.size")
+        self._told: str | None = None
 
     def signals(self, connection: psycopg.Connection) -> list[Signal]:
         """The signals in the table, window rows aside, in the order they came as far as that can be told."""
@@ -71,10 +72,18 @@ class IncrementalSnapshots:
         ).format(self.table)
         try:
             rows = connection.execute(query, [[OPEN, CLOSE]]).fetchall()
-        except psycopg.errors.UndefinedTable:
-            log.warning("signal.data.collection: there is no table %s yet", self.table.as_string(connection))
+        except psycopg.ProgrammingError as error:
+            self._tell(self.table.as_string(connection), first_line(error))
             return []
+        self._told = None
         return [Signal(*row) for row in rows]
+
+    def _tell(self, table: str, said: str) -> None:
+        """Say once why no signals can be read."""
+        if said != self._told:
+            needed = f"{table} needs columns id, type, data, in this order, and database.user the right to SELECT"
+            log.error("signal.data.collection: %s; %s", said, needed)
+        self._told = said
 
     def new_signals(self, connection: psycopg.Connection, handled: tuple[str, ...]) -> tuple[list[Signal], list[str]]:
         """The signals of the table that are not handled yet, and the ids of all that are in it."""
