@@ -183,6 +183,23 @@ def test_pause_resume_and_stop(table: Database, capture: Capture) -> None:
     assert len(seen) < 10
 
 
+def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(
+    table: Database, capture: Capture
+) -> None:
+    table.execute("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (11), (12)")
+    execute(table, "nightly")
+    first = told([row for row in capture.step() if row["op"] == "r"])
+    send(table, "p", "pause-snapshot", None)
+    drained(capture)
+    # Of the same id: signals are told apart by what they ask for.
+    capture.offset["snapshots"]["handled"].remove("nightly")
+    table.execute("DELETE FROM signals WHERE id = 'nightly'")
+    execute(table, "nightly", ', "type": "blocking"', table="public.u")
+    assert told(drained(capture)) == [("r", 11), ("r", 12)]
+    send(table, "r", "resume-snapshot", None)
+    assert first + told(drained(capture)) == [("r", n) for n in range(1, 11)]
+
+
 @pytest.mark.parametrize("restarts", [1, 2, 3, 4])
 def test_a_restart_goes_on_and_reads_at_most_one_chunk_again(table: Database, restarts: int) -> None:
     with capturing(table, **GIVEN) as capture:
