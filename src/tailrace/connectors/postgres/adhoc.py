@@ -7,7 +7,7 @@ again, is the log alone, and the first batch after the restart reads the chunk o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -43,7 +43,7 @@ class Step:
     end: int | None = None
     moves: bool = False
     chunk: ReadChunk | None = None
-    tables: Mapping[str, str | None] | None = None
+    splits: Sequence[SnapshotSplit | EmptySplit] | None = None
     notices: tuple[Notice, ...] = ()
 
 
@@ -70,7 +70,7 @@ class AdHocSnapshots:
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
         """
-        if self._kept is not None and self._kept[1].tables is not None:
+        if self._kept is not None and self._kept[1].splits is not None:
             # Two snapshots of one moment could not be told apart.
             self._let_aside()
         known = here.progress if here.progress is not None else self.before()
@@ -151,7 +151,18 @@ class AdHocSnapshots:
             if self._aside.lsn > from_lsn:
                 return Step(progress, self._aside.lsn, True, notices=notices)
         done, tables = progress.without_blocking()
-        return Step(done, from_lsn, True, tables=tables, notices=notices)
+        try:
+            with server_errors("it cannot be planned"):
+                found = splits.plan(self.config, self._aside, tables)
+        except (SourceError, UnicodeError) as error:
+            if is_lost(error):
+                raise
+            signal = next(request.signal for request in progress.queue if request.kind == BLOCKING)
+            log.error("the blocking snapshot of signal %s (%s) is given up: %s", signal, ", ".join(tables), error)
+            self._let_aside()
+            aborted = Notice(notifications.INITIAL, notifications.ABORTED)
+            return Step(replace(done, undo=None), None, True, notices=(*notices, aborted))
+        return Step(done, from_lsn, True, splits=found, notices=notices)
 
     def keep(self, offset: dict[str, Any], step: Step) -> None:
         """Remember the step that the batch up to `offset` does."""
@@ -160,12 +171,6 @@ class AdHocSnapshots:
     def kept(self, offset: dict[str, Any]) -> Step:
         """The step of the batch up to `offset`; an empty one where it is lost."""
         return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
-
-    def plan(self, step: Step) -> Sequence[SnapshotSplit | EmptySplit]:
-        """The splits of a blocking snapshot."""
-        assert self._aside is not None
-        with server_errors("the snapshot cannot be planned"):
-            return splits.plan(self.config, self._aside, step.tables)
 
     def close(self) -> None:
         """Let go of an exported snapshot, and of channels."""

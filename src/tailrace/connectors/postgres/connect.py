@@ -127,13 +127,13 @@ _ROW_REMEDIES = (
 
 
 @contextmanager
-def server_errors(doing: str) -> Iterator[None]:
+def server_errors(doing: str, where: str | None = None) -> Iterator[None]:
     """Turn what the server refuses within the block into a SourceError: what was being done, its words, the remedy."""
     try:
         yield
     except psycopg.Error as error:
         remedy = _STATES.get(error.sqlstate or "", "see the server's log")
-        raise SourceError(f"{doing}: {first_line(error)}", remedy=remedy) from error
+        raise SourceError(f"{doing}: {first_line(error)}", where=where, remedy=remedy) from error
 
 
 _STATES = {
