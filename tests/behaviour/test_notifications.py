@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.test_signals import ROWS, SIGNALS, drained, execute, send
+from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, drained, execute, send
 from tests.conftest import Database
 
 
@@ -110,3 +112,28 @@ def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path
             ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
             ("COMPLETED", {}),
         ]
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        ("id = 3", "syntax error"),
+        ("SELECT id FROM t", 'column "version" does not exist'),
+    ],
+)
+def test_a_blocking_snapshot_that_the_server_refuses_is_told_and_given_up(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture, select: str, said: str
+) -> None:
+    database.execute(SIGNALS, *ROWS)
+    file = tmp_path / "told.jsonl"
+    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    with capturing(database, **GIVEN, **given) as capture:
+        drained(capture)
+        told(file)
+        execute(database, "bad", f', "type": "blocking", "additional-condition": "{select}"')
+        execute(database, "good", ', "additional-condition": "id = 5"')
+        database.execute("DELETE FROM t WHERE id = 3")
+        assert [(row["op"], (row["after"] or row["before"])["id"]) for row in drained(capture)] == [("d", 3), ("r", 5)]
+    assert "signal bad (public.t) is given up" in caplog.text
+    assert said in caplog.text
+    assert "ABORTED" in [kind for kind, _ in told(file)]

@@ -115,6 +115,11 @@ def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
         '{"data-collections": [1, "nowhere", "("]}',
         '{"data-collections": ["public.t"], "surrogate-key": 1}',
         '{"data-collections": ["public.t"], "type": "wrong", "additional-conditions": ["x"]}',
+        "[" * 2000,
+        '{"data-collections": ["public.t"], "additional-condition": "note = \'\\ud800\'"}',
+        '{"data-collections": ["public.t"], "surrogate-key": "\\ud800"}',
+        '{"data-collections": ["public.t"], "keys": [["\\ud800"]]}',
+        '{"data-collections": ["public.t"], "type": "blocking", "additional-condition": "SELECT \'\\ud800\'"}',
         None,
     ],
 )
@@ -127,6 +132,32 @@ def test_a_malformed_signal_is_told_and_nothing_stops(
     assert told(drained(capture)) == [("d", 3)]
     assert "signal bad" in caplog.text
     assert "'dance' is unknown" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["public.\\ud800", "public.\\u0000"])
+def test_a_table_that_cannot_be_named_is_told_and_nothing_stops(
+    table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    send(table, "bad", "add-tables", f'{{"data-collections": ["{name}"]}}')
+    table.execute("DELETE FROM t WHERE id = 3")
+    assert told(drained(capture)) == [("d", 3)]
+    assert "signal bad (add-tables) is ignored" in caplog.text
+    assert name in caplog.text
+
+
+@pytest.mark.parametrize("ddl", ["", "CREATE TABLE signals (id text, type text)"], ids=["missing", "narrow"])
+def test_a_signal_table_that_cannot_be_read_is_told_once(
+    database: Database, caplog: pytest.LogCaptureFixture, ddl: str
+) -> None:
+    database.execute(*ROWS, *([ddl] if ddl else []))
+    with capturing(database, **GIVEN) as capture:
+        capture.step()
+        database.execute("DELETE FROM t WHERE id = 3")
+        assert told(drained(capture)) == [("d", 3)]
+        assert caplog.text.count('"public"."signals" needs columns id, type, data') == 1
+        database.execute("DROP TABLE IF EXISTS signals", SIGNALS)
+        execute(database, "s1", ', "additional-condition": "id = 5"')
+        assert told(drained(capture)) == [("r", 5)]
 
 
 def test_a_condition_that_fails_gives_up_that_table_alone(
@@ -150,6 +181,23 @@ def test_pause_resume_and_stop(table: Database, capture: Capture) -> None:
     seen = [id_ for op, id_ in (*first, *paused, *rest) if op == "r"]
     assert seen == list(range(1, len(seen) + 1))
     assert len(seen) < 10
+
+
+def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(
+    table: Database, capture: Capture
+) -> None:
+    table.execute("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (11), (12)")
+    execute(table, "nightly")
+    first = told([row for row in capture.step() if row["op"] == "r"])
+    send(table, "p", "pause-snapshot", None)
+    drained(capture)
+    # Of the same id: signals are told apart by what they ask for.
+    capture.offset["snapshots"]["handled"].remove("nightly")
+    table.execute("DELETE FROM signals WHERE id = 'nightly'")
+    execute(table, "nightly", ', "type": "blocking"', table="public.u")
+    assert told(drained(capture)) == [("r", 11), ("r", 12)]
+    send(table, "r", "resume-snapshot", None)
+    assert first + told(drained(capture)) == [("r", n) for n in range(1, 11)]
 
 
 @pytest.mark.parametrize("restarts", [1, 2, 3, 4])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
-from tailrace.snapshot.signals import Request, Signal
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request, Signal
+
+log = logging.getLogger(__name__)
 
 # A key as texts, with nulls where a key that a signal names has them.
 PagingKey = tuple[str | None, ...]
@@ -117,15 +120,32 @@ class Progress:
         return ",".join(request.table for request in self.queue)
 
     def is_next(self, kind: str) -> bool:
-        """Whether a table is to be read next, and in that way."""
+        """Whether a table is to be read next, and in that way. As in Debezium a pause holds no blocking one up."""
+        if kind == BLOCKING:
+            return bool(self._blocking())
         return bool(self.queue) and not self.paused and self.queue[0].kind == kind
 
+    def _blocking(self) -> dict[int, Request]:
+        """What the next blocking snapshot reads, by the places in the queue: one signal's tables, each once."""
+        found: dict[int, Request] = {}
+        for place, request in enumerate(self.queue):
+            others = [one for one in found.values() if one.signal != request.signal or one.table == request.table]
+            if request.kind == BLOCKING and not others:
+                found[place] = request
+            elif found or not self.paused:
+                break
+        return found
+
     def without_blocking(self) -> tuple[Progress, dict[str, str | None]]:
-        """The state once the present blocking snapshot is read, and its tables with their SELECTs."""
-        present = [request for request in self.queue if request.signal == self.queue[0].signal]
-        queue = tuple(request for request in self.queue if request not in present)
-        wanted = {request.table: request.condition for request in present}
-        return replace(self, queue=queue, undo=self._now()), wanted
+        """The state once the next blocking snapshot is read, and its tables with their SELECTs."""
+        present = self._blocking()
+        queue = tuple(request for place, request in enumerate(self.queue) if place not in present)
+        wanted = {request.table: request.condition for request in present.values()}
+        return replace(self, undo=self._now())._with(queue), wanted
+
+    def _with(self, queue: tuple[Request, ...]) -> Progress:
+        """The state with another queue; nothing is paused where nothing is left that could be."""
+        return replace(self, queue=queue, paused=self.paused and _any_incremental(queue))
 
     def _now(self) -> _State:
         return self.queue, self.last, self.maximum, self.rows, self.key
@@ -137,21 +157,32 @@ class Progress:
             return replace(self, queue=self.queue + tuple(signals.requests(signal, known)))
         if signal.type == signals.STOP:
             return self._stopped(signal, known)
-        return replace(self, paused=bool(self.queue) and signal.type == signals.PAUSE)
+        return replace(self, paused=signal.type == signals.PAUSE)._with(self.queue)
 
     def _stopped(self, signal: Signal, tables: list[TableId]) -> Progress:
         content = signal.content()
         if content is None:
             return self
-        names = signals.collections(signal, content, tables) if content.get("data-collections") else None
-        return self.without({request.table for request in self.queue} if names is None else names)
+        queued = {request.table for request in self.queue}
+        if not queued:
+            log.warning("signal %s is ignored: no snapshot is running that could be stopped", signal.id)
+            return self
+        names = signals.collections(signal, content, tables) if content.get("data-collections") else queued
+        for name in names:
+            if name not in queued:
+                log.warning("signal %s: %s is not part of the snapshot", signal.id, name)
+        return self.without(names)
 
     def without(self, names: Container[str]) -> Progress:
         """The state when these tables are not to be read any more."""
         left = tuple(request for request in self.queue if request.table not in names)
         if left[:1] == self.queue[:1]:
-            return replace(self, queue=left)
-        return replace(self._at_next(), queue=left, undo=None)
+            return self._with(left)
+        return replace(self._at_next(), undo=None)._with(left)
+
+
+def _any_incremental(queue: tuple[Request, ...]) -> bool:
+    return any(request.kind == INCREMENTAL for request in queue)
 
 
 def _list(key: PagingKey | None) -> list[str | None] | None:

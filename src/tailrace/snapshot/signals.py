@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.config.kinds import compile_pattern
+from tailrace.config.kinds import compile_pattern, to_python
 from tailrace.model.table import TableId
 from tailrace.snapshot.reading import Key
 
@@ -23,6 +23,8 @@ INCREMENTAL, BLOCKING = "incremental", "blocking"
 
 # Keys that one chunk reads, which stand in offsets meanwhile.
 KEYS_AT_ONCE = 1000
+
+_CONDITIONS = 'list of {"data-collection": ..., "filter": ...}, both texts'
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Signal:
     def content(self) -> dict[str, Any] | None:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
         try:
-            content = json.loads(self.data or "{}")
+            content = _loaded(self.data or "{}")
         except ValueError:
             content = None
         if not isinstance(content, dict):
@@ -50,13 +52,23 @@ class Signal:
         return content
 
 
+def _loaded(text: str) -> Any:
+    """The content of JSON text. Raises ValueError, also for texts that are no Unicode (half a pair of surrogates)."""
+    try:
+        node = json.loads(text)
+        json.dumps(node, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return node
+
+
 def parsed(text: str, name: str | None) -> Signal | None:
     """The signal in a line of a file or a message; `name` is its id where it has none of its own.
 
     None, with a warning that holds the text, when it is no signal.
     """
     try:
-        node = json.loads(text)
+        node = _loaded(text)
         data = node.get("data")
         text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
         own = node.get("id")
@@ -111,7 +123,11 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
         return []
     if content.get("keys") is not None:
         return _of_keys(signal, kind, found, content["keys"])
-    return [Request(signal.id, kind, name, _condition(signal, content, name), surrogate) for name in found]
+    conditions = _conditions(content)
+    if conditions is None:
+        log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.data)
+        return []
+    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in found]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
@@ -136,31 +152,44 @@ def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableI
         log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.data)
         return []
     for item in listed:
-        matching = [name for name in names if _is_meant(signal, item.strip(), name)]
+        matching = [name for name in names if _is_meant(signal, item.strip(), name, _exactly)]
         if not matching:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
         found += [name for name in matching if name not in found]
     return found
 
 
-def _is_meant(signal: Signal, item: str, table: str) -> bool:
+def _is_meant(signal: Signal, item: str, table: str, pattern: Callable[[str], re.Pattern[str]]) -> bool:
     """Whether a name, with or without quotes, or a regular expression means the table."""
     if item.replace('"', "") == table:
         return True
     try:
-        return compile_pattern(item).fullmatch(table) is not None
+        return pattern(item).fullmatch(table) is not None
     except re.error as error:
         log.warning("signal %s: %s is no regular expression: %s", signal.id, item, error)
         return False
 
 
-def _condition(signal: Signal, content: dict[str, Any], table: str) -> str | None:
-    """The additional condition for a table; the older form is one text for all of them."""
-    listed = content.get("additional-conditions")
-    for item in listed if isinstance(listed, list) else []:
-        if not isinstance(item, dict):
-            log.warning("signal %s: %r in additional-conditions is no object and is ignored", signal.id, item)
-        elif _is_meant(signal, str(item.get("data-collection", "")), table):
-            return str(item["filter"]) if item.get("filter") else None
-    older = content.get("additional-condition")
-    return str(older) if older else None
+def _exactly(item: str) -> re.Pattern[str]:
+    """Debezium takes case to matter in data-collections, though not in additional-conditions."""
+    return re.compile(to_python(item), re.ASCII)
+
+
+def _conditions(content: dict[str, Any]) -> list[tuple[str, str]] | None:
+    """Tables (names or expressions) and their conditions, the older form, one for all, last; None if malformed.
+
+    No condition is left out: its table's rows would all be read instead.
+    """
+    listed, older = content.get("additional-conditions") or [], content.get("additional-condition") or ""
+    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+        return None
+    found = [(item.get("data-collection"), item.get("filter") or "") for item in listed]
+    found += [(".*", older)] if older else []
+    are_texts = all(isinstance(table, str) and isinstance(condition, str) for table, condition in found)
+    return found if are_texts else None
+
+
+def _condition(signal: Signal, conditions: list[tuple[str, str]], table: str) -> str | None:
+    """The first condition for a table."""
+    found = (condition for item, condition in conditions if _is_meant(signal, item, table, compile_pattern))
+    return next(found, None) or None

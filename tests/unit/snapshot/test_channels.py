@@ -149,3 +149,17 @@ def test_settings_of_the_consumer() -> None:
         "enable.auto.commit": False,
         "enable.partition.eof": True,
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"id": "\\ud800", "type": "log"}', '{"id": "1", "type": "log", "data": {"message": "\\udc00"}}'],
+    ids=["nesting", "id", "data"],
+)
+def test_a_line_that_no_text_can_be_made_of_is_told_with_its_text(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    (tmp_path / "signals.txt").write_text(text + "\n" + line("good"), encoding="utf-8")
+    given = {"signal.enabled.channels": "file", "signal.file": str(tmp_path / "signals.txt")}
+    assert polled(Channels(configured(given)))[0] == ["good"]
+    assert f"no signal, so it is ignored: {text}" in caplog.text

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import KEYS_AT_ONCE, Request, Signal
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, Signal
 
 A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in "ab")
 FULL = Progress(
@@ -73,3 +76,52 @@ def test_a_table_is_read_anew_when_its_key_becomes_another() -> None:
     assert read.by("id integer") == read
     assert (read.by("id text").last, read.by("id text").rows) == (None, 0)
     assert Progress(queue=(A,)).by("id integer") == Progress(queue=(A,)), "nothing is read yet"
+
+
+def request(signal: str, kind: str, table: str, condition: str | None = None) -> Request:
+    return Request(signal, kind, f"public.{table}", condition)
+
+
+def test_a_blocking_snapshot_takes_what_stands_first_of_its_signal_alone() -> None:
+    first, second, third = (
+        request("s", BLOCKING, "a"),
+        request("s", BLOCKING, "b"),
+        request("s", BLOCKING, "a", "SELECT"),
+    )
+    later = request("s", INCREMENTAL, "c")
+    left, wanted = Progress(queue=(first, second, third, later)).without_blocking()
+    assert wanted == {"public.a": None, "public.b": None}
+    left, wanted = left.without_blocking()
+    assert wanted == {"public.a": "SELECT"}
+    assert left.queue == (later,)
+    assert not left.is_next(BLOCKING)
+    assert left.is_next(INCREMENTAL)
+
+
+def test_a_pause_holds_up_no_blocking_snapshot() -> None:
+    paused = Progress(queue=(A,), last=("3",), maximum=("9",), rows=3).asked(Signal("p", "pause-snapshot", None), [])
+    waiting = replace(paused, queue=(A, B, request("x", BLOCKING, "c")))
+    assert waiting.is_next(BLOCKING)
+    left, wanted = waiting.without_blocking()
+    assert wanted == {"public.c": None}
+    assert (left.queue, left.last, left.rows, left.paused) == ((A, B), ("3",), 3, True)
+    assert left.undone() == replace(waiting, undo=None, queue=(A, B, request("x", BLOCKING, "c")))
+
+
+def test_nothing_stays_paused_when_nothing_is_left_of_a_stopped_snapshot() -> None:
+    paused = Progress(queue=(A, B)).asked(Signal("p", "pause-snapshot", None), [])
+    assert paused.paused
+    assert paused.without([A.table]).paused
+    assert not paused.asked(Signal("x", "stop-snapshot", None), []).paused
+    assert not Progress(queue=(request("x", BLOCKING, "c"),)).asked(Signal("p", "pause-snapshot", None), []).paused
+
+
+def test_a_stop_of_what_is_not_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    tables = [TableId("d", "public", "a"), TableId("d", "public", "c")]
+    assert Progress().asked(Signal("x", "stop-snapshot", None), tables) == Progress()
+    assert "signal x is ignored: no snapshot is running" in caplog.text
+    running = Progress(queue=(A, B))
+    stop = Signal("y", "stop-snapshot", '{"data-collections": ["public.a", "public.c"]}')
+    assert running.asked(stop, tables).queue == (B,)
+    assert "signal y: public.c is not part of the snapshot" in caplog.text
+    assert "public.a" not in caplog.text

@@ -7,7 +7,7 @@ again, is the log alone, and the first batch after the restart reads the chunk o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.postgres import capture, splits
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import server_errors
+from tailrace.connectors.postgres.connect import is_lost, server_errors
 from tailrace.connectors.postgres.export import Export, export_aside
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
@@ -42,7 +42,7 @@ class Step:
     end: int | None = None
     moves: bool = False
     chunk: ReadChunk | None = None
-    tables: Mapping[str, str | None] | None = None
+    splits: Sequence[SnapshotSplit | EmptySplit] | None = None
     notices: tuple[Notice, ...] = ()
 
 
@@ -69,7 +69,7 @@ class AdHocSnapshots:
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
         """
-        if self._kept is not None and self._kept[1].tables is not None:
+        if self._kept is not None and self._kept[1].splits is not None:
             # Two snapshots of one moment could not be told apart.
             self._let_aside()
         known = here.progress if here.progress is not None else self.before()
@@ -107,24 +107,27 @@ class AdHocSnapshots:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):
             log.info("signal %s: %s %s", signal.id, signal.type, signal.data or "")
-            if signal.type in ABOUT_SNAPSHOTS:
-                tables = self._ask(lambda connection: Catalog(connection, self.config).tables())
-                progress = progress.asked(signal, tables)
-            elif signal.type in (ADD, REMOVE):
-                progress = self._change(signal, progress)
-                self.use(progress)
-            else:
-                act(signal, offset)
+            try:
+                progress = self._carried_out(signal, progress, offset)
+            except Exception as error:
+                # Nothing that one signal holds may stop the pipeline; a server out of reach is not the signal's fault.
+                if is_lost(error):
+                    raise
+                said = (signal.id, signal.type, error, signal.data)
+                is_known = isinstance(error, SourceError)
+                log.error("signal %s (%s) is ignored: %s; its data is: %s", *said, exc_info=not is_known)
+            self.use(progress)
         return progress
 
-    def _change(self, signal: Signal, progress: Progress) -> Progress:
-        """The state after a signal that adds or removes tables."""
-        try:
+    def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
+        """The state after a signal."""
+        if signal.type in ABOUT_SNAPSHOTS:
+            return progress.asked(signal, self._ask(lambda connection: Catalog(connection, self.config).tables()))
+        if signal.type in (ADD, REMOVE):
             changed: Progress = self._ask(lambda connection: capture.change(connection, self._start, signal, progress))
             return changed
-        except SourceError as error:
-            log.error("signal %s is ignored: %s", signal.id, error)
-            return progress
+        act(signal, offset)
+        return progress
 
     def _wait(self, xid: int) -> None:
         if self._waits != xid:
@@ -147,7 +150,18 @@ class AdHocSnapshots:
             if self._aside.lsn > from_lsn:
                 return Step(progress, self._aside.lsn, True, notices=notices)
         done, tables = progress.without_blocking()
-        return Step(done, from_lsn, True, tables=tables, notices=notices)
+        try:
+            with server_errors("it cannot be planned"):
+                found = splits.plan(self.config, self._aside, tables)
+        except (SourceError, UnicodeError) as error:
+            if is_lost(error):
+                raise
+            signal = next(request.signal for request in progress.queue if request.kind == BLOCKING)
+            log.error("the blocking snapshot of signal %s (%s) is given up: %s", signal, ", ".join(tables), error)
+            self._let_aside()
+            aborted = Notice(notifications.INITIAL, notifications.ABORTED)
+            return Step(replace(done, undo=None), None, True, notices=(*notices, aborted))
+        return Step(done, from_lsn, True, splits=found, notices=notices)
 
     def keep(self, offset: dict[str, Any], step: Step) -> None:
         """Remember the step that the batch up to `offset` does."""
@@ -156,12 +170,6 @@ class AdHocSnapshots:
     def kept(self, offset: dict[str, Any]) -> Step:
         """The step of the batch up to `offset`; an empty one where it is lost."""
         return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
-
-    def plan(self, step: Step) -> Sequence[SnapshotSplit | EmptySplit]:
-        """The splits of a blocking snapshot."""
-        assert self._aside is not None
-        with server_errors("the snapshot cannot be planned"):
-            return splits.plan(self.config, self._aside, step.tables)
 
     def close(self) -> None:
         """Let go of an exported snapshot, and of channels."""

@@ -20,7 +20,7 @@ from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import connect
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import ADD, EXECUTE, Signal
+from tailrace.snapshot.signals import ADD, Signal, requests
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def change(connection: psycopg.Connection, config: Config, signal: Signal, progr
     decided = dict(progress.tables) | {str(table): signal.type == ADD for table in found}
     changed = settled(config, replace(progress, tables=tuple(decided.items())))
     if signal.type == ADD:
-        return _added(connection, config, signal, changed, found)
+        return _added(connection, config, signal, progress, changed, found)
     publication.exclude(connection, config, found)
     return changed.without([str(table) for table in found])
 
@@ -85,18 +85,24 @@ def is_ready(connection: psycopg.Connection, progress: Progress) -> bool:
 
 
 def _added(
-    connection: psycopg.Connection, config: Config, signal: Signal, progress: Progress, tables: list[TableId]
+    connection: psycopg.Connection,
+    config: Config,
+    signal: Signal,
+    before: Progress,
+    changed: Progress,
+    tables: list[TableId],
 ) -> Progress:
+    """The state with added tables, and what is to be read of them; as before where the signal says that wrongly."""
+    how = str((signal.content() or {}).get("type", "")).lower()
+    wanted = () if how == NOT_READ else requests(signal, tables)
+    if how != NOT_READ and not wanted:
+        return before
     publication.include(connection, config, tables)
     # On a standby commits are seen in the order in which the log has them, so there is nothing to wait for.
     row = connection.execute(
         "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END"
     ).fetchone()
-    progress = replace(progress, wait=None if row is None else row[0])
-    content = signal.content() or {}
-    if str(content.get("type", "")).lower() == NOT_READ:
-        return progress
-    return progress.asked(replace(signal, type=EXECUTE), tables)
+    return replace(changed, wait=None if row is None else row[0], queue=(*changed.queue, *wanted))
 
 
 def _table(config: Config, name: str) -> TableId:

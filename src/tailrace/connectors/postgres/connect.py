@@ -127,13 +127,13 @@ _ROW_REMEDIES = (
 
 
 @contextmanager
-def server_errors(doing: str) -> Iterator[None]:
+def server_errors(doing: str, where: str | None = None) -> Iterator[None]:
     """Turn what the server refuses within the block into a SourceError: what was being done, its words, the remedy."""
     try:
         yield
     except psycopg.Error as error:
         remedy = _STATES.get(error.sqlstate or "", "see the server's log")
-        raise SourceError(f"{doing}: {first_line(error)}", remedy=remedy) from error
+        raise SourceError(f"{doing}: {first_line(error)}", where=where, remedy=remedy) from error
 
 
 _STATES = {
@@ -159,3 +159,9 @@ def is_transient(error: BaseException) -> bool:
         # 08: connection; 57P: shut down, crash, cannot connect now; 53300: too many connections.
         return cause.sqlstate[:2] == "08" or cause.sqlstate[:3] == "57P" or cause.sqlstate == "53300"
     return any(sign in str(cause) for sign in _TRANSIENT)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether it is the connection that failed, and not what was asked over it."""
+    cause = error.__cause__ if isinstance(error, SourceError) else error
+    return is_transient(error) or (isinstance(cause, psycopg.OperationalError) and not cause.sqlstate)

@@ -232,8 +232,8 @@ class PostgresConnector:
         if self._is_lost_meanwhile(start, end):
             return []
         step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
-        if self._adhoc is not None and step.tables is not None:
-            return self._adhoc.plan(step)
+        if step.splits is not None:
+            return step.splits
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None

@@ -21,7 +21,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
+from tailrace.connectors.postgres.connect import connect, first_line, is_lost, server_errors
 from tailrace.connectors.postgres.paging import Paging
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
 from tailrace.connectors.postgres.snapshot_tables import of_signals
@@ -73,6 +73,7 @@ class IncrementalSnapshots:
         self.table = None if signals is None else sql.Identifier(signals.schema, signals.table)
         self.size = config.number("incremental.snapshot.chunk.size")
         self._waits = False
+        self._told: str | None = None
 
     def signals(self, connection: psycopg.Connection) -> list[Signal]:
         """The signals in the table, window rows aside, in the order they came as far as that can be told."""
@@ -84,10 +85,18 @@ class IncrementalSnapshots:
         ).format(self.table)
         try:
             rows = connection.execute(query, [[OPEN, CLOSE]]).fetchall()
-        except psycopg.errors.UndefinedTable:
-            log.warning("signal.data.collection: there is no table %s yet", self.table.as_string(connection))
+        except psycopg.ProgrammingError as error:
+            self._tell(self.table.as_string(connection), first_line(error))
             return []
+        self._told = None
         return [Signal(*row) for row in rows]
+
+    def _tell(self, table: str, said: str) -> None:
+        """Say once why no signals can be read."""
+        if said != self._told:
+            needed = f"{table} needs columns id, type, data, in this order, and database.user the right to SELECT"
+            log.error("signal.data.collection: %s; %s", said, needed)
+        self._told = said
 
     def new_signals(self, connection: psycopg.Connection, handled: tuple[str, ...]) -> tuple[list[Signal], list[str]]:
         """The signals of the table that are not handled yet, and the ids of all that are in it."""
@@ -100,7 +109,7 @@ class IncrementalSnapshots:
         Also how the table ended, if it did, in the words of notifications. None: nothing can be read just now.
         """
         with server_errors("a chunk cannot be read"):
-            return retrying(self.config, lambda: self._attempt(progress, progress.queue[0]), is_transient)
+            return retrying(self.config, lambda: self._attempt(progress, progress.queue[0]), is_lost)
 
     def _attempt(self, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str | None]:
         with connect(self.config, application="tailrace incremental") as connection:
@@ -113,8 +122,8 @@ class IncrementalSnapshots:
             except _Given as given:
                 log.warning("%s is not read: %s", request.table, given)
                 return progress.without_present(), None, given.status
-            except (psycopg.Error, DecodeError, SourceError) as error:
-                if is_transient(error):
+            except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
+                if is_lost(error):
                     raise
                 log.error("the incremental snapshot of %s is given up: %s", request.table, first_line(error))
                 return progress.without_present(), None, "SQL_EXCEPTION"
@@ -148,18 +157,15 @@ class IncrementalSnapshots:
     def _chunk(
         self, connection: psycopg.Connection, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
-        connection.isolation_level, connection.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
         with connection.transaction():
             table = self._locked(connection, request)
-            row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
-            assert row is not None
-            after, read = self._read(connection, table, progress, request)
+            after, read, visible = self._read(connection, table, progress, request)
             # Under the lock, so that the log up to there knows the table by no other columns and keys.
             end = flushed(connection, self.config)
             identity = _identity(connection, self.config, table)
         if read is None:
             return after, None, "EMPTY"
-        return after, ReadChunk(ChangeBatch(table.schema, _changes(*read, end)).to_ipc(), row[0], end, identity), _DONE
+        return after, ReadChunk(ChangeBatch(table.schema, _changes(*read, end)).to_ipc(), visible, end, identity), _DONE
 
     def _locked(self, connection: psycopg.Connection, request: Request) -> CapturedTable:
         """The present table, which nobody alters from here on."""
@@ -176,13 +182,17 @@ class IncrementalSnapshots:
 
     def _read(
         self, connection: psycopg.Connection, table: CapturedTable, progress: Progress, request: Request
-    ) -> tuple[Progress, tuple[pa.StructArray, pa.StructArray] | None]:
-        """The state after the next chunk, its row images, and keys without a row; None where the table is empty."""
+    ) -> tuple[Progress, tuple[pa.StructArray, pa.StructArray] | None, str]:
+        """The state after the next chunk, its row images and keys without a row, None where the table is empty.
+
+        Also a snapshot just older than all that is read: the log will tell whatever it does not contain.
+        """
         if request.keys is not None:
             types = _key_types(connection, self.config, table, table.schema.key)
+            visible = _snapshot(connection)
             found = _listed(connection, table, request, types)
             log.info("incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(found[0]))
-            return progress.without_present(), found
+            return progress.without_present(), found, visible
         paging = self._paging(connection, table, request)
         key = ",".join(f"{name} {kind}" for name, kind in paging.key)
         if progress.by(key) is not progress:
@@ -192,12 +202,13 @@ class IncrementalSnapshots:
             progress = replace(progress, total=paging.estimate(), since_ms=time.time_ns() // 1_000_000)
         maximum = progress.maximum or paging.maximum()
         if maximum is None:
-            return progress.without_present(), None
+            return progress.without_present(), None, ""
+        visible = _snapshot(connection)
         images, last, count = paging.after(progress.last, maximum, self.size)
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         # An empty chunk is the sign that all is read.
         after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
-        return after, (images, images.slice(0, 0))
+        return after, (images, images.slice(0, 0)), visible
 
     def _paging(self, connection: psycopg.Connection, table: CapturedTable, request: Request) -> Paging:
         """By the key of the signal or the events, told apart by the table's own."""
@@ -318,6 +329,12 @@ def _is_flushed(connection: psycopg.Connection, end: str, seconds: float) -> boo
             return True
         time.sleep(0.02)
     return False
+
+
+def _snapshot(connection: psycopg.Connection) -> str:
+    row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def _key_types(

@@ -12,11 +12,11 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import ranges
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.connect import connect, server_errors
 from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
-from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit
+from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit, source
 from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
@@ -78,6 +78,8 @@ def plan(
             if captured is None or not is_read_at_all:
                 continue
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
+            if select is not None:
+                _check(connection, captured, select)
             cut = _ranges(catalog, captured, select, place, resumed)
             found = _table_splits(connection, moment, captured, cut)
             if resumed is not None:
@@ -95,6 +97,13 @@ def plan(
             listed = tables if wanted is not None else catalog.tables()
             return _told(connection, moment, splits, empty, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
+
+
+def _check(connection: psycopg.Connection, table: CapturedTable, select: str) -> None:
+    """Let the server look at a SELECT of the user's, before tasks fail of it. Raises SourceError, naming the table."""
+    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.schema.columns)
+    with server_errors("its SELECT is refused", where=str(table.schema.id)):
+        connection.execute(sql.SQL("SELECT {} FROM {} LIMIT 0").format(columns, source(table, select)))
 
 
 def _moment(connection: psycopg.Connection, export: Export) -> Moment:
