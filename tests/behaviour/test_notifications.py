@@ -32,7 +32,7 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
     }
     with capturing(database, **given) as capture:
         drained(capture)
-        read, captured = "public.t,public.nothing", "public.nothing,public.t"
+        read, captured = "public.t,public.nothing", "public.nothing,public.t,public.signals"
         ends = {"data_collections": captured, "status": "SUCCEEDED"}
         assert told(file) == [
             ("STARTED", {}),

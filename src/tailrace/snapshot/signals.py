@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config.kinds import compile_pattern, to_python
@@ -84,7 +84,8 @@ def parsed(text: str, name: str | None) -> Signal | None:
 class Request:
     """A table that is to be read: by which signal, in which way, which of its rows, by which key.
 
-    Or the rows of some keys (texts) alone, those that are there no more included.
+    Or the rows of some keys (texts) alone, those that are there no more included. `table` is `schema.table`; `schema`
+    is given where that has a dot.
     """
 
     signal: str
@@ -93,20 +94,39 @@ class Request:
     condition: str | None = None
     surrogate: str | None = None
     keys: tuple[Key, ...] | None = None
+    schema: str = ""
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The table's schema and name."""
+        schema = self.schema or self.table.partition(".")[0]
+        return schema, self.table[len(schema) + 1 :]
 
     def to_json(self) -> list[Any]:
         """For an offset."""
         fields: list[Any] = [self.signal, self.kind, self.table, self.condition, self.surrogate]
-        return fields if self.keys is None else [*fields, [list(key) for key in self.keys]]
+        keys = None if self.keys is None else [list(key) for key in self.keys]
+        if self.schema:
+            return [*fields, keys, self.schema]
+        return fields if keys is None else [*fields, keys]
 
     @staticmethod
     def from_json(node: list[Any]) -> Request:
         """The inverse of `to_json`."""
-        return Request(*node[:5], *(tuple(tuple(key) for key in keys) for keys in node[5:]))
+        keys = node[5] if len(node) > 5 else None
+        listed = None if keys is None else tuple(tuple(key) for key in keys)
+        signal, kind, table, condition, surrogate = node[:5]
+        return Request(signal, kind, table, condition, surrogate, listed, node[6] if len(node) > 6 else "")
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     """What an execute-snapshot signal asks for, table by table. Malformed parts are told and ignored."""
+    known = list(tables)
+    schemas = {str(table): table.schema for table in known if "." in table.schema}
+    return [replace(request, schema=schemas.get(request.table, "")) for request in _requests(signal, known)]
+
+
+def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     content = signal.content()
     if content is None:
         return []

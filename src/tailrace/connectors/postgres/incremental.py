@@ -20,11 +20,11 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, first_line, is_lost
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
-from tailrace.connectors.postgres.snapshot_tables import of_signals
 from tailrace.connectors.postgres.text_rows import copy_lines, rows_of
 from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
@@ -57,7 +57,7 @@ class IncrementalSnapshots:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        signals = of_signals(config)
+        signals = table_of_signals(config)
         self.table = None if signals is None else sql.Identifier(signals.schema, signals.table)
         self.size = config.number("incremental.snapshot.chunk.size")
         self._told: str | None = None
@@ -109,7 +109,7 @@ class IncrementalSnapshots:
     def _chunk(
         self, connection: psycopg.Connection, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
-        schema, _, name = request.table.partition(".")
+        schema, name = request.parts
         catalog = Catalog(connection, self.config)
         table = catalog.table(TableId(self.config.text("database.dbname"), schema, name))
         key = catalog.key_types(table.schema.id, self._key(table, request)) if table is not None else ()
