@@ -134,7 +134,9 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     if kind not in (INCREMENTAL, BLOCKING):
         log.warning("signal %s is ignored: %r is no type of snapshot (incremental, blocking)", signal.id, kind)
         return []
-    found = collections(signal, content, tables)
+    known = [str(table) for table in tables]
+    listed = _expanded(signal, content, known)
+    found = [name for name in listed if name in known]
     if not found:
         log.warning("signal %s names no table to read: %s", signal.id, signal.data)
     surrogate = content.get("surrogate-key") or None
@@ -147,7 +149,9 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     if conditions is None:
         log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.data)
         return []
-    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in found]
+    # Of a table that is none it is told when an incremental snapshot comes to it.
+    wanted = listed if kind == INCREMENTAL else found
+    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in wanted]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
@@ -165,8 +169,13 @@ def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableId]) -> list[str]:
     """The captured tables that `data-collections` names, by regular expressions or literally."""
+    known = {str(table): table for table in tables}
+    return [name for name in _expanded(signal, content, list(known)) if name in known]
+
+
+def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list[str]:
+    """The items of `data-collections`, each replaced by the names that it means, if any, as Debezium does it."""
     listed = content.get("data-collections")
-    names = [str(table) for table in tables]
     found: list[str] = []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.data)
@@ -175,8 +184,8 @@ def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableI
         matching = [name for name in names if _is_meant(signal, item.strip(), name, _exactly)]
         if not matching:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
-        found += [name for name in matching if name not in found]
-    return found
+        found += matching or [item.replace('"', "").strip()]
+    return list(dict.fromkeys(found))
 
 
 def _is_meant(signal: Signal, item: str, table: str, pattern: Callable[[str], re.Pattern[str]]) -> bool:

@@ -92,7 +92,8 @@ def _added(
 ) -> Progress:
     """The state with added tables, and what is to be read of them; as before where the signal says that wrongly."""
     how = str((signal.content() or {}).get("type", "")).lower()
-    wanted = () if how == NOT_READ else requests(signal, tables)
+    asked = [] if how == NOT_READ else requests(signal, tables)
+    wanted = [request for request in asked if request.table in map(str, tables)]
     if how != NOT_READ and not wanted:
         return before
     publication.include(connection, config, tables)

@@ -99,12 +99,19 @@ class IncrementalSnapshots:
         with connect(self.config, application="tailrace incremental") as connection:
             connection.execute("SET synchronous_commit = on")
             try:
+                if progress.maximum is None and not self._is_captured(connection, request):
+                    log.warning("%s is not read: no such table is captured", request.table)
+                    return progress.without_present(), None, "UNKNOWN_SCHEMA"
                 return self._chunk(connection, progress, request)
             except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
                 if is_lost(error):
                     raise
                 log.error("the incremental snapshot of %s is given up: %s", request.table, first_line(error))
                 return progress.without_present(), None, "SQL_EXCEPTION"
+
+    def _is_captured(self, connection: psycopg.Connection, request: Request) -> bool:
+        catalog = Catalog(connection, self.config)
+        return TableId(catalog.database, *request.parts) in catalog.tables()
 
     def _chunk(
         self, connection: psycopg.Connection, progress: Progress, request: Request
