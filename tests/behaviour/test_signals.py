@@ -223,6 +223,34 @@ def test_a_restart_goes_on_and_reads_at_most_one_chunk_again(table: Database, re
     assert seen == sorted(seen)
 
 
+@pytest.mark.parametrize("kind", ["incremental", "blocking"])
+def test_dots_in_names_of_schemas_and_tables(database: Database, kind: str) -> None:
+    database.execute(
+        SIGNALS.replace("signals", '"my.signals"'),
+        'CREATE SCHEMA "my.s"',
+        'CREATE TABLE "my.s"."d.t" (id int PRIMARY KEY)',
+        'INSERT INTO "my.s"."d.t" VALUES (1), (2)',
+    )
+    given = {**GIVEN, "signal__data__collection": 'public."my.signals"'}
+    data = f'{{"data-collections": ["\\"my.s\\".\\"d.t\\""], "type": "{kind}"}}'
+    with capturing(database, **given) as capture, database.connect() as connection:
+        capture.step()
+        connection.execute("INSERT INTO \"my.signals\" VALUES ('s', 'execute-snapshot', %s)", [data])
+        connection.commit()
+        rows = [row for row in drained(capture) if row["table"] != "public.my.signals"]
+    assert told(rows) == [("r", 1), ("r", 2)]
+
+
+@pytest.mark.parametrize("mode", ["all_tables", "filtered"])
+def test_the_table_of_signals_is_captured_whatever_the_lists_say(table: Database, mode: str) -> None:
+    given = {"table__include__list": "public.t", "publication__autocreate__mode": mode, **GIVEN}
+    with capturing(table, **{**given, "snapshot__mode": "initial"}) as capture:
+        assert {row["table"] for row in capture.step()} == {"public.t"}
+        send(table, "a", "log", '{"message": "hello"}')
+        found = [(row["op"], row["table"]) for row in (*capture.step(), *capture.step())]
+    assert found == [("c", "public.signals")]
+
+
 def test_read_only_writes_nothing(table: Database) -> None:
     with capturing(table, read__only="true", **GIVEN) as capture:
         capture.step()

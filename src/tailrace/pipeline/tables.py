@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,9 @@ from tailrace.config.kinds import compile_pattern, expression, split_list
 from tailrace.connectors.postgres import operations
 from tailrace.connectors.postgres.capture import publish
 from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.operations import TableOverview
 from tailrace.errors import ConfigError
+from tailrace.model.table import TableId
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.edit import edited, stored
@@ -61,21 +63,22 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
         if kind == INCREMENTAL and not there[name].key:
             remedy = "Read it by --snapshot blocking, which takes no key."
             raise ConfigError("has no primary key, by which an incremental snapshot goes", where=name, remedy=remedy)
-    captured = _captured(config, list(there))
-    edit = None if captured.issuperset(names) else _edit(file, definition, captured, captured.union(names), list(there))
+    captured = _captured(config, there)
+    edit = None if captured.issuperset(names) else _edit(file, definition, captured, captured.union(names), there)
     has_begun = position(definition.checkpoint).planned is not None
     # Before it begins, the publication is the first start's business, which makes it of the file's tables.
-    published = publish(config, names) if has_begun else []
+    written = [TableId("", there[name].schema, there[name].table).written for name in names]
+    published = publish(config, written) if has_begun else []
     if edit is not None and edit.written:
         _write(edit, file, definition)
-    return Change(tuple(names), tuple(published), edit, _sent(definition, ADD, names, kind) if has_begun else None)
+    return Change(tuple(names), tuple(published), edit, _sent(definition, ADD, written, kind) if has_begun else None)
 
 
 def remove(file: Path, names: Sequence[str]) -> Change:
     """Capture tables no longer. Raises ConfigError for tables that are not captured, or if none would be left."""
     definition = load(file)
     config = definition.config()
-    there = [f"{table.schema}.{table.table}" for table in operations.tables(config)]
+    there = {f"{table.schema}.{table.table}": table for table in operations.tables(config)}
     captured = _captured(config, there)
     for name in names:
         if name not in captured:
@@ -87,7 +90,8 @@ def remove(file: Path, names: Sequence[str]) -> Change:
     if edit.written:
         _write(edit, file, definition)
     has_begun = position(definition.checkpoint).planned is not None
-    return Change(tuple(names), (), edit, _sent(definition, REMOVE, names, None) if has_begun else None)
+    written = [TableId("", there[name].schema, there[name].table).written for name in names]
+    return Change(tuple(names), (), edit, _sent(definition, REMOVE, written, None) if has_begun else None)
 
 
 def _sent(definition: Definition, type_: str, names: Sequence[str], kind: str | None) -> Sent:
@@ -95,9 +99,9 @@ def _sent(definition: Definition, type_: str, names: Sequence[str], kind: str | 
     return send(definition, type_, data if kind is None else {**data, "type": kind})
 
 
-def _captured(config: Config, tables: Sequence[str]) -> set[str]:
+def _captured(config: Config, there: Mapping[str, TableOverview]) -> set[str]:
     captures = TableFilter.from_config(config).captures
-    return {name for name in tables if captures(*name.split(".", 1))}
+    return {name for name, table in there.items() if captures(table.schema, table.table)}
 
 
 def _source(file: Path, definition: Definition) -> Path:
@@ -105,7 +109,9 @@ def _source(file: Path, definition: Definition) -> Path:
     return Path(definition.source.config) if isinstance(definition.source.config, str) else file
 
 
-def _edit(file: Path, definition: Definition, before: set[str], after: set[str], there: list[str]) -> Edit:
+def _edit(
+    file: Path, definition: Definition, before: set[str], after: set[str], there: Mapping[str, TableOverview]
+) -> Edit:
     """The property that makes the pipeline capture `after` instead of `before`, and whether it can be written."""
     source = _source(file, definition)
     given = stored(source)

@@ -116,8 +116,8 @@ class Progress:
 
     @property
     def names(self) -> str:
-        """The names of the tables that are to be read."""
-        return ",".join(request.table for request in self.queue)
+        """The names of the tables that incremental snapshots are to read."""
+        return ",".join(request.table for request in self.queue if request.kind == INCREMENTAL)
 
     def is_next(self, kind: str) -> bool:
         """Whether a table is to be read next, and in that way. As in Debezium a pause holds no blocking one up."""

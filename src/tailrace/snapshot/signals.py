@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config.kinds import compile_pattern, to_python
@@ -84,7 +84,8 @@ def parsed(text: str, name: str | None) -> Signal | None:
 class Request:
     """A table that is to be read: by which signal, in which way, which of its rows, by which key.
 
-    Or the rows of some keys (texts) alone, those that are there no more included.
+    Or the rows of some keys (texts) alone, those that are there no more included. `table` is `schema.table`; `schema`
+    is given where that has a dot.
     """
 
     signal: str
@@ -93,20 +94,39 @@ class Request:
     condition: str | None = None
     surrogate: str | None = None
     keys: tuple[Key, ...] | None = None
+    schema: str = ""
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The table's schema and name."""
+        schema = self.schema or self.table.partition(".")[0]
+        return schema, self.table[len(schema) + 1 :]
 
     def to_json(self) -> list[Any]:
         """For an offset."""
         fields: list[Any] = [self.signal, self.kind, self.table, self.condition, self.surrogate]
-        return fields if self.keys is None else [*fields, [list(key) for key in self.keys]]
+        keys = None if self.keys is None else [list(key) for key in self.keys]
+        if self.schema:
+            return [*fields, keys, self.schema]
+        return fields if keys is None else [*fields, keys]
 
     @staticmethod
     def from_json(node: list[Any]) -> Request:
         """The inverse of `to_json`."""
-        return Request(*node[:5], *(tuple(tuple(key) for key in keys) for keys in node[5:]))
+        keys = node[5] if len(node) > 5 else None
+        listed = None if keys is None else tuple(tuple(key) for key in keys)
+        signal, kind, table, condition, surrogate = node[:5]
+        return Request(signal, kind, table, condition, surrogate, listed, node[6] if len(node) > 6 else "")
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     """What an execute-snapshot signal asks for, table by table. Malformed parts are told and ignored."""
+    known = list(tables)
+    schemas = {str(table): table.schema for table in known if "." in table.schema}
+    return [replace(request, schema=schemas.get(request.table, "")) for request in _requests(signal, known)]
+
+
+def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     content = signal.content()
     if content is None:
         return []
@@ -114,7 +134,9 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     if kind not in (INCREMENTAL, BLOCKING):
         log.warning("signal %s is ignored: %r is no type of snapshot (incremental, blocking)", signal.id, kind)
         return []
-    found = collections(signal, content, tables)
+    known = [str(table) for table in tables]
+    listed = _expanded(signal, content, known)
+    found = [name for name in listed if name in known]
     if not found:
         log.warning("signal %s names no table to read: %s", signal.id, signal.data)
     surrogate = content.get("surrogate-key") or None
@@ -127,7 +149,9 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     if conditions is None:
         log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.data)
         return []
-    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in found]
+    # Of a table that is none it is told when an incremental snapshot comes to it.
+    wanted = listed if kind == INCREMENTAL else found
+    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in wanted]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
@@ -145,8 +169,13 @@ def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableId]) -> list[str]:
     """The captured tables that `data-collections` names, by regular expressions or literally."""
+    known = {str(table): table for table in tables}
+    return [name for name in _expanded(signal, content, list(known)) if name in known]
+
+
+def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list[str]:
+    """The items of `data-collections`, each replaced by the names that it means, if any, as Debezium does it."""
     listed = content.get("data-collections")
-    names = [str(table) for table in tables]
     found: list[str] = []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.data)
@@ -155,8 +184,8 @@ def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableI
         matching = [name for name in names if _is_meant(signal, item.strip(), name, _exactly)]
         if not matching:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
-        found += [name for name in matching if name not in found]
-    return found
+        found += matching or [item.replace('"', "").strip()]
+    return list(dict.fromkeys(found))
 
 
 def _is_meant(signal: Signal, item: str, table: str, pattern: Callable[[str], re.Pattern[str]]) -> bool:

@@ -125,3 +125,13 @@ def test_a_stop_of_what_is_not_read_is_told(caplog: pytest.LogCaptureFixture) ->
     assert running.asked(stop, tables).queue == (B,)
     assert "signal y: public.c is not part of the snapshot" in caplog.text
     assert "public.a" not in caplog.text
+
+
+def test_requests_of_every_release_are_understood() -> None:
+    fields = ["s", "incremental", "public.my.t", None, None]
+    assert Request.from_json(fields).parts == ("public", "my.t")
+    assert Request.from_json([*fields, [["1"]]]) == Request("s", "incremental", "public.my.t", keys=(("1",),))
+    for schema, keys in (("my.s", None), ("my.s", (("1", "x"),))):
+        request = Request("s", "incremental", "my.s.t", keys=keys, schema=schema)
+        assert request.parts == ("my.s", "t")
+        assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request

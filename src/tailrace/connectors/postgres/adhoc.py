@@ -183,14 +183,19 @@ class AdHocSnapshots:
 
 
 def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
-    """What new signals did."""
-    if not after.queue:
-        return () if not before.queue else (_notice(notifications.ABORTED, before, ()),)
+    """What new signals did; of a stop the tables, the present one last (Debezium's checkAndProcessStopFlag)."""
+    stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
+    goes_on = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
     listed = (("data_collections", after.names),)
     found = []
-    if not before.queue and after.is_next(INCREMENTAL):
+    aborted = ",".join(dict.fromkeys(one.table for one in stopped if one.kind == INCREMENTAL))
+    if aborted:
+        found.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
+    if any(one.kind == BLOCKING for one in stopped):
+        found.append(Notice(notifications.INITIAL, notifications.ABORTED))
+    if after.names and not goes_on:
         found.append(_notice(notifications.STARTED, after, listed))
-    if before.paused != after.paused:
+    if before.paused != after.paused and (goes_on or after.paused):
         found.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
     return tuple(found)
 
@@ -204,7 +209,7 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
-    return (done,) if after.queue else (done, _notice(notifications.COMPLETED, before, ()))
+    return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
 
 
 def _listed(key: PagingKey) -> str:
@@ -212,4 +217,5 @@ def _listed(key: PagingKey) -> str:
 
 
 def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:
-    return Notice(notifications.INCREMENTAL, type_, data, progress.queue[0].signal)
+    signal = next(request.signal for request in progress.queue if request.kind == INCREMENTAL)
+    return Notice(notifications.INCREMENTAL, type_, data, signal)

@@ -107,6 +107,10 @@ class Catalog:
         found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
         return self.filter.order(table for table in found if self.filter.captures(table.schema, table.table))
 
+    def snapshot_tables(self) -> list[TableId]:
+        """Those of the captured tables that the first snapshot reads."""
+        return [table for table in self.tables() if self.filter.snapshots(table.schema, table.table)]
+
     def table(self, table: TableId) -> CapturedTable | None:
         """A table as it is now, None when there is no such table."""
         info = self._info(_NAMED, table.schema, table.table)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.snapshot_tables import Selects, is_read, of_signals, overrides
+from tailrace.connectors.postgres.snapshot_tables import Selects, overrides
 from tailrace.model.table import TableId
 
 # Row filters are known to PostgreSQL 15 and newer.
@@ -35,7 +36,7 @@ WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relispartition
 
 def is_aside(connection: psycopg.Connection, config: Config, table: TableId) -> bool:
     """Whether nobody expects a replica of a captured table: it holds signals, or is published by other names."""
-    if table == of_signals(config):
+    if table == table_of_signals(config):
         return True
     parameters = [table.schema, table.table, config.text("publication.name")]
     return connection.execute(_OTHER_HALF, parameters).fetchone() is not None
@@ -44,7 +45,7 @@ def is_aside(connection: psycopg.Connection, config: Config, table: TableId) -> 
 def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTable, key: Sequence[str]) -> str | None:
     """Why a table cannot be compared with a replica of this key, None where it can."""
     catalog, name = Catalog(connection, config), str(table.schema.id)
-    if not is_read(config, catalog, table.schema.id):
+    if not catalog.filter.snapshots(table.schema.id.schema, table.schema.id.table):
         return "the first snapshot leaves it out (snapshot.include.collection.list, or it is the table of signals)"
     if name in overrides(config):
         return "the snapshot reads a SELECT in its place (snapshot.select.statement.overrides)"

@@ -14,7 +14,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres import publication, slot
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
-from tailrace.connectors.postgres.snapshot_tables import is_read, locked
+from tailrace.connectors.postgres.snapshot_tables import locked
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -49,7 +49,7 @@ def export_at_slot(config: Config, application: str) -> Export:
         slot.free(connection, config, application)
         present = slot.usable(connection, config)
         # Before the snapshot is taken, so that no schema changes in between.
-        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
+        _lock(config, catalog.snapshot_tables(), held)
         holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
         if present is None:
             lsn, name = slot.create(holder, config)
@@ -71,7 +71,7 @@ def export_now(config: Config) -> Export:
     with ExitStack() as held:
         holder = held.enter_context(closing(connect(config, application="tailrace snapshot")))
         catalog = Catalog(holder, config)
-        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
+        _lock(config, catalog.snapshot_tables(), held)
         holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
         assert row is not None

@@ -19,12 +19,12 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, first_line, is_lost, server_errors
 from tailrace.connectors.postgres.paging import Paging
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
-from tailrace.connectors.postgres.snapshot_tables import of_signals
 from tailrace.connectors.retry import retrying
 from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
@@ -69,7 +69,7 @@ class IncrementalSnapshots:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        signals = of_signals(config)
+        signals = table_of_signals(config)
         self.table = None if signals is None else sql.Identifier(signals.schema, signals.table)
         self.size = config.number("incremental.snapshot.chunk.size")
         self._waits = False
@@ -169,15 +169,17 @@ class IncrementalSnapshots:
 
     def _locked(self, connection: psycopg.Connection, request: Request) -> CapturedTable:
         """The present table, which nobody alters from here on."""
-        schema, _, name = request.table.partition(".")
-        lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(schema, name))
+        lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*request.parts))
+        catalog, nothing = Catalog(connection, self.config), _Given("no such table is captured", "UNKNOWN_SCHEMA")
+        if not catalog.filter.captures(*request.parts):
+            raise nothing
         try:
             connection.execute(lock)
-        except psycopg.errors.UndefinedTable as error:
-            raise _Given("there is no such table", "UNKNOWN_SCHEMA") from error
-        table = Catalog(connection, self.config).table(TableId(self.config.text("database.dbname"), schema, name))
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+            raise nothing from error
+        table = catalog.table(TableId(catalog.database, *request.parts))
         if table is None:
-            raise _Given("it is not captured", "UNKNOWN_SCHEMA")
+            raise nothing
         return table
 
     def _read(

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
-from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
+from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -26,19 +26,6 @@ def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[Ta
     )
     sizes = {(schema, name): count for schema, name, count in rows}
     return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
-
-
-def of_signals(config: Config) -> TableId | None:
-    """The table of signals; without a schema it is in `public`."""
-    for name in config.names("signal.data.collection"):
-        schema, _, table = name.replace('"', "").rpartition(".")
-        return TableId(config.text("database.dbname"), schema or "public", table)
-    return None
-
-
-def is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
-    """Whether the first snapshot reads a table: signals are no data."""
-    return table != of_signals(config) and catalog.filter.snapshots(table.schema, table.table)
 
 
 def overrides(config: Config) -> dict[str, str]:

@@ -17,7 +17,7 @@ from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit, source
-from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, overrides
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.notices import around_splits
@@ -50,8 +50,7 @@ def fits(config: Config, sizes: list[int]) -> bool:
 
 def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:
     """The tables that a first snapshot reads, in order."""
-    catalog = Catalog(connection, config)
-    return in_order(connection, config, [table for table in catalog.tables() if is_read(config, catalog, table)])
+    return in_order(connection, config, Catalog(connection, config).snapshot_tables())
 
 
 def plan(
