@@ -110,6 +110,17 @@ def test_what_fits_into_one_batch_is_read_by_one(tables: Database) -> None:
         assert "reading" not in capture.offset
 
 
+def test_that_a_first_batch_runs_can_be_told(tables: Database) -> None:
+    """Spark asks for the very first position again for each thing it does with it."""
+    with capturing(tables) as capture:
+        end = capture.connector.head(capture.offset, None, None)
+        assert capture.connector.plan(capture.connector.begin(), end)
+        server = server_state(capture.config)
+        report = first(Position(Batch(0, end), None), server, lambda: estimate(capture.config), time.time())
+        assert report is not None
+        assert report.running
+
+
 def test_how_far_it_is_can_be_told(tables: Database) -> None:
     """By checkpoint and server alone, while it runs and when it is stopped in the middle."""
 

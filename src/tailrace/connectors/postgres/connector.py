@@ -250,13 +250,14 @@ class PostgresConnector:
         """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.
 
         Planned again after a restart this begins anew: under a new exported snapshot, to whose position the slot moves.
+        The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             self._untold = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
             return []
-        return retrying(self.config, lambda: self._initial.begin(start.application, end.reading), lambda _error: False)
+        return retrying(self.config, lambda: self._initial.begin(end.application, end.reading), lambda _error: False)
 
     def _adapt_publication(self) -> None:
         """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.

@@ -50,7 +50,9 @@ def export_at_slot(config: Config, application: str) -> Export:
         present = slot.usable(connection, config)
         # Before the snapshot is taken, so that no schema changes in between.
         _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
-        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
+        holder = held.enter_context(
+            closing(connect(config, replication=True, application=slot.snapshot_application(application)))
+        )
         if present is None:
             lsn, name = slot.create(holder, config)
         else:
@@ -81,7 +83,9 @@ def export_now(config: Config) -> Export:
 def export_aside(config: Config, application: str = "tailrace") -> Export:
     """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
     with ExitStack() as held:
-        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
+        holder = held.enter_context(
+            closing(connect(config, replication=True, application=slot.snapshot_application(application)))
+        )
         lsn, name = slot.create_temporary(holder, config)
         return Export(held.pop_all(), name, lsn)
 
