@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import psycopg
 import pyarrow.compute as pc
 import pytest
+from psycopg import sql
 
+from tailrace.connectors import retry
 from tailrace.connectors.postgres import roads, snapshot
 from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import SourceError
@@ -42,6 +44,64 @@ def test_large_table_in_several_blocks(database: Database) -> None:
     assert all(text == (str(n) * 20 if n % 3 else None) for n, text in zip(ids, texts, strict=True))
     assert all(day == 10_957 + n for n, day in zip(ids, days, strict=True))
     assert (markers[0], markers[-1], set(markers[1:-1])) == ("first", "last", {"true"})
+
+
+LARGE = (
+    "CREATE TABLE t (id int PRIMARY KEY, text text)",
+    "INSERT INTO t SELECT n, repeat(n::text, 20) FROM generate_series(1, 150000) n",
+)
+END_READERS = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+    "WHERE application_name = 'tailrace snapshot reader' AND datname = current_database()"
+)
+
+
+@pytest.mark.parametrize("binary_bytes", [1, 1 << 40])
+def test_a_reader_that_is_ended_begins_again_where_it_was(
+    database: Database, binary_bytes: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(roads, "BINARY_BYTES", binary_bytes)
+    monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
+    database.execute(*LARGE)
+    with capturing(database) as capture:
+        (split,) = capture.plan()
+        ids: list[int] = []
+        for chunk in capture.connector.read(split):
+            for batch in chunk.batches:
+                if len(ids) < 100_000:
+                    database.execute(END_READERS)
+                ids += pc.struct_field(batch.rows.column("after"), "id").to_pylist()
+    assert re.search(r"public\.t: the snapshot cannot read the table: .*; trying again", caplog.text)
+    assert sorted(ids) == list(range(1, 150_001))
+
+
+@pytest.mark.usefixtures("binary")
+def test_rows_that_come_in_another_order_are_not_taken_for_those_read(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
+    database.execute(*LARGE)
+    with capturing(database) as capture:
+        (split,) = capture.plan()
+        blocks = roads.blocks(
+            capture.config, split.moment.name, split.table, sql.SQL(" FROM t ORDER BY random()"), split.bytes
+        )
+        next(blocks)
+        database.execute(END_READERS)
+        with pytest.raises(SourceError, match=r"public.t: the connection was lost, and the rows .* in another order"):
+            list(blocks)
+
+
+def test_tries_to_reach_the_server_again_are_counted(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
+    database.execute(*LARGE)
+    with capturing(database, errors__max__retries="0") as capture:
+        (split,) = capture.plan()
+        chunks = capture.connector.read(split)
+        next(chunks)
+        database.execute(END_READERS)
+        with pytest.raises(SourceError, match=r"public\.t: the snapshot cannot read the table"):
+            list(chunks)
 
 
 @pytest.mark.usefixtures("binary")
