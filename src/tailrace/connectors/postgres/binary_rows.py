@@ -42,7 +42,7 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
     ]
     query = sql.SQL("SELECT {}{}").format(sql.SQL(", ").join(columns), rows)
     with closing(_connect(config)) as connection, connection.cursor() as cursor:
-        _adopt(cursor, snapshot)
+        _adopt(cursor, config, snapshot)
         cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
         try:
             cursor.execute(query.as_string())
@@ -87,12 +87,12 @@ def _connect(config: Config) -> dbapi.Connection:
     return connection
 
 
-def _adopt(cursor: dbapi.Cursor, snapshot: str) -> None:
+def _adopt(cursor: dbapi.Cursor, config: Config, snapshot: str) -> None:
     try:
         for statement in adopting(snapshot):
             cursor.execute(statement)
     except AdbcError as error:
-        raise gone(snapshot, _said(error)) from _cause(error)
+        raise gone(config, snapshot, _said(error)) from _cause(error)
 
 
 def _cause(error: Exception) -> Exception:

@@ -143,7 +143,8 @@ class PostgresConnector:
 
         The position of the slot's snapshot is written down once rows read under it are committed.
         """
-        stands, begun = self._initial.resume(here, reading), self._initial.log_begins
+        stands = retrying(self.config, lambda: self._initial.resume(here, reading), is_transient)
+        begun = self._initial.log_begins
         if stands is not None and begun is not None:
             following = self._initial.next(reading)
             is_first = following.undo is not None and following.undo.is_whole
@@ -257,7 +258,7 @@ class PostgresConnector:
             self._ask(self._prepare_slot)
             self._untold = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
             return []
-        return retrying(self.config, lambda: self._initial.begin(end.application, end.reading), lambda _error: False)
+        return retrying(self.config, lambda: self._initial.begin(end.application, end.reading), is_transient)
 
     def _adapt_publication(self) -> None:
         """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.

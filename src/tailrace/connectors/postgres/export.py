@@ -13,7 +13,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import publication, slot
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.connect import address, connect, first_line, is_transient
 from tailrace.connectors.postgres.snapshot_tables import is_read, locked
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -32,6 +32,17 @@ class Export:
     def lock(self, config: Config, tables: Sequence[TableId]) -> None:
         """Hold the locks of snapshot.locking.mode on the tables as well. Raises SourceError."""
         _lock(config, tables, self.held)
+
+    def stands(self, config: Config) -> bool:
+        """Whether connections can still read under it. Raises SourceError."""
+        with connect(config, application="tailrace planner") as connection:
+            try:
+                adopt(connection, config, self.name)
+            except SourceError as error:
+                if is_transient(error):
+                    raise
+                return False
+        return True
 
     def close(self) -> None:
         """Let the snapshot go."""
@@ -90,26 +101,30 @@ def export_aside(config: Config, application: str = "tailrace") -> Export:
         return Export(held.pop_all(), name, lsn)
 
 
-def adopt(connection: psycopg.Connection, name: str) -> None:
+def adopt(connection: psycopg.Connection, config: Config, name: str) -> None:
     """Read under an exported snapshot from here on. Raises SourceError when it is gone."""
     try:
         for statement in adopting(name):
             connection.execute(statement.encode())
     except psycopg.Error as error:
-        raise gone(name, first_line(error)) from error
+        raise gone(config, name, first_line(error)) from error
 
 
 def adopting(name: str) -> list[str]:
     """The statements after which a connection reads under an exported snapshot."""
     return [
+        "SET synchronize_seqscans = off",  # read again the rows come in the same order
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)).as_string(),
     ]
 
 
-def gone(name: str, said: str) -> SourceError:
+def gone(config: Config, name: str, said: str) -> SourceError:
     """An exported snapshot that cannot be read under."""
     return SourceError(
-        f"the exported snapshot {name} is gone: {said}",
-        remedy="start the query again; an unfinished snapshot begins anew",
+        f"the exported snapshot {name} is gone, as the connection that held it has ended ({said})",
+        where=address(config),
+        remedy="start again: a snapshot of several batches goes on with what is left, one of a single batch begins "
+        "anew; see the server's log for what ended the connection named `tailrace ... snapshot` (a restart, "
+        "pg_terminate_backend, a firewall that drops quiet connections)",
     )

@@ -82,7 +82,6 @@ def locked(config: Config, tables: Sequence[TableId]) -> psycopg.Connection | No
     try:
         connection.execute("BEGIN")
         connection.execute(f"SET LOCAL lock_timeout = {timeout}")
-        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         for table, statement in statements:
             _lock(connection, table, statement, timeout)
     except BaseException:

@@ -67,7 +67,7 @@ def plan(
         tables = _tables(connection, config, wanted, place)
         if wanted is not None or (place is not None and not place.is_whole):
             export.lock(config, tables)
-        adopt(connection, export.name)
+        adopt(connection, config, export.name)
         catalog = Catalog(connection, config)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
@@ -145,7 +145,7 @@ def verified(config: Config, export: Export, place: Place) -> Place:
     if place.last is None:
         return place
     with connect(config, application="tailrace planner") as connection:
-        adopt(connection, export.name)
+        adopt(connection, config, export.name)
         catalog = Catalog(connection, config)
         table = next((table for table in catalog.tables() if str(table) == place.left[0]), None)
         key = () if table is None else ranges.primary_key(connection, table)

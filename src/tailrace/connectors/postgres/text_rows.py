@@ -9,6 +9,7 @@ from contextlib import closing
 import psycopg
 import pyarrow as pa
 from psycopg import pq, sql
+from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.blocks import Block, Integers
@@ -28,7 +29,7 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
     query = sql.SQL("COPY (SELECT {}{}) TO STDOUT").format(columns, rows)
     with closing(connect(config, application="tailrace snapshot reader")) as connection:
         connection.execute("SET statement_timeout = 0")
-        adopt(connection, snapshot)
+        adopt(connection, config, snapshot)
         try:
             for lines in copy_lines(connection, query, str(table.schema.id)):
                 yield _block(table, lines)
@@ -83,7 +84,7 @@ def rows_of(table: CapturedTable, lines: list[bytes | memoryview], extra: int) -
     return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)), texts[len(arrays) :]
 
 
-def _refused(table: str, result: pq.PGresult) -> SourceError:
+def _refused(table: str, result: PGresult) -> SourceError:
     """What a result says, caused by psycopg's error for it, which tells whether another try is worth it."""
     cause: psycopg.Error = psycopg.errors.error_from_result(result)
     if cause.sqlstate is None:
