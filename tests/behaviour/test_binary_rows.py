@@ -147,6 +147,35 @@ def test_right_taken_away_while_planned(database: Database, reader: Capture) -> 
     assert "GRANT SELECT" in str(raised.value.remedy)
 
 
+def test_right_that_was_never_given(database: Database, reader: Capture) -> None:
+    with pytest.raises(
+        SourceError, match=r"public\.t: the snapshot cannot read the table: permission denied"
+    ) as raised:
+        reader.plan()
+    role = f'"{database.name}_r"'
+    assert raised.value.remedy == (f'GRANT USAGE ON SCHEMA "public" TO {role}; GRANT SELECT ON "public"."t" TO {role}')
+
+
+@pytest.mark.parametrize(
+    ("select", "said", "remedy"),
+    [
+        ("SELEC * FRM t", "syntax error", "mend snapshot.select.statement.overrides.public.t"),
+        ("SELECT nothing FROM t", "does not exist", "mend snapshot.select.statement.overrides.public.t"),
+        ("SELECT 1 AS id, pg_sleep(9)", "statement timeout", "raise database.query.timeout.ms"),
+    ],
+)
+def test_select_of_the_users_that_is_wrong(database: Database, select: str, said: str, remedy: str) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
+    overrides = {
+        "snapshot__select__statement__overrides": "public.t",
+        "snapshot__select__statement__overrides__public__t": select,
+    }
+    with capturing(database, database__query__timeout__ms="500", **overrides) as capture:
+        with pytest.raises(SourceError, match=rf"public\.t: the snapshot cannot read the table: .*{said}") as raised:
+            capture.plan()
+        assert raised.value.remedy == remedy
+
+
 @pytest.mark.usefixtures("binary")
 def test_snapshot_that_is_gone(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")

@@ -144,8 +144,12 @@ def server_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        remedy = _STATES.get(error.sqlstate or "", "see the server's log")
-        raise SourceError(f"{doing}: {first_line(error)}", remedy=remedy) from error
+        raise SourceError(f"{doing}: {first_line(error)}", remedy=remedy_of(error, "see the server's log")) from error
+
+
+def remedy_of(error: psycopg.Error, otherwise: str) -> str:
+    """What mends a refusal whatever was asked."""
+    return _STATES.get(error.sqlstate or "", otherwise)
 
 
 _STATES = {

@@ -17,7 +17,7 @@ from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit
-from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides, refusals
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.notices import around_splits
@@ -78,8 +78,9 @@ def plan(
             if captured is None or not is_read_at_all:
                 continue
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-            cut = _ranges(catalog, captured, select, place, resumed)
-            found = _table_splits(connection, moment, captured, cut)
+            with refusals(config, table, selects.origin(table, select, wanted)):
+                cut = _ranges(catalog, captured, select, place, resumed)
+                found = _table_splits(connection, moment, captured, cut)
             if resumed is not None:
                 found = [replace(split, began=resumed.began) for split in found]
             elif found:
