@@ -20,14 +20,11 @@ _TABLES = """
 SELECT n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned, c.relpersistence = 'u' AS unlogged,
        c.relreplident::text AS identity, pg_has_role(c.relowner, 'USAGE') AS owned,
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
-       rn.nspname AS root_schema, r.relname AS root_table,
        (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
        keys.primary_key, keys.unique_key, keys.identity_key
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid), c.oid)
-JOIN pg_namespace rn ON rn.oid = r.relnamespace
 LEFT JOIN LATERAL (
     SELECT (array_agg(names) FILTER (WHERE indisprimary))[1:1] AS primary_key,
            (array_agg(names ORDER BY indexrelid) FILTER (WHERE usable))[1:1] AS unique_key,
@@ -56,18 +53,12 @@ class CapturedTable:
 
     schema: str
     table: str
-    root: tuple[str, str]
     is_partitioned: bool
     unlogged: bool
     owned: bool
     readable: bool
     key: frozenset[str]
     identity: frozenset[str]
-
-    @property
-    def ids(self) -> set[tuple[str, str]]:
-        """The names its changes may be published under: its own, and its partition root's."""
-        return {(self.schema, self.table), self.root}
 
     @property
     def quoted(self) -> str:
@@ -101,7 +92,6 @@ def _captured(row: dict[str, Any], config: Config) -> CapturedTable:
     return CapturedTable(
         row["schema"],
         row["table"],
-        (row["root_schema"], row["root_table"]),
         row["partitioned"],
         row["unlogged"],
         row["owned"],

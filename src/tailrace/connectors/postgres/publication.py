@@ -12,6 +12,8 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import identity
 from tailrace.connectors.postgres.connect import first_line
+from tailrace.connectors.postgres.lineages import first_of, lineages, published, unheard
+from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -53,6 +55,14 @@ def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[Tabl
             remedy="GRANT CREATE ON DATABASE to database.user and make it owner of the tables (FOR ALL TABLES takes a "
             "superuser), or create the publication yourself and set publication.autocreate.mode=disabled",
         ) from error
+    if SnapshotMode.of(config).streams:
+        _warn(connection, name, {(table.schema, table.table) for table in tables})
+
+
+def _warn(connection: psycopg.Connection, name: str, captured: set[tuple[str, str]]) -> None:
+    """Tell of captured tables whose changes come by names that are not captured. As in Debezium it stops nothing."""
+    for finding in unheard(name, lineages(connection), captured, first_of(published(connection, name))):
+        log.warning("%s; remedy: %s", finding.what, finding.remedy)
 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:
