@@ -55,6 +55,23 @@ class TableOverview:
     is_partitioned: bool = False
     is_partition: bool = False
 
+    @property
+    def name(self) -> str:
+        """As the filters see it."""
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def quoted(self) -> str:
+        """The name, with quotes round those parts that could be misread without."""
+        schema, table = (_quoted(part) if _is_odd(part) else part for part in (self.schema, self.table))
+        return f"{schema}.{table}"
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All forms in which somebody may write the name."""
+        schemas, tables = ((part, _quoted(part)) for part in (self.schema, self.table))
+        return tuple(f"{schema}.{table}" for schema in schemas for table in tables)
+
 
 @dataclass(frozen=True)
 class SlotState:
@@ -85,6 +102,14 @@ class ServerState:
         """Bytes of log the slot keeps from being removed."""
         restart = self.slot.restart if self.slot else None
         return None if restart is None else max(0, parse_lsn(self.current) - parse_lsn(restart))
+
+
+def _quoted(part: str) -> str:
+    return sql.Identifier(part).as_string()
+
+
+def _is_odd(part: str) -> bool:
+    return part != part.strip() or any(mark in part for mark in '."')
 
 
 def tables(config: Config) -> list[TableOverview]:
