@@ -249,3 +249,22 @@ def test_a_partitioned_table_whose_changes_would_come_by_other_names(
     assert about("publication", findings(server, **PARTS)) == []
     admin.execute("ALTER PUBLICATION dbz_publication SET TABLE fine")
     assert "lacks public.parts:" in about("publication", findings(server, **ROOT))[0]
+
+
+def test_filters_and_selects_of_the_snapshot_that_concern_no_table(
+    server: EmbeddedPostgres, admin: psycopg.Connection
+) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+    admin.execute('CREATE SCHEMA "My.Schema"; CREATE TABLE "My.Schema"."Order.Items" (id int PRIMARY KEY)')
+    selects = "snapshot.select.statement.overrides"
+    given = {
+        "snapshot.include.collection.list": r"public\.fin,public\.o.*",
+        selects: 'public.fine,public.Fine,"My.Schema"."Order.Items"',
+        **{f"{selects}.{name}": "SELECT 1" for name in ("public.fine", '"My.Schema"."Order.Items"', "public.other")},
+    }
+    pattern, name, statement = about("snapshot", findings(server, **given), None)
+    assert pattern.startswith(r"snapshot.include.collection.list: no captured table matches public\.fin |")
+    assert name.startswith(f"{selects}: no captured table is called public.Fine |")
+    assert (
+        statement == f"{selects}.public.other has no effect, as the table is not listed | name the table in {selects}"
+    )

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.overrides import overrides
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.lineages import first_of, lineages, published
-from tailrace.connectors.postgres.snapshot_tables import Selects, is_read, of_signals, overrides
+from tailrace.connectors.postgres.snapshot_tables import Selects, is_read, of_signals
 from tailrace.model.table import TableId
 
 # Row filters are known to PostgreSQL 15 and newer.

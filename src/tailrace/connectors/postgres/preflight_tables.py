@@ -10,6 +10,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
+from tailrace.config.overrides import unmatched
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.modes import SnapshotMode
 
@@ -121,6 +122,8 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
         what = f"{listed(unlogged)}: unlogged, so changes are never in the log"
         yield Finding("tables", None, what, _statements(unlogged, "ALTER TABLE {} SET LOGGED"))
     yield from _select(tables, config)
+    for what, remedy in unmatched(config, {f"{table.schema}.{table.table}" for table in tables}):
+        yield Finding("snapshot", None, what, remedy)
     yield from _identity([table for table in tables if not table.is_partitioned and not table.unlogged])
 
 

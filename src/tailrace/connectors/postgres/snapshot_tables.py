@@ -9,6 +9,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
+from tailrace.config.overrides import overrides as overrides
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.errors import SourceError
@@ -39,13 +40,6 @@ def of_signals(config: Config) -> TableId | None:
 def is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
     """Whether the first snapshot reads a table: signals are no data."""
     return table != of_signals(config) and catalog.filter.snapshots(table.schema, table.table)
-
-
-def overrides(config: Config) -> dict[str, str]:
-    """The SELECTs of snapshot.select.statement.overrides, by table."""
-    name = "snapshot.select.statement.overrides"
-    given = {key.lower(): str(value) for key, value in config.values.items() if key.lower().startswith(f"{name}.")}
-    return {table: given[key] for table in config.names(name) if (key := f"{name}.{table}".lower()) in given}
 
 
 class Selects:
