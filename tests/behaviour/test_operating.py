@@ -15,7 +15,10 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from tailrace.cli.main import app
+from tailrace.config.filters import TableFilter
 from tailrace.errors import ConfigError
+from tailrace.pipeline import tables
+from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.tables import add, remove
@@ -158,3 +161,39 @@ def test_a_file_that_cannot_be_edited_is_left_and_the_text_is_told(database: Dat
     change = add(pipeline, ["public.t"])
     assert change.edit is not None
     assert (change.edit.written, change.edit.value) == (False, None)
+
+
+def test_names_with_dots_and_quotes_and_partitions(
+    database: Database, pipeline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever way they are written, the signal has them so that they cannot be misread."""
+    database.execute(
+        'CREATE SCHEMA "My.Schema"',
+        'CREATE TABLE "My.Schema"."Order.Items" (id int PRIMARY KEY)',
+        'CREATE SCHEMA "My"',
+        'CREATE TABLE "My"."Other ""one""" (id int PRIMARY KEY)',
+        "CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts DEFAULT",
+        "CREATE PUBLICATION shop FOR TABLE other",
+    )
+    begun = Position(Batch(0, {}), Batch(0, {}))
+    monkeypatch.setattr(tables, "position", lambda _: begun)
+    dotted, quoted = '"My.Schema"."Order.Items"', 'My."Other ""one"""'
+    change = add(pipeline, [dotted, quoted, "public.parts_1"])
+    assert change.tables == ("My.Schema.Order.Items", 'My.Other "one"', "public.parts_1")
+    assert change.published == change.tables
+    assert change.signal is not None
+    assert change.signal.data["data-collections"] == [dotted, quoted, "public.parts_1"]
+    filters = TableFilter.from_config(load(pipeline).config())
+    assert filters.captures("My.Schema", "Order.Items")
+    assert filters.captures("My", 'Other "one"')
+    change = remove(pipeline, ["My.Schema.Order.Items", quoted])
+    assert change.edit is not None
+    assert change.edit.value == r"public\.other,public\.parts_1"
+    assert change.signal is not None
+    assert change.signal.data["data-collections"] == [dotted, quoted]
+    database.execute('CREATE TABLE "My"."Schema.Order.Items" (id int PRIMARY KEY)')
+    with pytest.raises(ConfigError, match=r'means several tables(.|\n)*My."Schema.Order.Items" or "My.Schema"'):
+        add(pipeline, ["My.Schema.Order.Items"])
+    with pytest.raises(ConfigError, match="Did you mean"):
+        add(pipeline, ['"My.Schema"."Order.Item"'])

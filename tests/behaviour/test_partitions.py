@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from typer.testing import CliRunner
 
+from tailrace.cli.main import app
 from tailrace.connectors.postgres.connector import PostgresConnector
+from tailrace.pipeline.definition import from_content, load
+from tailrace.pipeline.reconcile import Reconciler
 from tests.behaviour.capture import Capture, capturing, rows
 from tests.conftest import Database
 
@@ -177,3 +182,50 @@ def test_a_large_one_goes_on_by_its_key(database: Database, change: str) -> None
         state = {row["after"]["id"]: row["after"]["note"] for row in found if row["op"] in "ru"}
         assert len(state) == 2000 or (change == "truncated" and set(again) <= state.keys())
         assert (state[3], state[1999]) == ("later", "later")
+
+
+def test_init_captures_a_partitioned_table_as_a_whole(database: Database, tmp_path: Path) -> None:
+    database.execute(*LIST)
+    server, file = database.server, tmp_path / "pipeline.yaml"
+    url = f"postgresql://{server.user}@{server.host}:{server.port}/{database.name}"
+    done = CliRunner().invoke(app, ["init", url, "-o", str(file)], env={"PGPASSWORD": server.password})
+    assert "1 tables found" in done.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PGPASSWORD", server.password)
+        given = load(file).properties()
+    own = {name: given[name] for name in given if name.startswith(("publication", "publish", "table"))}
+    with capturing(database, **own) as capture:
+        assert len(capture.step()) == 2000
+        database.execute("INSERT INTO sales VALUES (5000, 'w', '2021-01-01', 'later')")
+        assert [(row["table"], row["after"]["id"]) for row in capture.step()] == [("public.sales", 5000)]
+
+
+def test_changes_that_come_by_other_names_are_told(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the start, and by reconcile, which does not leave the table out."""
+    database.execute(*LIST)
+    own = {"table.include.list": r"public\.sales", "publication.autocreate.mode": "filtered"}
+    with capturing(database, **own, snapshot__mode="no_data") as capture:
+        capture.step()
+        name = f"publication_{database.name}"
+        assert f"{name} sends changes of public.sales by the names of its partitions (public.So uth, " in caplog.text
+        assert f'ALTER PUBLICATION "{name}" SET (publish_via_partition_root = true)' in caplog.text
+        assert followed(database, tmp_path, **own) == ["public.sales"]
+        west = own | {"table.include.list": r"public\.west"}
+        assert followed(database, tmp_path, **west) == ["public.west"]
+        parts = r"public\.(west_(old|new)|north|nobody|other\d|So uth)"
+        both = own | {"table.include.list": parts + r",public\.(sales|west)"}
+        of_partitions = ["So uth", "nobody", "north", "other0", "other1", "west_new", "west_old"]
+        assert followed(database, tmp_path, **both) == [f"public.{part}" for part in of_partitions]
+        database.execute(f"ALTER PUBLICATION {name} SET (publish_via_partition_root = true)")
+        assert followed(database, tmp_path, **both) == ["public.sales"]
+        assert len(followed(database, tmp_path, **own | {"table.include.list": parts})) == 7
+
+
+def followed(database: Database, folder: Path, **properties: str) -> list[str]:
+    """The tables that reconcile looks at."""
+    more = {"topic.prefix": "t", "publication.name": f"publication_{database.name}", **properties}
+    content = {"source": {"config": {**database.properties, **more}}, "checkpoint": "state"}
+    definition = from_content({**content, "sink": {"replica": {"path": "lake"}}}, base=folder, where="test")
+    return [str(table) for table in Reconciler(definition, 1).tables([])]

@@ -211,3 +211,60 @@ def test_wal_level_and_an_older_server() -> None:
     assert "wal_level is replica | ALTER SYSTEM SET wal_level = logical" in about("wal_level", found)[0]
     assert about("version", found, True) == ["PostgreSQL 16 | None"]
     assert [finding for finding in found if "could not be checked" in finding.what] == []
+
+
+ROOT, PARTS = {"table__include__list": r"public\.parts"}, {"table__include__list": r"public\.parts_\d"}
+FILTERED = {"publication__autocreate__mode": "filtered"}
+BY_PARTS = "dbz_publication sends changes of public.parts by the names of its partitions (public.parts_1), which"
+BY_ROOT = "dbz_publication sends changes of the partition public.parts_1 by the name of public.parts, which"
+
+
+def test_a_partitioned_table_whose_changes_would_come_by_other_names(
+    server: EmbeddedPostgres, admin: psycopg.Connection
+) -> None:
+    """Whether the publication is there, or is to be made."""
+    admin.execute(TABLES)
+    via_root = {"publish__via__partition__root": "true"}
+    (said,) = about("publication", findings(server, **ROOT, **FILTERED))
+    assert said.startswith(BY_PARTS)
+    assert "| set publish.via.partition.root=true, or let" in said
+    assert about("publication", findings(server, **ROOT))[0].startswith(BY_PARTS)
+    assert about("publication", findings(server, **ROOT, **FILTERED, **via_root)) == []
+    assert about("publication", findings(server, **PARTS, **FILTERED)) == []
+    assert about("publication", findings(server, **PARTS, **via_root))[0].startswith(BY_ROOT)
+    assert about("publication", findings(server, **ROOT, **FILTERED, snapshot__mode="initial_only")) == []
+    create = about("publication", findings(server, **ROOT, publication__autocreate__mode="disabled"))[0].split(" | ")[1]
+    assert create.endswith('FOR TABLE "public"."parts" WITH (publish_via_partition_root = true)')
+    admin.execute("CREATE PUBLICATION dbz_publication FOR TABLE parts")
+    for given in (FILTERED, {}, {"publication__autocreate__mode": "disabled"}):
+        (said,) = about("publication", findings(server, **ROOT, **given))
+        assert said.startswith(BY_PARTS)
+        alter = said.split(" | ")[1].split(", or")[0]
+    assert about("publication", findings(server, **PARTS)) == []
+    admin.execute(alter)
+    assert about("publication", findings(server, **ROOT)) == []
+    (said,) = about("publication", findings(server, **PARTS))
+    assert said.startswith(BY_ROOT)
+    admin.execute(said.split(" | ")[1].split(", or")[0])
+    assert about("publication", findings(server, **PARTS)) == []
+    admin.execute("ALTER PUBLICATION dbz_publication SET TABLE fine")
+    assert "lacks public.parts:" in about("publication", findings(server, **ROOT))[0]
+
+
+def test_filters_and_selects_of_the_snapshot_that_concern_no_table(
+    server: EmbeddedPostgres, admin: psycopg.Connection
+) -> None:
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+    admin.execute('CREATE SCHEMA "My.Schema"; CREATE TABLE "My.Schema"."Order.Items" (id int PRIMARY KEY)')
+    selects = "snapshot.select.statement.overrides"
+    given = {
+        "snapshot.include.collection.list": r"public\.fin,public\.o.*",
+        selects: 'public.fine,public.Fine,"My.Schema"."Order.Items"',
+        **{f"{selects}.{name}": "SELECT 1" for name in ("public.fine", '"My.Schema"."Order.Items"', "public.other")},
+    }
+    pattern, name, statement = about("snapshot", findings(server, **given), None)
+    assert pattern.startswith(r"snapshot.include.collection.list: no captured table matches public\.fin |")
+    assert name.startswith(f"{selects}: no captured table is called public.Fine |")
+    assert (
+        statement == f"{selects}.public.other has no effect, as the table is not listed | name the table in {selects}"
+    )

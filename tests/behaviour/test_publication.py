@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tailrace.connectors.postgres import publication
+from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import SourceError
+from tailrace.model.table import TableId
 from tests.behaviour.capture import capturing
 from tests.conftest import Database
 
@@ -66,3 +69,38 @@ def test_operations_skipped_by_hand_are_not_published(database: Database) -> Non
     with database.connect() as connection:
         flags = connection.execute("SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication").fetchone()
     assert flags == (True, True, False, True)
+
+
+def test_a_table_to_include_that_is_missing_and_a_publication_that_is(database: Database) -> None:
+    database.execute(TABLE, "CREATE PUBLICATION there FOR TABLE entries")
+    config = resolve({**database.properties, "topic.prefix": "t", "publication.name": "there"})
+    assert publication.publish(config, [TableId(database.name, "public", "entries")]) == []
+    with pytest.raises(SourceError, match=r"public\.nowhere: there is no such table"):
+        publication.publish(config, [TableId(database.name, "public", "nowhere")])
+    config = resolve({**database.properties, "topic.prefix": "t", "publication.name": "none"})
+    with pytest.raises(SourceError, match=r"publication none: there is none\n.*TABLE \"public\".\"entries\";"):
+        publication.publish(config, [TableId(database.name, "public", "entries")])
+
+
+def test_a_partitioned_table_is_included_if_its_changes_would_come_by_its_name(database: Database) -> None:
+    database.execute(
+        TABLE,
+        "CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts DEFAULT",
+        "CREATE PUBLICATION there FOR TABLE entries",
+    )
+    given = {**database.properties, "topic.prefix": "t", "publication.name": "there"}
+    config = resolve({**given, "table.include.list": "public.entries"})
+    root, part = (TableId(database.name, "public", name) for name in ("parts", "parts_1"))
+    with pytest.raises(SourceError, match=r"by the names of its partitions \(public\.parts_1\), which"):
+        publication.publish(config, [root])
+    assert publication.publish(config, [part]) == ["public.parts_1"]
+    assert publication.publish(resolve({**given, "table.include.list": "public.parts_1"}), [root]) == ["public.parts"]
+    database.execute(
+        "ALTER PUBLICATION there SET (publish_via_partition_root = true)",
+        "ALTER PUBLICATION there DROP TABLE parts, parts_1",
+    )
+    assert publication.publish(config, [part]) == ["public.parts_1"]
+    assert publication.publish(config, [root]) == ["public.parts"]
+    with pytest.raises(SourceError, match=r"of the partition public\.parts_1 by the name of public\.parts, which"):
+        publication.publish(config, [part])

@@ -53,7 +53,8 @@ def command(
         password = typer.prompt(f"Password of {properties['database.user']}", hide_input=True, default="")
     config = resolve({**properties, "database.password": password})
     with notes.status("Looking at the database"):
-        found = tables(config)
+        # A partitioned table is captured as a whole.
+        found = [table for table in tables(config) if not table.is_partition]
     if not found and not is_kept:
         raise ConfigError("has no tables to capture", where=properties["database.dbname"], remedy="Check the database.")
     if not is_kept:
@@ -99,6 +100,8 @@ def pipeline_file(properties: dict[str, str], found: list[TableOverview], sink: 
     name = properties["topic.prefix"]
     config = {**properties, "database.password": f"${{env:{PASSWORD_VARIABLE}}}"}
     config["table.include.list"] = ",".join(expression(table.schema, table.table) for table in found)
+    if any(table.is_partitioned for table in found):
+        config["publish.via.partition.root"] = "true"
     listed = yaml.safe_dump(config, sort_keys=False, width=10_000, allow_unicode=True)
     lines = "".join(f"    {line}\n" for line in listed.splitlines())
     overview = "\n".join(f"    # {describe(table)}" for table in found)

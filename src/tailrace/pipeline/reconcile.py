@@ -90,7 +90,7 @@ class Reconciler:
         """The captured tables that a replica follows, or those that are named. Raises ConfigError, SourceError."""
         with present(self.follower.config) as now:
             captured = {str(table): table for table in now.tables()}
-            chosen = [table for table in captured.values() if not now.is_aside(table)]
+            chosen = now.followed()
         for name in names:
             if name not in captured:
                 near = difflib.get_close_matches(name, captured, n=1)

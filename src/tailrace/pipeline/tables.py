@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, split_list
 from tailrace.connectors.postgres import operations
-from tailrace.connectors.postgres.capture import publish
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.operations import TableOverview
+from tailrace.connectors.postgres.publication import publish
 from tailrace.errors import ConfigError
 from tailrace.model.table import TableId
 from tailrace.pipeline.checkpoint import position
@@ -23,6 +23,8 @@ from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import ADD, INCREMENTAL, REMOVE
 
 INCLUDE, EXCLUDE = "table.include.list", "table.exclude.list"
+
+Tables = set[TableOverview]
 
 
 @dataclass(frozen=True)
@@ -55,53 +57,68 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     """
     definition = load(file)
     config = definition.config()
-    there = {f"{table.schema}.{table.table}": table for table in operations.tables(config)}
-    for name in names:
-        if name not in there:
-            near = difflib.get_close_matches(name, there, n=1)
-            raise ConfigError("there is no such table", where=name, remedy=f"Did you mean {near[0]}?" if near else None)
-        if kind == INCREMENTAL and not there[name].key:
+    there = operations.tables(config)
+    tables = [_named(name, there) for name in names]
+    for table in tables:
+        if kind == INCREMENTAL and not table.key:
             remedy = "Read it by --snapshot blocking, which takes no key."
-            raise ConfigError("has no primary key, by which an incremental snapshot goes", where=name, remedy=remedy)
+            what = "has no primary key, by which an incremental snapshot goes"
+            raise ConfigError(what, where=table.name, remedy=remedy)
     captured = _captured(config, there)
-    edit = None if captured.issuperset(names) else _edit(file, definition, captured, captured.union(names), there)
+    after = captured.union(tables)
+    edit = None if after == captured else _edit(file, definition, captured, after, there)
     has_begun = position(definition.checkpoint).planned is not None
     # Before it begins, the publication is the first start's business, which makes it of the file's tables.
-    written = [TableId("", there[name].schema, there[name].table).written for name in names]
-    published = publish(config, written) if has_begun else []
+    database = config.text("database.dbname")
+    published = publish(config, [TableId(database, one.schema, one.table) for one in tables]) if has_begun else []
     if edit is not None and edit.written:
         _write(edit, file, definition)
-    return Change(tuple(names), tuple(published), edit, _sent(definition, ADD, written, kind) if has_begun else None)
+    signal = _sent(definition, ADD, tables, kind) if has_begun else None
+    return Change(tuple(table.name for table in tables), tuple(published), edit, signal)
 
 
 def remove(file: Path, names: Sequence[str]) -> Change:
     """Capture tables no longer. Raises ConfigError for tables that are not captured, or if none would be left."""
     definition = load(file)
     config = definition.config()
-    there = {f"{table.schema}.{table.table}": table for table in operations.tables(config)}
+    there = operations.tables(config)
     captured = _captured(config, there)
-    for name in names:
-        if name not in captured:
-            raise ConfigError("is not captured", where=name, remedy=f"{file} captures {', '.join(sorted(captured))}.")
-    if captured.issubset(names):
+    tables = [_named(name, there) for name in names]
+    for table in tables:
+        if table not in captured:
+            known = ", ".join(sorted(one.name for one in captured))
+            raise ConfigError("is not captured", where=table.name, remedy=f"{file} captures {known}.")
+    if captured.issubset(tables):
         remedy = "Stop the pipeline instead; `tailrace drop` removes its slot and publication."
         raise ConfigError("no table would be left", where=str(file), remedy=remedy)
-    edit = _edit(file, definition, captured, captured.difference(names), there)
+    edit = _edit(file, definition, captured, captured.difference(tables), there)
     if edit.written:
         _write(edit, file, definition)
     has_begun = position(definition.checkpoint).planned is not None
-    written = [TableId("", there[name].schema, there[name].table).written for name in names]
-    return Change(tuple(names), (), edit, _sent(definition, REMOVE, written, None) if has_begun else None)
+    signal = _sent(definition, REMOVE, tables, None) if has_begun else None
+    return Change(tuple(table.name for table in tables), (), edit, signal)
 
 
-def _sent(definition: Definition, type_: str, names: Sequence[str], kind: str | None) -> Sent:
-    data: dict[str, object] = {"data-collections": list(names)}
+def _named(name: str, there: Sequence[TableOverview]) -> TableOverview:
+    """The table that a name means, with or without quotes round its parts. Raises ConfigError."""
+    found = [table for table in there if name in table.spellings]
+    if len(found) > 1:
+        remedy = f"Write {' or '.join(table.quoted for table in found)}."
+        raise ConfigError("means several tables", where=name, remedy=remedy)
+    if not found:
+        near = difflib.get_close_matches(name, [spelling for table in there for spelling in table.spellings], n=1)
+        raise ConfigError("there is no such table", where=name, remedy=f"Did you mean {near[0]}?" if near else None)
+    return found[0]
+
+
+def _sent(definition: Definition, type_: str, tables: Sequence[TableOverview], kind: str | None) -> Sent:
+    data: dict[str, object] = {"data-collections": [table.quoted for table in tables]}
     return send(definition, type_, data if kind is None else {**data, "type": kind})
 
 
-def _captured(config: Config, there: Mapping[str, TableOverview]) -> set[str]:
+def _captured(config: Config, tables: Sequence[TableOverview]) -> Tables:
     captures = TableFilter.from_config(config).captures
-    return {name for name, table in there.items() if captures(table.schema, table.table)}
+    return {table for table in tables if captures(table.schema, table.table)}
 
 
 def _source(file: Path, definition: Definition) -> Path:
@@ -110,19 +127,23 @@ def _source(file: Path, definition: Definition) -> Path:
 
 
 def _edit(
-    file: Path, definition: Definition, before: set[str], after: set[str], there: Mapping[str, TableOverview]
+    file: Path,
+    definition: Definition,
+    before: set[TableOverview],
+    after: set[TableOverview],
+    there: list[TableOverview],
 ) -> Edit:
     """The property that makes the pipeline capture `after` instead of `before`, and whether it can be written."""
     source = _source(file, definition)
     given = stored(source)
     include, exclude = str(given.get(INCLUDE) or ""), str(given.get(EXCLUDE) or "")
     if after > before:
-        more = [expression(*name.split(".", 1)) for name in sorted(after - before)]
+        more = _expressions(after - before)
         name, value = INCLUDE, ",".join([include, *more] if include else more)
     elif include:
         name, value = INCLUDE, _without(include, before - after, after)
     else:
-        less = [expression(*name.split(".", 1)) for name in sorted(before - after)]
+        less = _expressions(before - after)
         name, value = EXCLUDE, ",".join([exclude, *less] if exclude else less)
     try:
         if _captured(resolve({**definition.properties(), name: value}), there) == after:
@@ -132,15 +153,20 @@ def _edit(
     return Edit(str(source), name, None, False)
 
 
-def _without(include: str, names: set[str], left: set[str]) -> str:
-    """An include list that keeps these names out: items of theirs alone go, wider ones get an exception."""
+def _expressions(tables: Tables) -> list[str]:
+    return [expression(table.schema, table.table) for table in sorted(tables, key=lambda table: table.name)]
+
+
+def _without(include: str, tables: Tables, left: Tables) -> str:
+    """An include list that keeps these tables out: items of theirs alone go, wider ones get an exception."""
     items = []
     for item in split_list(include):
-        found = sorted(name for name in names if compile_pattern(item).fullmatch(name))
-        if found and not any(compile_pattern(item).fullmatch(name) for name in left):
+        pattern = compile_pattern(item)
+        found = {table for table in tables if pattern.fullmatch(table.name)}
+        if found and not any(pattern.fullmatch(table.name) for table in left):
             continue
         escaped = item.replace(",", r"\,")
-        but = "|".join(expression(*name.split(".", 1)) for name in found)
+        but = "|".join(_expressions(found))
         items.append(f"(?!(?:{but})$)(?:{escaped})" if found else escaped)
     return ",".join(items)
 

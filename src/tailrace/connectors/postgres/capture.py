@@ -8,7 +8,6 @@ the log that was read without it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 
 import psycopg
@@ -17,7 +16,6 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.postgres import publication
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import connect
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import ADD, Signal, requests
@@ -67,13 +65,6 @@ def settled(config: Config, progress: Progress) -> Progress:
     tables = [(TableId.parse(name, config.text("database.dbname")), name, is_in) for name, is_in in progress.tables]
     left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table.schema, table.table) != is_in)
     return replace(progress, tables=left)
-
-
-def publish(config: Config, names: Sequence[str]) -> list[str]:
-    """Add the tables that it lacks to the pipeline's publication; returns them. Raises SourceError."""
-    tables = [TableId.parse(name, config.text("database.dbname")) for name in names]
-    with connect(config) as connection:
-        return publication.include(connection, config, tables)
 
 
 def is_ready(connection: psycopg.Connection, progress: Progress) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
+from tailrace.config.overrides import overrides
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.snapshot_tables import Selects, overrides
+from tailrace.connectors.postgres.lineages import first_of, lineages, published
+from tailrace.connectors.postgres.snapshot_tables import Selects
 from tailrace.model.table import TableId
 
 # Row filters are known to PostgreSQL 15 and newer.
@@ -25,21 +27,25 @@ WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r'
 """
 _OPERATIONS = ("inserts", "updates", "deletes", "truncates")
 
-# A partitioned table is published as a whole or by its partitions; the other half is no table of the replica's.
-_OTHER_HALF = """
-SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, pg_publication p
-WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relispartition) AND p.pubname = %s AND NOT EXISTS (
-  SELECT FROM pg_publication_tables t
-  WHERE t.pubname = p.pubname AND t.schemaname = n.nspname AND t.tablename = c.relname)
+# Halves of partitioned tables, root or partition, that are not published by their own name.
+_HALVES = """
+SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'p' OR (c.relkind = 'r' AND c.relispartition)
 """
 
 
-def is_aside(connection: psycopg.Connection, config: Config, table: TableId) -> bool:
-    """Whether nobody expects a replica of a captured table: it holds signals, or is published by other names."""
-    if table == table_of_signals(config):
-        return True
-    parameters = [table.schema, table.table, config.text("publication.name")]
-    return connection.execute(_OTHER_HALF, parameters).fetchone() is not None
+def aside(connection: psycopg.Connection, config: Config, tables: Iterable[TableId]) -> set[TableId]:
+    """Those captured tables of which nobody expects a replica: it holds signals, or comes by other captured names.
+
+    A partitioned table is published as a whole or by its partitions; the other half is no table of the replica's.
+    """
+    name, captured = config.text("publication.name"), {(table.schema, table.table): table for table in tables}
+    sent = published(connection, name)
+    halves = set(connection.execute(_HALVES)) & captured.keys() - sent
+    for line in lineages(connection):
+        if first_of(sent)(line) not in captured:
+            halves.difference_update(line)
+    return {table for key, table in captured.items() if key in halves or table == table_of_signals(config)}
 
 
 def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTable, key: Sequence[str]) -> str | None:

@@ -26,6 +26,7 @@ from tailrace.config.kinds import (
 )
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.overrides import check_overrides
 from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Config
 from tailrace.transforms.registry import check as check_transforms
@@ -268,7 +269,14 @@ OPTIONS = OptionTable(
 )
 
 
-_CHECKS = (shared.check_together, check_hashes, check_processors, check_entry_points, check_transforms)
+_CHECKS = (
+    shared.check_together,
+    check_hashes,
+    check_processors,
+    check_entry_points,
+    check_overrides,
+    check_transforms,
+)
 
 
 def resolve(properties: Mapping[str, object]) -> Config:

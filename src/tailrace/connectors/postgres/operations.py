@@ -21,9 +21,10 @@ log = logging.getLogger(__name__)
 _TABLES = """
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
        pg_total_relation_size(c.oid) AS bytes,
-       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS key
+       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS key,
+       c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
 ORDER BY 1, 2
 """
@@ -51,6 +52,25 @@ class TableOverview:
     rows: int
     bytes: int
     key: bool
+    is_partitioned: bool = False
+    is_partition: bool = False
+
+    @property
+    def name(self) -> str:
+        """As the filters see it."""
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def quoted(self) -> str:
+        """The name, with quotes round those parts that could be misread without."""
+        schema, table = (_quoted(part) if _is_odd(part) else part for part in (self.schema, self.table))
+        return f"{schema}.{table}"
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All forms in which somebody may write the name."""
+        schemas, tables = ((part, _quoted(part)) for part in (self.schema, self.table))
+        return tuple(f"{schema}.{table}" for schema in schemas for table in tables)
 
 
 @dataclass(frozen=True)
@@ -84,8 +104,16 @@ class ServerState:
         return None if restart is None else max(0, parse_lsn(self.current) - parse_lsn(restart))
 
 
+def _quoted(part: str) -> str:
+    return sql.Identifier(part).as_string()
+
+
+def _is_odd(part: str) -> bool:
+    return part != part.strip() or any(mark in part for mark in '."')
+
+
 def tables(config: Config) -> list[TableOverview]:
-    """The database's own permanent tables, by name. Raises SourceError."""
+    """The database's own permanent tables, partitions too, by name. Raises SourceError."""
     with connect(config) as connection, connection.cursor(row_factory=class_row(TableOverview)) as cursor:
         return cursor.execute(_TABLES).fetchall()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres import ddl
 from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.lineages import ComesAs, Name, first_of, lineages, published, unheard
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.preflight_tables import (
     CapturedTable,
@@ -39,6 +40,10 @@ class _Server:
     connection: psycopg.Connection[Row]
     config: Config
     tables: list[CapturedTable]
+
+    @property
+    def names(self) -> set[Name]:
+        return {(table.schema, table.table) for table in self.tables}
 
     def row(self, query: str, *parameters: object) -> Row | None:
         return self.connection.execute(query, parameters).fetchone()
@@ -159,7 +164,7 @@ def _publication(server: _Server) -> Iterator[Finding]:
     name, mode = server.config.text("publication.name"), server.config.text("publication.autocreate.mode")
     row = server.row(
         """SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate,
-                  pg_has_role(pubowner, 'USAGE') AS owned FROM pg_publication WHERE pubname = %s""",
+                  pg_has_role(pubowner, 'USAGE') AS owned, pubviaroot FROM pg_publication WHERE pubname = %s""",
         name,
     )
     if row is None:
@@ -172,9 +177,9 @@ def _publication(server: _Server) -> Iterator[Finding]:
 
 
 def _missing_publication(server: _Server, name: str, mode: str) -> Iterator[Finding]:
-    tables = [table for table in server.tables if not table.is_partitioned]
-    statement = f"CREATE PUBLICATION {quoted(name)} FOR TABLE {', '.join(table.quoted for table in tables[:5])}"
-    statement += ", ..." if len(tables) > 5 else ""
+    tables, via_root = server.tables, server.config.flag("publish.via.partition.root")
+    lost = list(_unheard(server, name, _planned(server, mode, via_root), is_there=False))
+    statement = _creating(name, tables, via_root or bool(lost))
     if mode == "disabled":
         what = "Publication autocreation is disabled, please create one and restart the connector."
         yield Finding("publication", False, f"{name}: {what}", statement if tables else None)
@@ -198,6 +203,26 @@ def _missing_publication(server: _Server, name: str, mode: str) -> Iterator[Find
         what = f"{may['role']} does not own {listed(foreign)}, which the publication {name} would hold"
         problems.append(Finding("publication", False, what, f"as the owner: {statement}"))
     yield from problems or [Finding("publication", True, f"{name} will be created ({mode})")]
+    if mode != "no_tables":
+        yield from lost
+
+
+def _creating(name: str, tables: Sequence[CapturedTable], via_root: bool) -> str:
+    """The statement that makes a publication of these tables."""
+    option = " WITH (publish_via_partition_root = true)" if via_root else ""
+    return f"CREATE PUBLICATION {quoted(name)} FOR TABLE {', '.join(table.quoted for table in tables)}{option}"
+
+
+def _unheard(server: _Server, name: str, comes_as: ComesAs, *, is_there: bool = True) -> Iterator[Finding]:
+    if SnapshotMode.of(server.config).streams:
+        yield from unheard(name, lineages(server.connection), server.names, comes_as, is_there=is_there)
+
+
+def _planned(server: _Server, mode: str, via_root: bool) -> ComesAs:
+    """How changes of partitions will come by a publication that is made or adapted at the start."""
+    if not via_root:
+        return lambda line: line[-1]
+    return (lambda line: line[0]) if mode == "all_tables" else first_of(server.names)
 
 
 def _existing_publication(server: _Server, name: str, mode: str, row: Row) -> Iterator[Finding]:
@@ -208,11 +233,13 @@ def _existing_publication(server: _Server, name: str, mode: str, row: Row) -> It
     if lacking:
         remedy = f"ALTER PUBLICATION {quoted(name)} SET (publish = '{', '.join(wanted)}')"
         yield Finding("publication", None, f"{name} does not publish {', '.join(lacking)}", remedy)
-    published = {
-        (found["schemaname"], found["tablename"])
-        for found in server.connection.execute("SELECT * FROM pg_publication_tables WHERE pubname = %s", (name,))
-    }
-    missing = [table for table in server.tables if not table.is_partitioned and not table.ids & published]
+    sent, found = published(server.connection, name), lineages(server.connection)
+    comes_as = _planned(server, mode, row["pubviaroot"]) if mode == "filtered" else first_of(sent)
+    yield from _unheard(server, name, comes_as)
+    sent |= {part for line in found if sent.intersection(line) for part in line}
+    # Of a partitioned table that has no partitions yet nothing could be sent.
+    silent = {(table.schema, table.table) for table in server.tables if table.is_partitioned}.difference(*found)
+    missing = [table for table in server.tables if (table.schema, table.table) not in sent | silent]
     if not missing:
         return
     what = f"{name} lacks {listed(missing)}: no changes of these would come"

@@ -10,6 +10,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
+from tailrace.config.overrides import unmatched
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.snapshot_tables import grants
@@ -22,14 +23,11 @@ _TABLES = """
 SELECT n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned, c.relpersistence = 'u' AS unlogged,
        c.relreplident::text AS identity, pg_has_role(c.relowner, 'USAGE') AS owned,
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
-       rn.nspname AS root_schema, r.relname AS root_table,
        (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
        keys.primary_key, keys.unique_key, keys.identity_key
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid), c.oid)
-JOIN pg_namespace rn ON rn.oid = r.relnamespace
 LEFT JOIN LATERAL (
     SELECT (array_agg(names) FILTER (WHERE indisprimary))[1:1] AS primary_key,
            (array_agg(names ORDER BY indexrelid) FILTER (WHERE usable))[1:1] AS unique_key,
@@ -58,18 +56,12 @@ class CapturedTable:
 
     schema: str
     table: str
-    root: tuple[str, str]
     is_partitioned: bool
     unlogged: bool
     owned: bool
     readable: bool
     key: frozenset[str]
     identity: frozenset[str]
-
-    @property
-    def ids(self) -> set[tuple[str, str]]:
-        """The names its changes may be published under: its own, and its partition root's."""
-        return {(self.schema, self.table), self.root}
 
     @property
     def quoted(self) -> str:
@@ -103,7 +95,6 @@ def _captured(row: dict[str, Any], config: Config) -> CapturedTable:
     return CapturedTable(
         row["schema"],
         row["table"],
-        (row["root_schema"], row["root_table"]),
         row["partitioned"],
         row["unlogged"],
         row["owned"],
@@ -133,6 +124,8 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
         what = f"{listed(unlogged)}: unlogged, so changes are never in the log"
         yield Finding("tables", None, what, _statements(unlogged, "ALTER TABLE {} SET LOGGED"))
     yield from _select(tables, config)
+    for what, remedy in unmatched(config, {f"{table.schema}.{table.table}" for table in tables}):
+        yield Finding("snapshot", None, what, remedy)
     yield from _identity([table for table in tables if not table.is_partitioned and not table.unlogged])
 
 

@@ -13,7 +13,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import keys, roads
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.comparable import is_aside, obstacle
+from tailrace.connectors.postgres.comparable import aside, obstacle
 from tailrace.connectors.postgres.connect import connect, server_errors
 from tailrace.connectors.postgres.incremental import flushed
 from tailrace.connectors.postgres.position import parse_lsn
@@ -39,9 +39,11 @@ class Present:
         """The captured tables, in snapshot order."""
         return self._catalog.tables()
 
-    def is_aside(self, table: TableId) -> bool:
-        """Whether nobody expects a replica of a captured table."""
-        return is_aside(self._connection, self._catalog.config, table)
+    def followed(self) -> list[TableId]:
+        """Those captured tables of which a replica is expected, in snapshot order."""
+        tables = self.tables()
+        apart = aside(self._connection, self._catalog.config, tables)
+        return [table for table in tables if table not in apart]
 
     def obstacle(self, table: CapturedTable, key: Sequence[str]) -> str | None:
         """Why a table cannot be compared with a replica of this key, None where it can."""

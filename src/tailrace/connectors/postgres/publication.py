@@ -10,8 +10,12 @@ import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres import identity
-from tailrace.connectors.postgres.connect import first_line
+from tailrace.connectors.postgres.catalog import Catalog
+from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.lineages import first_of, lineages, published, unheard
+from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -53,6 +57,14 @@ def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[Tabl
             remedy="GRANT CREATE ON DATABASE to database.user and make it owner of the tables (FOR ALL TABLES takes a "
             "superuser), or create the publication yourself and set publication.autocreate.mode=disabled",
         ) from error
+    if SnapshotMode.of(config).streams:
+        _warn(connection, name, {(table.schema, table.table) for table in tables})
+
+
+def _warn(connection: psycopg.Connection, name: str, captured: set[tuple[str, str]]) -> None:
+    """Tell of captured tables whose changes come by names that are not captured. As in Debezium it stops nothing."""
+    for finding in unheard(name, lineages(connection), captured, first_of(published(connection, name))):
+        log.warning("%s; remedy: %s", finding.what, finding.remedy)
 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:
@@ -60,15 +72,46 @@ def include(connection: psycopg.Connection, config: Config, tables: Sequence[Tab
     name = config.text("publication.name")
     identity.autoset(connection, config, tables)
     added = []
+    for finding in _lost_with(connection, config, tables):
+        log.warning("%s; remedy: %s", finding.what, finding.remedy)
     for table in tables:
         row = connection.execute(_PUBLISHED, [table.schema, table.table, name]).fetchone()
         if row is None:
-            remedy = f"Create it: CREATE PUBLICATION {name} FOR TABLE ...;"
-            raise SourceError("there is none", where=f"publication {name}", remedy=remedy)
+            raise _not_there(connection, name, table)
         if not row[0]:
             _alter(connection, name, "ADD", table)
             added.append(str(table))
     return added
+
+
+def publish(config: Config, tables: Sequence[TableId]) -> list[str]:
+    """As `include`, over a connection of its own. Raises SourceError, also where changes of them would be lost."""
+    with connect(config) as connection:
+        for finding in _lost_with(connection, config, tables):
+            raise SourceError(finding.what, remedy=finding.remedy)
+        return include(connection, config, tables)
+
+
+def _lost_with(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> Iterator[Finding]:
+    """What would be lost of these tables, by the names that their changes come by once they are published."""
+    name, added = config.text("publication.name"), {(table.schema, table.table) for table in tables}
+    found = [line for line in lineages(connection) if added.intersection(line)]
+    row = connection.execute("SELECT pubviaroot FROM pg_publication WHERE pubname = %s", [name]).fetchone()
+    if not found or row is None:
+        return
+    captured = {(table.schema, table.table) for table in Catalog(connection, config).tables()} | added
+    comes_as = first_of(published(connection, name) | added) if row[0] else first_of({line[-1] for line in found})
+    yield from unheard(name, found, captured, comes_as)
+
+
+def _not_there(connection: psycopg.Connection, name: str, table: TableId) -> SourceError:
+    """Why a publication and a table were not found together."""
+    if connection.execute("SELECT FROM pg_publication WHERE pubname = %s", [name]).fetchone() is not None:
+        return SourceError("there is no such table", where=str(table))
+    statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(
+        sql.Identifier(name), sql.Identifier(table.schema, table.table)
+    )
+    return SourceError("there is none", where=f"publication {name}", remedy=f"{statement.as_string(connection)};")
 
 
 def exclude(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:

@@ -10,13 +10,13 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
+from tailrace.config.overrides import OVERRIDES, overrides
 from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, remedy_of
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.snapshot.custom import SnapshotLock, SnapshotQuery
 
-_SELECTS = "snapshot.select.statement.overrides"
 _NO_RIGHT = "42501"
 
 
@@ -30,12 +30,6 @@ def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[Ta
     )
     sizes = {(schema, name): count for schema, name, count in rows}
     return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
-
-
-def overrides(config: Config) -> dict[str, str]:
-    """The SELECTs of snapshot.select.statement.overrides, by table."""
-    given = {key.lower(): str(value) for key, value in config.values.items() if key.lower().startswith(f"{_SELECTS}.")}
-    return {table: given[key] for table in config.names(_SELECTS) if (key := f"{_SELECTS}.{table}".lower()) in given}
 
 
 class Selects:
@@ -60,7 +54,7 @@ class Selects:
         if wanted is not None and wanted.get(str(table)) is not None:
             return "the conditions of the signal (additional-conditions)"
         if wanted is None and str(table) in self._overrides:
-            return f"{_SELECTS}.{table}"
+            return f"{OVERRIDES}.{table}"
         return "the query of the code that snapshot.query.mode names"
 
 

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.overrides import overrides
 from tailrace.connectors.postgres import ranges
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect
@@ -17,7 +18,7 @@ from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit, source
-from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, overrides, refusals
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, refusals
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.notices import around_splits

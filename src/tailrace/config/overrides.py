@@ -1,0 +1,58 @@
+"""The SELECTs that a snapshot reads in place of tables: `snapshot.select.statement.overrides` and what goes with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from tailrace.config.resolve import Config, Problem
+
+OVERRIDES = "snapshot.select.statement.overrides"
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+
+
+def overrides(config: Config) -> dict[str, str]:
+    """The SELECTs by table. Names may have quotes round their parts, as in Debezium."""
+    given = _statements(config)
+    return {table: given[table.lower()] for table in _listed(config) if table.lower() in given}
+
+
+def check_overrides(config: Config) -> Iterator[Problem]:
+    """A table that is listed without its SELECT would be read as a whole."""
+    given = _statements(config)
+    for table in _listed(config):
+        if table.lower() not in given:
+            name = f"{OVERRIDES}.{table}"
+            yield Problem(name, "A value is required", f"{OVERRIDES} lists the table; take it out to read all of it")
+
+
+def unmatched(config: Config, tables: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What of a snapshot's filters and SELECTs concerns none of the captured tables, and what to do about it, each."""
+    for pattern in config.patterns("snapshot.include.collection.list"):
+        if not any(pattern.fullmatch(name) for name in tables):
+            remedy = "write whole names of captured tables, schema.table, or take it out of the list"
+            yield f"snapshot.include.collection.list: no captured table matches {pattern.pattern}", remedy
+    listed = _listed(config)
+    for name in listed:
+        if name not in tables:
+            remedy = "write the name as the catalog has it, schema.table, or take it out of the list"
+            yield f"{OVERRIDES}: no captured table is called {name}", remedy
+    known = {name.lower() for name in listed}
+    for name in _statements(config):
+        if name not in known:
+            yield f"{OVERRIDES}.{name} has no effect, as the table is not listed", f"name it in {OVERRIDES}"
+
+
+def _listed(config: Config) -> list[str]:
+    return [_unquoted(name) for name in config.names(OVERRIDES)]
+
+
+def _statements(config: Config) -> dict[str, str]:
+    """By table, in small letters: names of properties are taken in any case."""
+    start = f"{OVERRIDES}."
+    given = {name.lower(): str(value) for name, value in config.values.items()}
+    return {_unquoted(name.removeprefix(start)): value for name, value in given.items() if name.startswith(start)}
+
+
+def _unquoted(name: str) -> str:
+    return _QUOTED.sub(lambda match: match[1].replace('""', '"'), name)

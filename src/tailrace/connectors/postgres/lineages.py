@@ -1,0 +1,93 @@
+"""Under which names the changes of partitioned tables come: each partition's own, or that of a table it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import tuple_row
+
+from tailrace.connectors.finding import Finding
+
+Name = tuple[str, str]
+Lineage = tuple[Name, ...]
+"""A partition that holds rows, last, and the tables it is part of, the root first; schema and name of each."""
+ComesAs = Callable[[Lineage], Name | None]
+"""By which name the changes of a partition come, None where none come."""
+
+_LINEAGES = """
+SELECT array_agg(n.nspname::text ORDER BY a.depth DESC), array_agg(p.relname::text ORDER BY a.depth DESC)
+FROM pg_class c CROSS JOIN LATERAL pg_partition_ancestors(c.oid) WITH ORDINALITY AS a (relid, depth)
+JOIN pg_class p ON p.oid = a.relid JOIN pg_namespace n ON n.oid = p.relnamespace
+WHERE c.relispartition AND c.relkind = 'r' AND c.relpersistence = 'p' GROUP BY c.oid ORDER BY 1, 2
+"""
+_SHOWN = 5
+
+
+def lineages(connection: psycopg.Connection[Any]) -> list[Lineage]:
+    """Those of all partitions of the database that are published at all, by name."""
+    rows = connection.cursor(row_factory=tuple_row).execute(_LINEAGES)
+    return [tuple(zip(schemas, tables, strict=True)) for schemas, tables in rows]
+
+
+def published(connection: psycopg.Connection[Any], publication: str) -> set[Name]:
+    """The names under which a publication sends changes: of a partitioned table the root's or the partitions'."""
+    query = "SELECT schemaname::text, tablename::text FROM pg_publication_tables WHERE pubname = %s"
+    return set(connection.cursor(row_factory=tuple_row).execute(query, [publication]))
+
+
+def first_of(names: Collection[Name]) -> ComesAs:
+    """The first name of a lineage that is among these, None where none is."""
+    return lambda line: next((name for name in line if name in names), None)
+
+
+def unheard(
+    publication: str,
+    found: Iterable[Lineage],
+    captured: Collection[Name],
+    comes_as: ComesAs,
+    *,
+    is_there: bool = True,
+) -> Iterator[Finding]:
+    """What is captured while its changes come by names that are not, which the filters reject without a word.
+
+    `is_there` tells whether the publication is made already, and thus what mends it.
+    """
+    by_parts: dict[str, list[str]] = {}
+    by_roots: dict[str, list[str]] = {}
+    for line in found:
+        mine, name = first_of(captured)(line), comes_as(line)
+        if mine is None or name is None or name in captured:
+            continue
+        where = by_parts if line.index(name) > line.index(mine) else by_roots
+        where.setdefault(_shown(mine), []).append(_shown(name))
+    for table, parts in by_parts.items():
+        what = f"{publication} sends changes of {table} by the names of its partitions ({_some(parts)}), {_LOST}"
+        remedy = f"{_setting(publication, True, is_there)}, or let table.include.list name the partitions"
+        yield Finding("publication", False, what, remedy)
+    for table, (root, *_) in by_roots.items():
+        what = f"{publication} sends changes of the partition {table} by the name of {root}, {_LOST}"
+        remedy = f"{_setting(publication, False, is_there)}, or let table.include.list name {root}"
+        yield Finding("publication", False, what, remedy)
+
+
+_LOST = "which the filters leave out: they would be lost"
+
+
+def _setting(publication: str, via_root: bool, is_there: bool) -> str:
+    wanted = str(via_root).lower()
+    if not is_there:
+        return f"set publish.via.partition.root={wanted}"
+    name = sql.Identifier(publication).as_string()
+    return f"ALTER PUBLICATION {name} SET (publish_via_partition_root = {wanted})"
+
+
+def _shown(name: Name) -> str:
+    return ".".join(name)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
