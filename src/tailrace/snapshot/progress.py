@@ -14,10 +14,14 @@ from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request, Signal
 
 log = logging.getLogger(__name__)
 
+# A signal's id and the transaction that wrote its row, by which an id used again is told from one that is still there;
+# None in offsets of before, which knew ids alone.
+Mark = tuple[str, str | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`handled`: ids of the signals seen that are still in the table. `queue`: what is to be read, the present first.
+    """`handled`: marks of the signals seen that are still in the table. `queue`: what is to be read, the present first.
 
     `last` and `maximum` are keys of the present table, as text; `rows` is how many of it are read, `total` how many it
     was thought to have when its first chunk was read, at `since_ms`. `undo` is the state before the batch that this
@@ -26,7 +30,7 @@ class Progress:
     removed since the start; nothing is read before all transactions up to number `wait` have ended.
     """
 
-    handled: tuple[str, ...] = ()
+    handled: tuple[Mark, ...] = ()
     queue: tuple[Request, ...] = ()
     last: Key | None = None
     maximum: Key | None = None
@@ -43,7 +47,7 @@ class Progress:
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
         return {
-            "handled": list(self.handled),
+            "handled": [id_ if xid is None else [id_, xid] for id_, xid in self.handled],
             "queue": _queue_json(self.queue),
             "last": _list(self.last),
             "maximum": _list(self.maximum),
@@ -67,7 +71,7 @@ class Progress:
             return Progress()
         undo = node["undo"]
         return Progress(
-            tuple(node["handled"]),
+            tuple((one, None) if isinstance(one, str) else (one[0], one[1]) for one in node["handled"]),
             _queue(node["queue"]),
             _key(node["last"]),
             _key(node["maximum"]),
