@@ -183,6 +183,32 @@ def test_pause_resume_and_stop(table: Database, capture: Capture) -> None:
     assert len(seen) < 10
 
 
+def test_an_id_used_again_is_another_signal(database: Database) -> None:
+    """In place of the first one, or beside it in a table without a key."""
+    database.execute(*ROWS, SIGNALS.replace(" PRIMARY KEY", ""), "ALTER TABLE signals REPLICA IDENTITY FULL")
+    with capturing(database, **GIVEN) as capture:
+        capture.step()
+        for number in (1, 2):
+            execute(database, "x", f', "additional-condition": "id = {number}"')
+            assert told(drained(capture)) == [("r", number)]
+        database.execute("DELETE FROM signals WHERE id = 'x'")
+        execute(database, "x", ', "additional-condition": "id = 3"')
+        assert told(drained(capture)) == [("r", 3)]
+        database.execute("DELETE FROM signals WHERE id = 'x'", "VACUUM FULL signals")
+        assert drained(capture) == []
+
+
+def test_signals_of_an_offset_that_knows_ids_alone_are_not_carried_out_again(table: Database, capture: Capture) -> None:
+    send(table, "a", "execute-snapshot", '{"data-collections": ["public.t"], "additional-condition": "id = 1"}')
+    assert told(drained(capture)) == [("r", 1)]
+    capture.offset["snapshots"]["handled"] = ["a"]
+    assert drained(capture) == []
+    execute(table, "b", ', "additional-condition": "id = 2"')
+    table.execute("VACUUM FULL signals")
+    assert told(drained(capture)) == [("r", 2)]
+    assert [mark[0] for mark in capture.offset["snapshots"]["handled"]] == ["a", "b"]
+
+
 def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(
     table: Database, capture: Capture
 ) -> None:
@@ -192,7 +218,6 @@ def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(
     send(table, "p", "pause-snapshot", None)
     drained(capture)
     # Of the same id: signals are told apart by what they ask for.
-    capture.offset["snapshots"]["handled"].remove("nightly")
     table.execute("DELETE FROM signals WHERE id = 'nightly'")
     execute(table, "nightly", ', "type": "blocking"', table="public.u")
     assert told(drained(capture)) == [("r", 11), ("r", 12)]

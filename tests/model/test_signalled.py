@@ -168,7 +168,7 @@ class Signalled(Sessions):
 
     def _check_done(self, end: Offset) -> None:
         progress = end["snapshots"]
-        if f"{self.sent:03}" not in progress["handled"]:
+        if f"{self.sent:03}" not in [id_ for id_, _ in progress["handled"]]:
             return
         self.is_blocking = self.is_blocking and bool(progress["queue"])
         under_way = {request[2].rpartition(".")[2] for request in progress["queue"]}

@@ -16,11 +16,14 @@ log = logging.getLogger(__name__)
 # A key as texts, with nulls where a key that a signal names has them.
 PagingKey = tuple[str | None, ...]
 _State = tuple[tuple[Request, ...], PagingKey | None, PagingKey | None, int, str | None]
+# A signal's id and the transaction that wrote its row, by which an id used again is told from one that is still there;
+# None in offsets of before, which knew ids alone.
+Mark = tuple[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`handled`: ids of the signals seen that are still in the table. `queue`: what is to be read, the present first.
+    """`handled`: marks of the signals seen that are still in the table. `queue`: what is to be read, the present first.
 
     `last` and `maximum` are keys of the present table, as text, of the columns and types that `key` tells; `rows`
     is how many of it are read, `total` how many it was thought to have when its first chunk was read, at
@@ -30,7 +33,7 @@ class Progress:
     transactions up to number `wait` have ended.
     """
 
-    handled: tuple[str, ...] = ()
+    handled: tuple[Mark, ...] = ()
     queue: tuple[Request, ...] = ()
     last: PagingKey | None = None
     maximum: PagingKey | None = None
@@ -48,7 +51,7 @@ class Progress:
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
         return {
-            "handled": list(self.handled),
+            "handled": [id_ if xid is None else [id_, xid] for id_, xid in self.handled],
             "queue": _queue_json(self.queue),
             "last": _list(self.last),
             "maximum": _list(self.maximum),
@@ -73,7 +76,7 @@ class Progress:
             return Progress()
         undo = node["undo"]
         return Progress(
-            tuple(node["handled"]),
+            tuple((one, None) if isinstance(one, str) else (one[0], one[1]) for one in node["handled"]),
             _queue(node["queue"]),
             _key(node["last"]),
             _key(node["maximum"]),

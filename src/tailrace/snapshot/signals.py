@@ -42,12 +42,13 @@ class Signal:
 
     def content(self) -> dict[str, Any] | None:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
+        why = "its data is no JSON object"
         try:
             content = _loaded(self.data or "{}")
-        except ValueError:
-            content = None
+        except ValueError as error:
+            content, why = None, f"{why} ({error})"
         if not isinstance(content, dict):
-            log.warning("signal %s (%s) is ignored, its data is no JSON object: %s", self.id, self.type, self.data)
+            log.warning("signal %s (%s) is ignored, %s: %s", self.id, self.type, why, self.data)
             return None
         return content
 

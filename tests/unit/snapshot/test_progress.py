@@ -13,7 +13,7 @@ from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Reque
 
 A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in "ab")
 FULL = Progress(
-    handled=("s",),
+    handled=(("s", "760"), ("old", None)),
     queue=(A, B),
     last=("1", None),
     maximum=("9", "y"),
@@ -36,7 +36,7 @@ def test_an_offset_keeps_all_of_it() -> None:
 
 def test_an_offset_of_the_first_release_is_understood() -> None:
     node = {"handled": ["s"], "queue": [], "last": None, "maximum": None, "rows": 0, "paused": False, "undo": None}
-    assert Progress.from_json(node) == Progress(("s",))
+    assert Progress.from_json(node) == Progress((("s", None),))
 
 
 def test_a_restart_goes_back_by_one_chunk_and_its_estimate_stays() -> None:

@@ -61,7 +61,7 @@ class AdHocSnapshots:
 
     def before(self) -> Progress:
         """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
-        return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
+        return Progress(tuple(mark for _, mark in self._ask(self._incremental.signals)))
 
     def step(self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool) -> Step:
         """The next step, new signals included; nothing is read while there is a backlog of the log.
@@ -100,9 +100,9 @@ class AdHocSnapshots:
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
         arrived = self._channels.poll(progress.files, progress.topic)
-        new, ids = self._ask(lambda connection: self._incremental.new_signals(connection, progress.handled))
+        new, marks = self._ask(lambda connection: self._incremental.new_signals(connection, progress.handled))
         if new:
-            progress = replace(progress, handled=tuple(ids))
+            progress = replace(progress, handled=marks)
         if arrived is not None:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):

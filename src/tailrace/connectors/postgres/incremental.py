@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -31,7 +32,7 @@ from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.model.table import TableId
 from tailrace.snapshot.channels import SOURCE
-from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.progress import Mark, Progress
 from tailrace.snapshot.signals import CLOSE, OPEN, Request, Signal
 from tailrace.snapshot.window import Visibility
 
@@ -75,12 +76,12 @@ class IncrementalSnapshots:
         self._waits = False
         self._told: str | None = None
 
-    def signals(self, connection: psycopg.Connection) -> list[Signal]:
+    def signals(self, connection: psycopg.Connection) -> list[tuple[Signal, Mark]]:
         """The signals in the table, window rows aside, in the order they came as far as that can be told."""
         if self.table is None or SOURCE not in self.config.names("signal.enabled.channels"):
             return []
         query = sql.SQL(
-            "SELECT s.id::text, s.type::text, s.data::text FROM {} AS s(id, type, data) "
+            "SELECT s.id::text, s.type::text, s.data::text, s.xmin::text FROM {} AS s(id, type, data) "
             "WHERE s.type <> ALL (%s) ORDER BY age(s.xmin) DESC, s.ctid"
         ).format(self.table)
         try:
@@ -89,7 +90,7 @@ class IncrementalSnapshots:
             self._tell(self.table.as_string(connection), first_line(error))
             return []
         self._told = None
-        return [Signal(*row) for row in rows]
+        return [(Signal(id_, type_, data), (id_, xid)) for id_, type_, data, xid in rows]
 
     def _tell(self, table: str, said: str) -> None:
         """Say once why no signals can be read."""
@@ -98,10 +99,19 @@ class IncrementalSnapshots:
             log.error("signal.data.collection: %s; %s", said, needed)
         self._told = said
 
-    def new_signals(self, connection: psycopg.Connection, handled: tuple[str, ...]) -> tuple[list[Signal], list[str]]:
-        """The signals of the table that are not handled yet, and the ids of all that are in it."""
+    def new_signals(
+        self, connection: psycopg.Connection, handled: tuple[Mark, ...]
+    ) -> tuple[list[Signal], tuple[Mark, ...]]:
+        """The signals of the table that are not handled yet, and the marks of all that are in it."""
         found = self.signals(connection)
-        return [signal for signal in found if signal.id not in handled], [signal.id for signal in found]
+        left, new = Counter(handled), []
+        for signal, mark in found:
+            known = mark if left[mark] else (signal.id, None)
+            if left[known]:
+                left[known] -= 1
+            else:
+                new.append(signal)
+        return new, tuple(mark for _, mark in found)
 
     def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None, str | None]:
         """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows.
