@@ -176,7 +176,7 @@ def test_names_with_dots_and_quotes_and_partitions(
         "CREATE TABLE parts_1 PARTITION OF parts DEFAULT",
         "CREATE PUBLICATION shop FOR TABLE other",
     )
-    begun = Position(Batch(0, {}), Batch(0, {}))
+    begun = Position(Batch(0, {}), None)
     monkeypatch.setattr(tables, "position", lambda _: begun)
     dotted, quoted = '"My.Schema"."Order.Items"', 'My."Other ""one"""'
     change = add(pipeline, [dotted, quoted, "public.parts_1"])

@@ -8,7 +8,9 @@ import psycopg
 import pytest
 
 from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, STREAM, Offset
 from tailrace.connectors.postgres.preflight import Finding, check
+from tailrace.snapshot.reading import Place, Reading
 from tailrace.testing.postgres import EmbeddedPostgres
 
 TABLES = """
@@ -42,6 +44,16 @@ def admin(server: EmbeddedPostgres) -> Iterator[psycopg.Connection]:
 def findings(server: EmbeddedPostgres, **properties: str) -> list[Finding]:
     given = {name.replace("__", "."): value for name, value in properties.items()}
     return check(resolve({**server.properties("shop"), "topic.prefix": "t", **given}))
+
+
+def standing(
+    server: EmbeddedPostgres, committed: Offset | None, planned: Offset | None, **properties: str
+) -> list[Finding]:
+    """What is found of a pipeline that has come so far."""
+    given = {name.replace("__", "."): value for name, value in properties.items()}
+    offsets = tuple(None if one is None else one.to_json() for one in (committed, planned))
+    config = resolve({**server.properties("shop"), "topic.prefix": "t", "slot.name": "mine", **given})
+    return check(config, (offsets[0], offsets[1]))
 
 
 def about(name: str, found: list[Finding], ok: bool | None = False) -> list[str]:
@@ -156,6 +168,39 @@ def test_slots_of_others(server: EmbeddedPostgres, admin: psycopg.Connection) ->
         admin.execute("SELECT pg_drop_replication_slot('standby')")
 
 
+def test_a_slot_that_a_checkpoint_needs(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    """A pipeline that has begun does not get a new one: what the start would say is said."""
+    admin.execute("CREATE TABLE fine (id int PRIMARY KEY)")
+    row = admin.execute(
+        "SELECT system_identifier::text, (pg_current_wal_flush_lsn() - '0/0')::int8 FROM pg_control_system()"
+    ).fetchone()
+    assert row is not None
+    begin = Offset(f"{row[0]}/shop/mine", "p", BEGIN)
+    whole = begin.at(phase=SNAPSHOT)
+    stream = begin.at(phase=STREAM, lsn=row[1])
+    fresh = ["mine will be created | None"]
+    assert about("slot", standing(server, None, whole), True) == fresh
+    assert about("slot", standing(server, stream, stream, snapshot__mode="initial_only"), True) == fresh
+    for committed, planned in ((whole, whole), (whole, stream), (stream, stream), (stream.at(lsn=row[1] - 8), stream)):
+        found = standing(server, committed, planned)
+        (said,) = about("slot", found)
+        assert said.startswith("the slot does not exist; changes from")
+        assert "set snapshot.mode=when_needed, which reads the tables again, or start with a new checkpoint" in said
+        assert about("slot", found, True) == []
+    (again,) = about("slot", standing(server, stream, stream, snapshot__mode="when_needed"), None)
+    assert again.startswith("the slot does not exist;")
+    partly = whole.at(reading=Reading(Place(("public.fine",), is_whole=True)))
+    assert about("slot", standing(server, partly, partly), None) != []
+    elsewhere = stream.at(source="1/shop/mine")
+    assert "the checkpoint belongs to" in about("checkpoint", standing(server, elsewhere, elsewhere))[0]
+    admin.execute("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
+    assert about("slot", standing(server, stream.at(lsn=row[1] - 1), stream))[0].startswith("the slot was moved;")
+    here = admin.execute("SELECT (confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots").fetchone()
+    assert here is not None
+    there = stream.at(lsn=here[0])
+    assert about("slot", standing(server, there, there), True) == ["mine exists | None"]
+
+
 def test_a_slot_in_use_names_its_holder(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
     admin.execute("CREATE TABLE fine (id int PRIMARY KEY); CREATE PUBLICATION dbz_publication FOR ALL TABLES")
     admin.execute("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
@@ -265,6 +310,4 @@ def test_filters_and_selects_of_the_snapshot_that_concern_no_table(
     pattern, name, statement = about("snapshot", findings(server, **given), None)
     assert pattern.startswith(r"snapshot.include.collection.list: no captured table matches public\.fin |")
     assert name.startswith(f"{selects}: no captured table is called public.Fine |")
-    assert (
-        statement == f"{selects}.public.other has no effect, as the table is not listed | name the table in {selects}"
-    )
+    assert statement == f"{selects}.public.other has no effect, as the table is not listed | name it in {selects}"

@@ -13,6 +13,7 @@ from tailrace.cli.terminal import notes, print_json, results
 
 if TYPE_CHECKING:
     from tailrace.config import Config
+    from tailrace.connectors.postgres.preflight import Begun
 
 CONNECTOR_FILES = (".json", ".properties")
 
@@ -24,9 +25,9 @@ def command(
     """Check a pipeline's config and database, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
     from tailrace.connectors.postgres.preflight import check
 
-    config = config_of(pipeline)
+    config, offsets = config_of(pipeline), begun(pipeline)
     with notes.status("Looking at the database"):
-        findings = check(config)
+        findings = check(config, offsets)
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -49,3 +50,13 @@ def config_of(path: Path) -> Config:
     from tailrace.pipeline.definition import load
 
     return load(path).config()
+
+
+def begun(path: Path) -> Begun | None:
+    """How far a pipeline is, None for a connector's own file. Raises ConfigError, OffsetError."""
+    if path.suffix in CONNECTOR_FILES:
+        return None
+    from tailrace.pipeline.checkpoint import position
+    from tailrace.pipeline.definition import load
+
+    return position(load(path).checkpoint).offsets

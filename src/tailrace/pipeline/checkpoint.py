@@ -26,6 +26,11 @@ class Position:
     planned: Batch | None
     committed: Batch | None
 
+    @property
+    def offsets(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """The offsets of the committed batch and of the planned one."""
+        return self.committed.offset if self.committed else None, self.planned.offset if self.planned else None
+
 
 def position(checkpoint: str) -> Position:
     """The position held in `checkpoint`, a path or URL. Raises OffsetError if its files cannot be understood."""

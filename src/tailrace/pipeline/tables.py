@@ -14,7 +14,8 @@ from tailrace.connectors.postgres import operations
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.operations import TableOverview
 from tailrace.connectors.postgres.publication import publish
-from tailrace.errors import ConfigError
+from tailrace.connectors.postgres.standing import standing
+from tailrace.errors import ConfigError, OffsetError
 from tailrace.model.table import TableId
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
@@ -53,7 +54,8 @@ class Change:
 def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     """Capture more tables; `kind` is how their rows are read: incremental, blocking or none.
 
-    Raises ConfigError for tables that are not there or cannot be read so, SourceError.
+    Raises ConfigError for tables that are not there or cannot be read so, SourceError, OffsetError where the pipeline
+    could not go on from its checkpoint.
     """
     definition = load(file)
     config = definition.config()
@@ -67,7 +69,11 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     captured = _captured(config, there)
     after = captured.union(tables)
     edit = None if after == captured else _edit(file, definition, captured, after, there)
-    has_begun = position(definition.checkpoint).planned is not None
+    begun = position(definition.checkpoint)
+    has_begun = begun.planned is not None
+    lost = standing(config, *begun.offsets)
+    if lost is not None and lost.ok is False:
+        raise OffsetError(f"the pipeline cannot go on: {lost.what}", where=str(file), remedy=lost.remedy)
     # Before it begins, the publication is the first start's business, which makes it of the file's tables.
     database = config.text("database.dbname")
     published = publish(config, [TableId(database, one.schema, one.table) for one in tables]) if has_begun else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from tailrace.connectors.postgres.preflight_tables import (
     quoted,
     tables_findings,
 )
+from tailrace.connectors.postgres.standing import standing
 from tailrace.errors import SourceError
 
 __all__ = ["Finding", "check"]
@@ -31,6 +32,7 @@ __all__ = ["Finding", "check"]
 OLDEST = 140000
 
 Row = dict[str, Any]
+Begun = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class _Server:
     connection: psycopg.Connection[Row]
     config: Config
     tables: list[CapturedTable]
+    begun: Begun | None
 
     @property
     def names(self) -> set[Name]:
@@ -53,15 +56,16 @@ class _Server:
         return "" if row is None or row["value"] is None else str(row["value"])
 
 
-def check(config: Config) -> list[Finding]:
+def check(config: Config, begun: Begun | None = None) -> list[Finding]:
     """Every problem of the server, its role, tables, publication and slot; changes nothing. Raises nothing it can list.
 
+    `begun` are the offsets of the newest batches in the pipeline's checkpoint, committed and planned.
     What cannot be looked at (a privilege is missing) is a warning, so that one refusal does not hide the rest. A server
     that does not answer within connection.validation.timeout.ms is a problem, in Debezium's words.
     """
     limit = config.number("connection.validation.timeout.ms")
     found: queue.Queue[list[Finding] | BaseException] = queue.Queue()
-    threading.Thread(target=_into, args=(found, config), name="tailrace-check", daemon=True).start()
+    threading.Thread(target=_into, args=(found, config, begun), name="tailrace-check", daemon=True).start()
     try:
         findings = found.get(timeout=limit / 1000)
     except queue.Empty:
@@ -72,22 +76,22 @@ def check(config: Config) -> list[Finding]:
     return findings
 
 
-def _into(found: queue.Queue[list[Finding] | BaseException], config: Config) -> None:
+def _into(found: queue.Queue[list[Finding] | BaseException], config: Config, begun: Begun | None) -> None:
     try:
-        found.put(_findings(config))
+        found.put(_findings(config, begun))
     except BaseException as error:  # raised by who waits for it
         found.put(error)
 
 
-def _findings(config: Config) -> list[Finding]:
+def _findings(config: Config, begun: Begun | None) -> list[Finding]:
     try:
         with connect(config, application="tailrace check") as connection:
-            return [Finding("connection", True, "the server accepts the role"), *_checked(connection, config)]
+            return [Finding("connection", True, "the server accepts the role"), *_checked(connection, config, begun)]
     except SourceError as error:
         return [Finding("connection", False, f"{error.where}: {error.what}", error.remedy)]
 
 
-def _checked(connection: psycopg.Connection, config: Config) -> Iterator[Finding]:
+def _checked(connection: psycopg.Connection, config: Config, begun: Begun | None) -> Iterator[Finding]:
     rows: psycopg.Connection[Row] = connection  # type: ignore[assignment]
     rows.row_factory = dict_row
     try:
@@ -95,7 +99,7 @@ def _checked(connection: psycopg.Connection, config: Config) -> Iterator[Finding
     except psycopg.Error as error:
         yield _unknown("tables", error)
         tables = []
-    server = _Server(rows, config, tables)
+    server = _Server(rows, config, tables, begun)
     for name, look in _CHECKS:
         yield from _looked(name, look, server)
 
@@ -105,6 +109,8 @@ def _looked(name: str, look: Callable[[_Server], Iterator[Finding]], server: _Se
         return list(look(server))
     except psycopg.Error as error:
         return [_unknown(name, error)]
+    except SourceError as error:
+        return [Finding(name, None, f"could not be checked: {error.what}", error.remedy)]
 
 
 def _unknown(name: str, error: psycopg.Error) -> Finding:
@@ -259,11 +265,11 @@ def _slot(server: _Server) -> Iterator[Finding]:
            WHERE slot_name = %s""",
         name,
     )
-    if row is None:
-        yield Finding("slot", True, f"{name} will be created")
-        return
-    problems = list(_slot_problems(name, row))
-    yield from problems or [Finding("slot", True, f"{name} exists")]
+    problems = [] if row is None else list(_slot_problems(name, row))
+    if server.begun is not None and not any(problem.ok is False for problem in problems):
+        lost = standing(server.config, *server.begun)
+        problems += [] if lost is None else [lost]
+    yield from problems or [Finding("slot", True, f"{name} {'will be created' if row is None else 'exists'}")]
 
 
 def _slot_problems(name: str, row: Row) -> Iterator[Finding]:
