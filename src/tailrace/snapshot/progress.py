@@ -9,7 +9,6 @@ from typing import Any
 
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
-from tailrace.snapshot.reading import Key
 from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request, Signal
 
 log = logging.getLogger(__name__)
@@ -17,32 +16,37 @@ log = logging.getLogger(__name__)
 # A signal's id and the transaction that wrote its row, by which an id used again is told from one that is still there;
 # None in offsets of before, which knew ids alone.
 Mark = tuple[str, str | None]
+# A key as texts, with nulls where a key that a signal names has them.
+PagingKey = tuple[str | None, ...]
+_State = tuple[tuple[Request, ...], PagingKey | None, PagingKey | None, int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """`handled`: marks of the signals seen that are still in the table. `queue`: what is to be read, the present first.
 
-    `last` and `maximum` are keys of the present table, as text; `rows` is how many of it are read, `total` how many it
-    was thought to have when its first chunk was read, at `since_ms`. `undo` is the state before the batch that this
-    offset ends: the rows of such a batch are lost if the driver dies before its commit, so the first batch after a
-    restart reads them again. `files` of signals and the `topic` up to that position are read. `tables` were added or
-    removed since the start; nothing is read before all transactions up to number `wait` have ended.
+    `last` and `maximum` are keys of the present table, as text, of the columns and types that `key` tells; `rows`
+    is how many of it are read, `total` how many it was thought to have when its first chunk was read, at
+    `since_ms`. `undo` is the state before the batch that this offset ends: the rows of such a batch are lost if the
+    driver dies before its commit, so the first batch after a restart reads them again. `files` of signals and the
+    `topic` up to that position are read. `tables` were added or removed since the start; nothing is read before all
+    transactions up to number `wait` have ended.
     """
 
     handled: tuple[Mark, ...] = ()
     queue: tuple[Request, ...] = ()
-    last: Key | None = None
-    maximum: Key | None = None
+    last: PagingKey | None = None
+    maximum: PagingKey | None = None
     rows: int = 0
     paused: bool = False
-    undo: tuple[tuple[Request, ...], Key | None, Key | None, int] | None = None
+    undo: _State | None = None
     total: int | None = None
     since_ms: int | None = None
     files: tuple[str, ...] = ()
     topic: int | None = None
     tables: tuple[tuple[str, bool], ...] = ()
     wait: int | None = None
+    key: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
@@ -55,13 +59,14 @@ class Progress:
             "paused": self.paused,
             "undo": None
             if self.undo is None
-            else [_queue_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), self.undo[3]],
+            else [_queue_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), *self.undo[3:]],
             "total": self.total,
             "since_ms": self.since_ms,
             "files": list(self.files),
             "topic": self.topic,
             "tables": dict(self.tables),
             "wait": self.wait,
+            "key": self.key,
         }
 
     @staticmethod
@@ -77,25 +82,26 @@ class Progress:
             _key(node["maximum"]),
             node["rows"],
             node["paused"],
-            None if undo is None else (_queue(undo[0]), _key(undo[1]), _key(undo[2]), undo[3]),
+            None if undo is None else (_queue(undo[0]), _key(undo[1]), _key(undo[2]), undo[3], (*undo, None)[4]),
             node.get("total"),
             node.get("since_ms"),
             tuple(node.get("files", ())),
             node.get("topic"),
             tuple(node.get("tables", {}).items()),
             node.get("wait"),
+            node.get("key"),
         )
 
     def undone(self) -> Progress:
         """The state from which the last chunk is read again."""
         if self.undo is None:
             return self
-        queue, last, maximum, rows = self.undo
+        queue, last, maximum, rows, key = self.undo
         added = tuple(request for request in self.queue if request not in queue)
-        state = replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, undo=None)
+        state = replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, key=key, undo=None)
         return state if state.queue[:1] == self.queue[:1] else replace(state, total=None, since_ms=None)
 
-    def after_chunk(self, last: Key, maximum: Key, rows: int) -> Progress:
+    def after_chunk(self, last: PagingKey, maximum: PagingKey, rows: int) -> Progress:
         """The state once a chunk of the present table is read."""
         return replace(self, last=last, maximum=maximum, rows=self.rows + rows, undo=self._now())
 
@@ -103,9 +109,13 @@ class Progress:
         """The state once the present table is read."""
         return replace(self._at_next(), queue=self.queue[1:], undo=self._now())
 
+    def by(self, key: str) -> Progress:
+        """The state for reading the present table by such a key: one read by another begins anew."""
+        return self if self.key == key or (self.key is None and self.last is None) else self._at_next()
+
     def _at_next(self) -> Progress:
         """Nothing is read of the table that comes next."""
-        return replace(self, last=None, maximum=None, rows=0, total=None, since_ms=None)
+        return replace(self, last=None, maximum=None, rows=0, total=None, since_ms=None, key=None)
 
     @property
     def names(self) -> str:
@@ -140,8 +150,8 @@ class Progress:
         """The state with another queue; nothing is paused where nothing is left that could be."""
         return replace(self, queue=queue, paused=self.paused and _any_incremental(queue))
 
-    def _now(self) -> tuple[tuple[Request, ...], Key | None, Key | None, int]:
-        return self.queue, self.last, self.maximum, self.rows
+    def _now(self) -> _State:
+        return self.queue, self.last, self.maximum, self.rows, self.key
 
     def asked(self, signal: Signal, tables: Iterable[TableId]) -> Progress:
         """The state after a signal about snapshots."""
@@ -178,11 +188,11 @@ def _any_incremental(queue: tuple[Request, ...]) -> bool:
     return any(request.kind == INCREMENTAL for request in queue)
 
 
-def _list(key: Key | None) -> list[str] | None:
+def _list(key: PagingKey | None) -> list[str | None] | None:
     return None if key is None else list(key)
 
 
-def _key(node: list[str] | None) -> Key | None:
+def _key(node: list[str | None] | None) -> PagingKey | None:
     return None if node is None else tuple(node)
 
 

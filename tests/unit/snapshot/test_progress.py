@@ -15,17 +15,18 @@ A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in 
 FULL = Progress(
     handled=(("s", "760"), ("old", None)),
     queue=(A, B),
-    last=("1", "x"),
+    last=("1", None),
     maximum=("9", "y"),
     rows=4,
     paused=True,
-    undo=((A, B), None, ("9", "y"), 0),
+    undo=((A, B), None, ("9", None), 0, "id integer,k text"),
     total=17,
     since_ms=1_764_000_000_000,
     files=("1.json",),
     topic=5,
     tables=(("public.t", True), ("public.u", False)),
     wait=760,
+    key="id integer,k text",
 )
 
 
@@ -68,6 +69,13 @@ def test_keys_are_asked_for_in_parts_and_kept_in_the_offset() -> None:
     assert [len(request.keys or ()) for request in state.queue] == [KEYS_AT_ONCE, 1]
     assert Progress.from_json(json.loads(json.dumps(state.without_present().to_json()))) == state.without_present()
     assert state.without_present().undone() == state
+
+
+def test_a_table_is_read_anew_when_its_key_becomes_another() -> None:
+    read = Progress(queue=(A, B), key="id integer").after_chunk(("3",), ("9",), 3)
+    assert read.by("id integer") == read
+    assert (read.by("id text").last, read.by("id text").rows) == (None, 0)
+    assert Progress(queue=(A,)).by("id integer") == Progress(queue=(A,)), "nothing is read yet"
 
 
 def request(signal: str, kind: str, table: str, condition: str | None = None) -> Request:

@@ -16,18 +16,17 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.postgres import capture, splits
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import is_lost, is_transient, server_errors
+from tailrace.connectors.postgres.connect import is_lost, server_errors
 from tailrace.connectors.postgres.export import Export, export_aside
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
-from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.progress import PagingKey, Progress
 from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Signal
 
 log = logging.getLogger(__name__)
@@ -92,9 +91,9 @@ class AdHocSnapshots:
             return self._block(progress, from_lsn, notices)
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
-        with server_errors("the incremental snapshot cannot go on"):
-            read = retrying(self.config, lambda: self._incremental.chunk(progress), is_transient)
-        after, chunk, status = read
+        after, chunk, status = self._incremental.chunk(progress)
+        if status is None:
+            return Step(progress, moves=moves, notices=notices)
         notices += _read(progress, after, status)
         return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
 
@@ -205,12 +204,16 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     """What a chunk did: a table goes on, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        keys = (("maximum_key", ",".join(after.maximum)), ("last_processed_key", ",".join(after.last)))
+        keys = (("maximum_key", _listed(after.maximum)), ("last_processed_key", _listed(after.last)))
         place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
+
+
+def _listed(key: PagingKey) -> str:
+    return ",".join("null" if part is None else part for part in key)
 
 
 def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:

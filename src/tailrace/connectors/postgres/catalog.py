@@ -160,6 +160,12 @@ class Catalog:
         types: dict[str, str] = dict(rows.fetchall())
         return tuple((name, types[name]) for name in wanted) if len(types) == len(wanted) else ()
 
+    def nullable(self, table: TableId, names: tuple[str, ...]) -> frozenset[str]:
+        """Which of the named columns may hold null."""
+        info = self._info(_NAMED, table.schema, table.table)
+        columns = () if info is None else info.columns
+        return frozenset(column.name for column in columns if column.name in names and not column.required)
+
     def _info(self, condition: str, *parameters: object) -> TableInfo | None:
         query = (
             "SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "

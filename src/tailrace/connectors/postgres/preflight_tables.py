@@ -12,6 +12,8 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.snapshot_tables import grants
+from tailrace.model.table import TableId
 
 _SHOWN = 5
 
@@ -140,9 +142,8 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
     wanted = TableFilter.from_config(config)
     hidden = [table for table in tables if not table.readable and wanted.snapshots(table.schema, table.table)]
     if hidden:
-        role = quoted(config.text("database.user"))
-        grants = [f"GRANT USAGE ON SCHEMA {quoted(s)} TO {role}" for s in dict.fromkeys(t.schema for t in hidden)]
-        remedy = "; ".join([*grants[:_SHOWN], _statements(hidden, f"GRANT SELECT ON {{}} TO {role}")])
+        shown = [TableId(config.text("database.dbname"), t.schema, t.table) for t in hidden[:_SHOWN]]
+        remedy = "; ".join([*grants(config, shown), *(["and so on"] if len(hidden) > _SHOWN else [])])
         yield Finding("select", False, f"the snapshot may not read {listed(hidden)}", remedy)
     else:
         yield Finding("select", True, "the snapshot may read them")

@@ -12,12 +12,12 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import ranges
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, server_errors
+from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit, source
-from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, overrides
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, overrides, refusals
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.notices import around_splits
@@ -66,7 +66,7 @@ def plan(
         tables = _tables(connection, config, wanted, place)
         if wanted is not None or (place is not None and not place.is_whole):
             export.lock(config, tables)
-        adopt(connection, export.name)
+        adopt(connection, config, export.name)
         catalog = Catalog(connection, config)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
@@ -77,10 +77,11 @@ def plan(
             if captured is None or not is_read_at_all:
                 continue
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-            if select is not None:
-                _check(connection, captured, select)
-            cut = _ranges(catalog, captured, select, place, resumed)
-            found = _table_splits(connection, moment, captured, cut)
+            with refusals(config, table, selects.origin(table, select, wanted)):
+                if select is not None:
+                    _check(connection, captured, select)
+                cut = _ranges(catalog, captured, select, place, resumed)
+                found = _table_splits(connection, moment, captured, cut)
             if resumed is not None:
                 found = [replace(split, began=resumed.began) for split in found]
             elif found:
@@ -99,10 +100,9 @@ def plan(
 
 
 def _check(connection: psycopg.Connection, table: CapturedTable, select: str) -> None:
-    """Let the server look at a SELECT of the user's, before tasks fail of it. Raises SourceError, naming the table."""
+    """Let the server look at a SELECT of the user's, before tasks fail of it."""
     columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.schema.columns)
-    with server_errors("its SELECT is refused", where=str(table.schema.id)):
-        connection.execute(sql.SQL("SELECT {} FROM {} LIMIT 0").format(columns, source(table, select)))
+    connection.execute(sql.SQL("SELECT {} FROM {} LIMIT 0").format(columns, source(table, select)))
 
 
 def _moment(connection: psycopg.Connection, export: Export) -> Moment:
@@ -153,7 +153,7 @@ def verified(config: Config, export: Export, place: Place) -> Place:
     if place.last is None:
         return place
     with connect(config, application="tailrace planner") as connection:
-        adopt(connection, export.name)
+        adopt(connection, config, export.name)
         catalog = Catalog(connection, config)
         table = next((table for table in catalog.tables() if str(table) == place.left[0]), None)
         key = () if table is None else ranges.primary_key(connection, table)
