@@ -135,7 +135,7 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
     if hidden:
         role = quoted(config.text("database.user"))
         grants = [f"GRANT USAGE ON SCHEMA {quoted(s)} TO {role}" for s in dict.fromkeys(t.schema for t in hidden)]
-        remedy = "; ".join([*grants[:_SHOWN], _statements(hidden, f"GRANT SELECT ON {{}} TO {role}")])
+        remedy = "; ".join([*grants, _statements(hidden, f"GRANT SELECT ON {{}} TO {role}")])
         yield Finding("select", False, f"the snapshot may not read {listed(hidden)}", remedy)
     else:
         yield Finding("select", True, "the snapshot may read them")
@@ -161,5 +161,5 @@ def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
 
 
 def _statements(tables: Sequence[CapturedTable], statement: str) -> str:
-    text = "; ".join(statement.format(table.quoted) for table in tables[:_SHOWN])
-    return text if len(tables) <= _SHOWN else f"{text}; and so on"
+    """The statement for each table, all of them, so that it can be run as it is."""
+    return "; ".join(statement.format(table.quoted) for table in tables)
