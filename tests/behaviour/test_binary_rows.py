@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import psycopg
 import pyarrow.compute as pc
 import pytest
+from psycopg import sql
 
+from tailrace.connectors import retry
 from tailrace.connectors.postgres import roads, snapshot
 from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import SourceError
@@ -42,6 +44,64 @@ def test_large_table_in_several_blocks(database: Database) -> None:
     assert all(text == (str(n) * 20 if n % 3 else None) for n, text in zip(ids, texts, strict=True))
     assert all(day == 10_957 + n for n, day in zip(ids, days, strict=True))
     assert (markers[0], markers[-1], set(markers[1:-1])) == ("first", "last", {"true"})
+
+
+LARGE = (
+    "CREATE TABLE t (id int PRIMARY KEY, text text)",
+    "INSERT INTO t SELECT n, repeat(n::text, 20) FROM generate_series(1, 150000) n",
+)
+END_READERS = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+    "WHERE application_name = 'tailrace snapshot reader' AND datname = current_database()"
+)
+
+
+@pytest.mark.parametrize("binary_bytes", [1, 1 << 40])
+def test_a_reader_that_is_ended_begins_again_where_it_was(
+    database: Database, binary_bytes: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(roads, "BINARY_BYTES", binary_bytes)
+    monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
+    database.execute(*LARGE)
+    with capturing(database) as capture:
+        (split,) = capture.plan()
+        ids: list[int] = []
+        for chunk in capture.connector.read(split):
+            for batch in chunk.batches:
+                if len(ids) < 100_000:
+                    database.execute(END_READERS)
+                ids += pc.struct_field(batch.rows.column("after"), "id").to_pylist()
+    assert re.search(r"public\.t: the snapshot cannot read the table: .*; trying again", caplog.text)
+    assert sorted(ids) == list(range(1, 150_001))
+
+
+@pytest.mark.usefixtures("binary")
+def test_rows_that_come_in_another_order_are_not_taken_for_those_read(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
+    database.execute(*LARGE)
+    with capturing(database) as capture:
+        (split,) = capture.plan()
+        blocks = roads.blocks(
+            capture.config, split.moment.name, split.table, sql.SQL(" FROM t ORDER BY random()"), split.bytes
+        )
+        next(blocks)
+        database.execute(END_READERS)
+        with pytest.raises(SourceError, match=r"public.t: the connection was lost, and the rows .* in another order"):
+            list(blocks)
+
+
+def test_tries_to_reach_the_server_again_are_counted(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
+    database.execute(*LARGE)
+    with capturing(database, errors__max__retries="0") as capture:
+        (split,) = capture.plan()
+        chunks = capture.connector.read(split)
+        next(chunks)
+        database.execute(END_READERS)
+        with pytest.raises(SourceError, match=r"public\.t: the snapshot cannot read the table"):
+            list(chunks)
 
 
 @pytest.mark.usefixtures("binary")
@@ -85,6 +145,35 @@ def test_right_taken_away_while_planned(database: Database, reader: Capture) -> 
         list(reader.connector.read(split))
     assert "public.t" in str(raised.value.where)
     assert "GRANT SELECT" in str(raised.value.remedy)
+
+
+def test_right_that_was_never_given(database: Database, reader: Capture) -> None:
+    with pytest.raises(
+        SourceError, match=r"public\.t: the snapshot cannot read the table: permission denied"
+    ) as raised:
+        reader.plan()
+    role = f'"{database.name}_r"'
+    assert raised.value.remedy == (f'GRANT USAGE ON SCHEMA "public" TO {role}; GRANT SELECT ON "public"."t" TO {role}')
+
+
+@pytest.mark.parametrize(
+    ("select", "said", "remedy"),
+    [
+        ("SELEC * FRM t", "syntax error", "mend snapshot.select.statement.overrides.public.t"),
+        ("SELECT nothing FROM t", "does not exist", "mend snapshot.select.statement.overrides.public.t"),
+        ("SELECT 1 AS id, pg_sleep(9)", "statement timeout", "raise database.query.timeout.ms"),
+    ],
+)
+def test_select_of_the_users_that_is_wrong(database: Database, select: str, said: str, remedy: str) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
+    overrides = {
+        "snapshot__select__statement__overrides": "public.t",
+        "snapshot__select__statement__overrides__public__t": select,
+    }
+    with capturing(database, database__query__timeout__ms="500", **overrides) as capture:
+        with pytest.raises(SourceError, match=rf"public\.t: the snapshot cannot read the table: .*{said}") as raised:
+            capture.plan()
+        assert raised.value.remedy == remedy
 
 
 @pytest.mark.usefixtures("binary")

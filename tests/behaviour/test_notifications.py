@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.test_signals import ROWS, SIGNALS, drained, execute, send
+from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, drained, execute, send
 from tests.conftest import Database
 
 
@@ -30,7 +32,7 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
     }
     with capturing(database, **given) as capture:
         drained(capture)
-        read, captured = "public.t,public.nothing", "public.nothing,public.t"
+        read, captured = "public.t,public.nothing", "public.nothing,public.t,public.signals"
         ends = {"data_collections": captured, "status": "SUCCEEDED"}
         assert told(file) == [
             ("STARTED", {}),
@@ -60,8 +62,9 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
         capture.step()
         send(database, "x", "stop-snapshot", '{"data-collections": ["public.t"]}')
         drained(capture)
-        kinds = [kind for kind, _ in told(file)]
-        assert [kind for kind in kinds if kind != "IN_PROGRESS"] == ["STARTED", "PAUSED", "RESUMED", "ABORTED"]
+        found = [one for one in told(file) if one[0] != "IN_PROGRESS"]
+        assert [kind for kind, _ in found] == ["STARTED", "PAUSED", "RESUMED", "ABORTED"]
+        assert found[-1] == ("ABORTED", listed)
         offset, properties = capture.offset, dict(capture.config.given)
     second = Capture(database, properties)
     second.offset = offset
@@ -108,5 +111,62 @@ def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path
             ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.t", **ends, "total_rows_scanned": "10"}),
             ("IN_PROGRESS", {"current_collection_in_progress": "public.nothing", **read}),
             ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
+            ("COMPLETED", {}),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        ("id = 3", "syntax error"),
+        ("SELECT id FROM t", 'column "version" does not exist'),
+    ],
+)
+def test_a_blocking_snapshot_that_the_server_refuses_is_told_and_given_up(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture, select: str, said: str
+) -> None:
+    database.execute(SIGNALS, *ROWS)
+    file = tmp_path / "told.jsonl"
+    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    with capturing(database, **GIVEN, **given) as capture:
+        drained(capture)
+        told(file)
+        execute(database, "bad", f', "type": "blocking", "additional-condition": "{select}"')
+        execute(database, "good", ', "additional-condition": "id = 5"')
+        database.execute("DELETE FROM t WHERE id = 3")
+        assert [(row["op"], (row["after"] or row["before"])["id"]) for row in drained(capture)] == [("d", 3), ("r", 5)]
+    assert "signal bad (public.t) is given up" in caplog.text
+    assert said in caplog.text
+    assert "ABORTED" in [kind for kind, _ in told(file)]
+
+
+def test_of_a_stop_the_tables_are_told_and_of_a_table_that_is_none_that_it_is_not_known(
+    database: Database, tmp_path: Path
+) -> None:
+    """Debezium's checkAndProcessStopFlag and isTableInvalid."""
+    database.execute(SIGNALS, *ROWS, "CREATE TABLE u (id int PRIMARY KEY)", "CREATE TABLE v (id int PRIMARY KEY)")
+    file = tmp_path / "told.jsonl"
+    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    with capturing(database, **GIVEN, **given) as capture:
+        drained(capture)
+        told(file)
+        send(database, "s1", "execute-snapshot", '{"data-collections": ["public.t", "public.u", "public.v"]}')
+        capture.step()
+        send(database, "x1", "stop-snapshot", '{"data-collections": ["public.v"]}')
+        capture.step()
+        send(database, "x2", "stop-snapshot", "{}")
+        drained(capture)
+        assert [one for one in told(file) if one[0] != "IN_PROGRESS"] == [
+            ("STARTED", {"data_collections": "public.t,public.u,public.v"}),
+            ("ABORTED", {"data_collections": "public.v"}),
+            ("ABORTED", {"data_collections": "public.u,public.t"}),
+        ]
+        execute(database, "s2", table="public.nowhere")
+        assert drained(capture) == []
+        listed = {"data_collections": "public.nowhere"}
+        end = {"scanned_collection": "public.nowhere", "total_rows_scanned": "0", "status": "UNKNOWN_SCHEMA"}
+        assert told(file) == [
+            ("STARTED", listed),
+            ("TABLE_SCAN_COMPLETED", {**listed, **end}),
             ("COMPLETED", {}),
         ]

@@ -11,10 +11,11 @@ import pytest
 from tailrace.cli.status import first
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.operations import server_state
+from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.first_snapshot import estimate
 from tailrace.snapshot.report import Report
-from tests.behaviour.capture import Capture, capturing
+from tests.behaviour.capture import Capture, capturing, rows
 from tests.conftest import Database
 
 SEVERAL = {"snapshot__max__threads": "2", "snapshot__max__threads__multiplier": "3"}
@@ -110,6 +111,17 @@ def test_what_fits_into_one_batch_is_read_by_one(tables: Database) -> None:
         assert "reading" not in capture.offset
 
 
+def test_that_a_first_batch_runs_can_be_told(tables: Database) -> None:
+    """Spark asks for the very first position again for each thing it does with it."""
+    with capturing(tables) as capture:
+        end = capture.connector.head(capture.offset, None, None)
+        assert capture.connector.plan(capture.connector.begin(), end)
+        server = server_state(capture.config)
+        report = first(Position(Batch(0, end), None), server, lambda: estimate(capture.config), time.time())
+        assert report is not None
+        assert report.running
+
+
 def test_how_far_it_is_can_be_told(tables: Database) -> None:
     """By checkpoint and server alone, while it runs and when it is stopped in the middle."""
 
@@ -139,3 +151,48 @@ def test_how_far_it_is_can_be_told(tables: Database) -> None:
         assert again.running, "under another snapshot"
         to_the_log(capture)
         assert told(capture, capture.offset) is None
+
+
+def end_holder(capture: Capture) -> None:
+    with capture.database.connect() as connection:
+        ended = connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s",
+            [f"tailrace {capture.offset['pipeline']} snapshot"],
+        )
+        assert ended.fetchall() == [(True,)]
+
+
+def test_it_goes_on_when_the_exported_snapshot_ends(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """By itself, as a restart does: first the log, then what is left under another snapshot."""
+    with capturing(tables, **SEVERAL) as capture:
+        capture.step()
+        found = capture.step() + capture.step()
+        first = len(found)
+        end_holder(capture)
+        tables.execute("UPDATE a SET v = 'later' WHERE id = 599", "UPDATE a SET v = 'later' WHERE id = 1")
+        found += to_the_log(capture)
+        assert "what is left is read under another" in caplog.text
+        for table, count in (("a", 600), ("b", 600), ("c", 3000), ("d", 500)):
+            assert len({str(key) for key in keys(found, table)}) == count
+        assert 0 < len(keys(found, "a")) - 600 <= first, "only the last batch is read again"
+        assert [row["after"]["id"] for row in found if row["op"] == "u"] == [599, 1], "before what is read later"
+        tables.execute("INSERT INTO a VALUES (601)")
+        assert [row["after"]["id"] for row in capture.step()] == [601]
+
+
+def test_a_quiet_transaction_is_no_reason_to_end_it(tables: Database) -> None:
+    tables.execute(f"ALTER DATABASE {tables.name} SET idle_in_transaction_session_timeout = 100")
+    with capturing(tables) as capture:
+        splits = capture.plan()
+        time.sleep(0.5)
+        assert len(rows(chunk for split in splits for chunk in capture.connector.read(split))) == 4700
+
+
+def test_a_snapshot_that_ended_names_the_connection(tables: Database) -> None:
+    with capturing(tables) as capture:
+        split = capture.plan()[0]
+        end_holder(capture)
+        with pytest.raises(SourceError, match="the connection that held it has ended") as caught:
+            list(capture.connector.read(split))
+        assert (caught.value.where or "").endswith(f"/{tables.name}")
+        assert "one of a single batch begins anew" in (caught.value.remedy or "")

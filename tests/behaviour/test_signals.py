@@ -115,6 +115,11 @@ def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
         '{"data-collections": [1, "nowhere", "("]}',
         '{"data-collections": ["public.t"], "surrogate-key": 1}',
         '{"data-collections": ["public.t"], "type": "wrong", "additional-conditions": ["x"]}',
+        "[" * 2000,
+        '{"data-collections": ["public.t"], "additional-condition": "note = \'\\ud800\'"}',
+        '{"data-collections": ["public.t"], "surrogate-key": "\\ud800"}',
+        '{"data-collections": ["public.t"], "keys": [["\\ud800"]]}',
+        '{"data-collections": ["public.t"], "type": "blocking", "additional-condition": "SELECT \'\\ud800\'"}',
         None,
     ],
 )
@@ -127,6 +132,32 @@ def test_a_malformed_signal_is_told_and_nothing_stops(
     assert told(drained(capture)) == [("d", 3)]
     assert "signal bad" in caplog.text
     assert "'dance' is unknown" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["public.\\ud800", "public.\\u0000"])
+def test_a_table_that_cannot_be_named_is_told_and_nothing_stops(
+    table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    send(table, "bad", "add-tables", f'{{"data-collections": ["{name}"]}}')
+    table.execute("DELETE FROM t WHERE id = 3")
+    assert told(drained(capture)) == [("d", 3)]
+    assert "signal bad (add-tables) is ignored" in caplog.text
+    assert name in caplog.text
+
+
+@pytest.mark.parametrize("ddl", ["", "CREATE TABLE signals (id text, type text)"], ids=["missing", "narrow"])
+def test_a_signal_table_that_cannot_be_read_is_told_once(
+    database: Database, caplog: pytest.LogCaptureFixture, ddl: str
+) -> None:
+    database.execute(*ROWS, *([ddl] if ddl else []))
+    with capturing(database, **GIVEN) as capture:
+        capture.step()
+        database.execute("DELETE FROM t WHERE id = 3")
+        assert told(drained(capture)) == [("d", 3)]
+        assert caplog.text.count('"public"."signals" needs columns id, type, data') == 1
+        database.execute("DROP TABLE IF EXISTS signals", SIGNALS)
+        execute(database, "s1", ', "additional-condition": "id = 5"')
+        assert told(drained(capture)) == [("r", 5)]
 
 
 def test_a_condition_that_fails_gives_up_that_table_alone(
@@ -152,6 +183,48 @@ def test_pause_resume_and_stop(table: Database, capture: Capture) -> None:
     assert len(seen) < 10
 
 
+def test_an_id_used_again_is_another_signal(database: Database) -> None:
+    """In place of the first one, or beside it in a table without a key."""
+    database.execute(*ROWS, SIGNALS.replace(" PRIMARY KEY", ""), "ALTER TABLE signals REPLICA IDENTITY FULL")
+    with capturing(database, **GIVEN) as capture:
+        capture.step()
+        for number in (1, 2):
+            execute(database, "x", f', "additional-condition": "id = {number}"')
+            assert told(drained(capture)) == [("r", number)]
+        database.execute("DELETE FROM signals WHERE id = 'x'")
+        execute(database, "x", ', "additional-condition": "id = 3"')
+        assert told(drained(capture)) == [("r", 3)]
+        database.execute("DELETE FROM signals WHERE id = 'x'", "VACUUM FULL signals")
+        assert drained(capture) == []
+
+
+def test_signals_of_an_offset_that_knows_ids_alone_are_not_carried_out_again(table: Database, capture: Capture) -> None:
+    send(table, "a", "execute-snapshot", '{"data-collections": ["public.t"], "additional-condition": "id = 1"}')
+    assert told(drained(capture)) == [("r", 1)]
+    capture.offset["snapshots"]["handled"] = ["a"]
+    assert drained(capture) == []
+    execute(table, "b", ', "additional-condition": "id = 2"')
+    table.execute("VACUUM FULL signals")
+    assert told(drained(capture)) == [("r", 2)]
+    assert [mark[0] for mark in capture.offset["snapshots"]["handled"]] == ["a", "b"]
+
+
+def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(
+    table: Database, capture: Capture
+) -> None:
+    table.execute("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (11), (12)")
+    execute(table, "nightly")
+    first = told([row for row in capture.step() if row["op"] == "r"])
+    send(table, "p", "pause-snapshot", None)
+    drained(capture)
+    # Of the same id: signals are told apart by what they ask for.
+    table.execute("DELETE FROM signals WHERE id = 'nightly'")
+    execute(table, "nightly", ', "type": "blocking"', table="public.u")
+    assert told(drained(capture)) == [("r", 11), ("r", 12)]
+    send(table, "r", "resume-snapshot", None)
+    assert first + told(drained(capture)) == [("r", n) for n in range(1, 11)]
+
+
 @pytest.mark.parametrize("restarts", [1, 2, 3, 4])
 def test_a_restart_goes_on_and_reads_at_most_one_chunk_again(table: Database, restarts: int) -> None:
     with capturing(table, **GIVEN) as capture:
@@ -173,6 +246,34 @@ def test_a_restart_goes_on_and_reads_at_most_one_chunk_again(table: Database, re
     assert set(seen) == set(range(1, 11))
     assert len(seen) <= 13
     assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("kind", ["incremental", "blocking"])
+def test_dots_in_names_of_schemas_and_tables(database: Database, kind: str) -> None:
+    database.execute(
+        SIGNALS.replace("signals", '"my.signals"'),
+        'CREATE SCHEMA "my.s"',
+        'CREATE TABLE "my.s"."d.t" (id int PRIMARY KEY)',
+        'INSERT INTO "my.s"."d.t" VALUES (1), (2)',
+    )
+    given = {**GIVEN, "signal__data__collection": 'public."my.signals"'}
+    data = f'{{"data-collections": ["\\"my.s\\".\\"d.t\\""], "type": "{kind}"}}'
+    with capturing(database, **given) as capture, database.connect() as connection:
+        capture.step()
+        connection.execute("INSERT INTO \"my.signals\" VALUES ('s', 'execute-snapshot', %s)", [data])
+        connection.commit()
+        rows = [row for row in drained(capture) if row["table"] != "public.my.signals"]
+    assert told(rows) == [("r", 1), ("r", 2)]
+
+
+@pytest.mark.parametrize("mode", ["all_tables", "filtered"])
+def test_the_table_of_signals_is_captured_whatever_the_lists_say(table: Database, mode: str) -> None:
+    given = {"table__include__list": "public.t", "publication__autocreate__mode": mode, **GIVEN}
+    with capturing(table, **{**given, "snapshot__mode": "initial"}) as capture:
+        assert {row["table"] for row in capture.step()} == {"public.t"}
+        send(table, "a", "log", '{"message": "hello"}')
+        found = [(row["op"], row["table"]) for row in (*capture.step(), *capture.step())]
+    assert found == [("c", "public.signals")]
 
 
 def test_read_only_writes_nothing(table: Database) -> None:

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 
 import psycopg
@@ -13,7 +14,8 @@ import pytest
 
 from tailrace.connectors import retry
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import stream
+from tailrace.connectors.postgres import slot, stream
+from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.reader import LogSplit
 from tailrace.errors import OffsetError, SourceError
@@ -320,6 +322,21 @@ def test_a_dead_reader_of_the_same_pipeline_is_ended(database: Database, capture
         assert ids(rows(capture.connector.read(split))) == list(range(1, 11))
     finally:
         dead.close()
+
+
+def test_a_dead_maker_of_the_slot_is_ended(database: Database) -> None:
+    """Its server process goes on waiting for older transactions, and holds the half-made slot meanwhile."""
+    with capturing(database) as capture, database.connect() as writer, database.connect() as admin:
+        writer.execute("BEGIN; SELECT pg_current_xact_id()")
+        application = f"tailrace {capture.offset['pipeline']}"
+        dead = connect(capture.config, replication=True, application=slot.snapshot_application(application))
+        with closing(dead):
+            create = f"CREATE_REPLICATION_SLOT slot_{database.name} LOGICAL pgoutput (SNAPSHOT 'export')"
+            dead.pgconn.send_query(create.encode())
+            while (made := slot.find(admin, f"slot_{database.name}")) is None or made.active_pid is None:
+                time.sleep(0.01)
+            assert slot.free(admin, capture.config, application) is None
+        writer.execute("ROLLBACK")
 
 
 def test_a_dropped_slot_is_a_sentence(database: Database, capture: Capture) -> None:

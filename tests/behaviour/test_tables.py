@@ -72,6 +72,23 @@ def test_an_added_table_is_read_and_followed_and_a_removed_one_is_not(capture: C
     assert told(drained(capture)) == [("c", 8)]
 
 
+def test_a_table_with_dots_in_its_name(capture: Capture) -> None:
+    database = capture.database
+    database.execute('CREATE SCHEMA "my.s"', 'CREATE TABLE "my.s"."d.t" (id int PRIMARY KEY)')
+    database.execute('INSERT INTO "my.s"."d.t" VALUES (1)')
+    assert drained(capture) == []
+    signal(capture, "add-tables", '"my.s"."d.t"')
+    assert told(drained(capture)) == [("r", 1)]
+    second = restarted(capture)
+    database.execute('INSERT INTO "my.s"."d.t" VALUES (2)')
+    assert told(drained(second)) == [("c", 2)]
+    signal(second, "remove-tables", '"my.s"."d.t"')
+    drained(second)
+    database.execute('INSERT INTO "my.s"."d.t" VALUES (3)')
+    assert drained(second) == []
+    second.close()
+
+
 def test_a_restart_keeps_what_was_added_until_the_configuration_has_it(capture: Capture) -> None:
     database = capture.database
     signal(capture, "add-tables", "public.t", type="none")

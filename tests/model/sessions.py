@@ -29,7 +29,6 @@ CREATE TABLE late (id uuid PRIMARY KEY, v int);
 ALTER TABLE numbers REPLICA IDENTITY FULL;
 ALTER TABLE words REPLICA IDENTITY FULL;
 ALTER TABLE bag REPLICA IDENTITY FULL;
-ALTER TABLE late REPLICA IDENTITY FULL;
 INSERT INTO numbers SELECT n * 10, 0 FROM generate_series(1, 40) n;
 INSERT INTO words SELECT chr(64 + n % 20 + 32 * (n % 2)), n / 20, 0 FROM generate_series(1, 40) n;
 INSERT INTO bag SELECT n % 7 FROM generate_series(1, 20) n;
@@ -73,17 +72,15 @@ class History:
         table, op = change["table"].rpartition(".")[2], change["op"]
         is_loose = table in unread or self.truncates[table] > 0
         known = self.rows[table]
-        before, after = (_row(change[image]) for image in ("before", "after"))
+        before, after = old(known, change), _row(change["after"])
         if op == "r" and change["snapshot"] == "incremental":
-            assert known[after] == 1, f"{table}: read {after} of a signal, which is not there"
+            assert known[after] > 0, f"{table}: read {after} of a signal, which is not there"
             return
         if op == "r":
             self._snapshot(table, change.get("began") or change["source"]["lsn"])
-            keys = TABLES[table]
-            place = [list(change["after"]).index(name) for name in keys]
-            for old in [row for row in known if known[row] and keys and all(row[at] == after[at] for at in place)]:
-                assert old == after, f"{table}: read {after}, which steps back from {old}"
-                del known[old]
+            for other in of_key(known, table, change["after"]):
+                assert other == after, f"{table}: read {after}, which steps back from {other}"
+                del known[other]
         elif op == "t":
             known.clear()
             self.truncates[table] -= 1
@@ -98,6 +95,30 @@ class History:
         if self.snapshots.get(table) != number:
             self.snapshots[table] = number
             self.rows[table].clear()
+
+
+def old(known: Collection[tuple[Any, ...]], change: dict[str, Any]) -> tuple[Any, ...]:
+    """The row that a change is about, as it was: its old image or, where that has the key alone or is not there, the
+    known row of that key; empty where there is none."""
+    before = change["before"]
+    is_whole = before is not None and (before["v"] is not None or not TABLES[_name(change)])
+    if is_whole or change["op"] not in "ud":
+        return _row(before)
+    found = of_key(known, _name(change), before or change["after"])
+    return found[0] if found else ()
+
+
+def of_key(known: Collection[tuple[Any, ...]], table: str, image: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The known rows that have the key of an image."""
+    places = [list(image).index(name) for name in TABLES[table]]
+    key = _row(image)
+    counts = known if isinstance(known, Counter) else dict.fromkeys(known, 1)
+    return [row for row in counts if places and counts[row] and all(row[at] == key[at] for at in places)]
+
+
+def _name(change: dict[str, Any]) -> str:
+    name: str = change["table"].rpartition(".")[2]
+    return name
 
 
 def _row(image: dict[str, Any] | None) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from hypothesis.stateful import initialize, precondition, rule
 from tailrace.connectors.base import Offset
 from tests.behaviour.capture import rows
 from tests.conftest import Database
-from tests.model.sessions import TABLES, Sessions, run
+from tests.model.sessions import TABLES, Sessions, old, run
 
 Rows = set[tuple[Any, ...]]
 BLOCKING = {"true", "first", "first_in_data_collection", "last_in_data_collection", "last"}
@@ -50,10 +50,18 @@ class Signalled(Sessions):
 
     @rule(tables=st.sets(st.sampled_from(KEYED), min_size=1))
     def read_incrementally(self, tables: set[str]) -> None:
+        self._read(tables)
+
+    @rule(tables=st.sets(st.sampled_from(sorted(TABLES)), min_size=1))
+    def read_by_values(self, tables: set[str]) -> None:
+        """By a column that is neither unique nor a key."""
+        self._read(tables, **{"surrogate-key": "v"})
+
+    def _read(self, tables: set[str], **how: str) -> None:
         for table in tables:
             known = {row for row, count in self.history.rows[table].items() if count}
             self.awaited[table] = self.awaited.get(table, set()) | known
-        self._ask("execute-snapshot", **{"data-collections": self._names(tables)})
+        self._ask("execute-snapshot", **{"data-collections": self._names(tables), **how})
 
     @rule(tables=st.sets(st.sampled_from(sorted(TABLES)), min_size=1))
     def read_blocking(self, tables: set[str]) -> None:
@@ -152,15 +160,15 @@ class Signalled(Sessions):
     def _seen(self, change: dict[str, Any]) -> None:
         """Whatever is told of a row, it need not be read any more."""
         rows_of_table = self.awaited.get(change["table"].rpartition(".")[2], set())
-        for image in (change["before"], change["after"]):
-            if image is not None:
-                rows_of_table.discard(tuple(image.values()))
+        rows_of_table.discard(old(rows_of_table, change))
+        if change["after"] is not None:
+            rows_of_table.discard(tuple(change["after"].values()))
         if change["op"] == "t":
             rows_of_table.clear()
 
     def _check_done(self, end: Offset) -> None:
         progress = end["snapshots"]
-        if f"{self.sent:03}" not in progress["handled"]:
+        if f"{self.sent:03}" not in [id_ for id_, _ in progress["handled"]]:
             return
         self.is_blocking = self.is_blocking and bool(progress["queue"])
         under_way = {request[2].rpartition(".")[2] for request in progress["queue"]}

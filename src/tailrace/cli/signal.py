@@ -61,12 +61,15 @@ def content(
         raise ConfigError("is no JSON object", where="--data", remedy='Write {"name": "value", ...}.')
     if collections:
         found["data-collections"] = collections
-    if type_ == "execute-snapshot" and not found.get("data-collections"):
+    names = found.get("data-collections") or []
+    if not isinstance(names, list):
+        raise ConfigError("data-collections is no list", where="--data", remedy='Write {"data-collections": ["s.t"]}.')
+    if type_ == "execute-snapshot" and not names:
         raise ConfigError("names no tables", where=type_, remedy="Give --data-collections once for each.")
     if kind is not None:
         found["type"] = kind
     if filter_ is not None:
-        found["additional-conditions"] = [{"data-collection": name, "filter": filter_} for name in collections]
+        found["additional-conditions"] = [{"data-collection": name, "filter": filter_} for name in names]
     if surrogate is not None:
         found["surrogate-key"] = surrogate
     return found

@@ -45,31 +45,40 @@ class TableFilter:
     column_names: Rule
     snapshot: Patterns
     ignore_builtin: bool
+    signals: tuple[str, str] | None = None
     decided: Mapping[str, bool] = field(default_factory=dict)
 
     @staticmethod
     def from_config(config: Config) -> TableFilter:
         """The filter of the schema, table and column lists, and of snapshot.include.collection.list."""
+        database, signals = config.optional("database.dbname") or "", table_of_signals(config)
         return TableFilter(
             Rule.of(config, "schema"),
             Rule.of(config, "table"),
             Rule.of(config, "column"),
             config.patterns("snapshot.include.collection.list"),
             config.flag("table.ignore.builtin"),
-            dict(config.tables),
+            None if signals is None else (signals.schema, signals.table),
+            {str(TableId.parse(name, database)): is_in for name, is_in in config.tables},
         )
 
     def captures(self, schema: str, table: str) -> bool:
-        """Whether changes of the table become events."""
+        """Whether changes of the table become events. Those of the table of signals do, whatever the lists say.
+
+        Debezium's RelationalTableFilters adds it, as its signals come by the log.
+        """
         if f"{schema}.{table}" in self.decided:
             return self.decided[f"{schema}.{table}"]
+        if (schema, table) == self.signals:
+            return True
         if self.ignore_builtin and (_BUILTIN_SCHEMA.fullmatch(schema) or table in _BUILTIN_TABLES):
             return False
         return self.schemas.lets(schema) and self.tables.lets(f"{schema}.{table}")
 
     def snapshots(self, schema: str, table: str) -> bool:
-        """Whether the initial snapshot reads the table."""
-        return self.captures(schema, table) and (not self.snapshot or _matches(self.snapshot, f"{schema}.{table}"))
+        """Whether the initial snapshot reads the table: signals are no data."""
+        is_listed = not self.snapshot or _matches(self.snapshot, f"{schema}.{table}")
+        return is_listed and (schema, table) != self.signals and self.captures(schema, table)
 
     def columns(self, schema: str, table: str, names: Sequence[str]) -> tuple[str, ...]:
         """Those of a table's columns that values hold, in their order (keys keep theirs in any case)."""
@@ -82,6 +91,14 @@ class TableFilter:
     def _place(self, name: str) -> int:
         patterns = self.tables.include
         return next((i for i, pattern in enumerate(patterns) if pattern.fullmatch(name)), len(patterns))
+
+
+def table_of_signals(config: Config) -> TableId | None:
+    """The table of signals; without a schema it is in `public`."""
+    database = config.optional("database.dbname") or ""
+    for name in config.names("signal.data.collection"):
+        return TableId.parse(name, database, "public")
+    return None
 
 
 def guard(config: Config, tables: Sequence[TableId]) -> None:

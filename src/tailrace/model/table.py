@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.model.schema import ConnectSchema
+
+# A part of a table's written name, in double quotes or not, up to a dot or the end.
+_PART = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^.]*))(?:\.|$)')
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -22,6 +26,25 @@ class TableId:
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
+
+    @staticmethod
+    def parse(text: str, database: str, schema: str = "") -> TableId:
+        """The table of a written name: `schema.table`, a part with a dot in double quotes; `schema` where it has none.
+
+        Without quotes the first dot ends the schema. Debezium's TableId.parse likewise lets the database stand first.
+        """
+        parts = [quoted.replace('""', '"') or plain.strip() for quoted, plain in _PART.findall(text.strip())]
+        parts = parts[:-1] if parts[-1:] == [""] else parts
+        parts = parts[1:] if len(parts) > 2 and parts[0] == database else parts
+        return TableId(database, *(parts[0], ".".join(parts[1:])) if len(parts) > 1 else (schema, "".join(parts)))
+
+    @property
+    def written(self) -> str:
+        """The name as `parse` reads it: `schema.table`, in quotes what could be misread."""
+        return ".".join(
+            part if re.fullmatch(r"[^\s\".]+", part) else '"' + part.replace('"', '""') + '"'
+            for part in (self.schema, self.table)
+        )
 
     @property
     def is_message(self) -> bool:

@@ -145,11 +145,24 @@ class Pipeline:
         """Starts the stream. Raises ConfigError for a wrong config, TailraceError for what the first steps show."""
         definition = self.definition
         config = definition.config()
-        session = self.session or local_session(definition.name, self.log, definition.spark)
+        session = self.session or self._local_session()
         refuse_unsafe(session)
         target = self.target or build(definition, config)
         with _sentences(self):
             return Run(self._query(session, target), target, None if self.session else session, self)
+
+    def _local_session(self) -> SparkSession:
+        definition = self.definition
+        if "://" not in definition.checkpoint:
+            try:
+                Path(definition.checkpoint).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(
+                    f"the folder {definition.checkpoint} cannot be made: {error.strerror}",
+                    where="checkpoint",
+                    remedy="set it to a folder this user may write, on a disk with space, with no file on the way",
+                ) from error
+        return local_session(definition.name, self.log, definition.spark)
 
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
         definition = self.definition

@@ -73,7 +73,10 @@ def _opened(log: Path) -> BinaryIO:
         log.parent.mkdir(parents=True, exist_ok=True)
         return log.open("ab")
     except OSError as error:
-        remedy = "free space there and see that this user may write, or choose another place"
+        remedy = (
+            "free space there and see that this user may write, or choose another place "
+            "(`checkpoint` of the pipeline; where that is a URL, TMPDIR)"
+        )
         raise TailraceError(f"the log cannot be written: {error.strerror}", where=str(log), remedy=remedy) from error
 
 

@@ -7,6 +7,7 @@ a file goes, or the topic's consumer group moves on, when a later batch begins, 
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import time
 import uuid
@@ -69,7 +70,8 @@ class Channels:
         for folder in self._folders:
             for name, text in folder.take(files):
                 names.append(name)
-                lines = [line for line in text.splitlines() if line.strip()]
+                # Who keeps an emptied file open without appending to it leaves zeros where the old text was.
+                lines = [line for line in text.replace("\0", "").splitlines() if line.strip()]
                 signals += [signal for line in lines if (signal := parsed(line, None)) is not None]
         if self._topic is not None:
             told, topic = self._topic.read(topic)
@@ -145,17 +147,38 @@ def _located(location: str) -> tuple[fs.FileSystem, str]:
 
 
 def _claim(file: Path) -> None:
-    """Empty `signal.file` by giving what is in it a name of its own, under which it waits until it is carried out."""
+    """Move what is in `signal.file` to a file of its own, where it waits until it is carried out.
+
+    `signal.file` itself stays and is emptied, as whoever writes it may keep it open.
+    """
+    part = file.with_name(f"{file.name}.part")
     try:
-        if file.stat().st_size:
-            claimed = file.with_name(f"{file.name}.{time.time_ns():020d}")
-            file.rename(claimed)
-            file.touch()
-            shutil.copymode(claimed, file)
+        with file.open("r+b") as stream:
+            text = stream.read()
+            # A driver that died between emptying the file and giving the copy its name: see below.
+            if part.exists() and not text.startswith(part.read_bytes()):
+                _name(part, file)
+            if not text:
+                return
+            with part.open("wb") as copy:
+                shutil.copymode(file, part)
+                # What comes while the copy is written belongs to it, too.
+                while text:
+                    copy.write(text)
+                    copy.flush()
+                    os.fsync(copy.fileno())
+                    text = stream.read()
+            stream.truncate(0)
+            os.fsync(stream.fileno())
+        _name(part, file)
     except FileNotFoundError:
         return
     except OSError as error:
         log.error("signal.file %s cannot be read and emptied: %s", file, error.strerror)
+
+
+def _name(part: Path, file: Path) -> None:
+    part.rename(file.with_name(f"{file.name}.{time.time_ns():020d}"))
 
 
 def _is_claim(file: Path | None, name: str) -> bool:

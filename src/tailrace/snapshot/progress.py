@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
-from tailrace.snapshot.reading import Key
-from tailrace.snapshot.signals import Request, Signal
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request, Signal
+
+log = logging.getLogger(__name__)
+
+# A key as texts, with nulls where a key that a signal names has them.
+PagingKey = tuple[str | None, ...]
+_State = tuple[tuple[Request, ...], PagingKey | None, PagingKey | None, int, str | None]
+# A signal's id and the transaction that wrote its row, by which an id used again is told from one that is still there;
+# None in offsets of before, which knew ids alone.
+Mark = tuple[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`handled`: ids of the signals seen that are still in the table. `queue`: what is to be read, the present first.
+    """`handled`: marks of the signals seen that are still in the table. `queue`: what is to be read, the present first.
 
-    `last` and `maximum` are keys of the present table, as text; `rows` is how many of it are read, `total` how many it
-    was thought to have when its first chunk was read, at `since_ms`. `undo` is the state before the batch that this
-    offset ends: the rows of such a batch are lost if the driver dies before its commit, so the first batch after a
-    restart reads them again. `files` of signals and the `topic` up to that position are read. `tables` were added or
-    removed since the start; nothing is read before all transactions up to number `wait` have ended.
+    `last` and `maximum` are keys of the present table, as text, of the columns and types that `key` tells; `rows`
+    is how many of it are read, `total` how many it was thought to have when its first chunk was read, at
+    `since_ms`. `undo` is the state before the batch that this offset ends: the rows of such a batch are lost if the
+    driver dies before its commit, so the first batch after a restart reads them again. `files` of signals and the
+    `topic` up to that position are read. `tables` were added or removed since the start; nothing is read before all
+    transactions up to number `wait` have ended.
     """
 
-    handled: tuple[str, ...] = ()
+    handled: tuple[Mark, ...] = ()
     queue: tuple[Request, ...] = ()
-    last: Key | None = None
-    maximum: Key | None = None
+    last: PagingKey | None = None
+    maximum: PagingKey | None = None
     rows: int = 0
     paused: bool = False
-    undo: tuple[tuple[Request, ...], Key | None, Key | None, int] | None = None
+    undo: _State | None = None
     total: int | None = None
     since_ms: int | None = None
     files: tuple[str, ...] = ()
     topic: int | None = None
     tables: tuple[tuple[str, bool], ...] = ()
     wait: int | None = None
+    key: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
         return {
-            "handled": list(self.handled),
+            "handled": [id_ if xid is None else [id_, xid] for id_, xid in self.handled],
             "queue": _queue_json(self.queue),
             "last": _list(self.last),
             "maximum": _list(self.maximum),
@@ -48,13 +59,14 @@ class Progress:
             "paused": self.paused,
             "undo": None
             if self.undo is None
-            else [_queue_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), self.undo[3]],
+            else [_queue_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), *self.undo[3:]],
             "total": self.total,
             "since_ms": self.since_ms,
             "files": list(self.files),
             "topic": self.topic,
             "tables": dict(self.tables),
             "wait": self.wait,
+            "key": self.key,
         }
 
     @staticmethod
@@ -64,31 +76,32 @@ class Progress:
             return Progress()
         undo = node["undo"]
         return Progress(
-            tuple(node["handled"]),
+            tuple((one, None) if isinstance(one, str) else (one[0], one[1]) for one in node["handled"]),
             _queue(node["queue"]),
             _key(node["last"]),
             _key(node["maximum"]),
             node["rows"],
             node["paused"],
-            None if undo is None else (_queue(undo[0]), _key(undo[1]), _key(undo[2]), undo[3]),
+            None if undo is None else (_queue(undo[0]), _key(undo[1]), _key(undo[2]), undo[3], (*undo, None)[4]),
             node.get("total"),
             node.get("since_ms"),
             tuple(node.get("files", ())),
             node.get("topic"),
             tuple(node.get("tables", {}).items()),
             node.get("wait"),
+            node.get("key"),
         )
 
     def undone(self) -> Progress:
         """The state from which the last chunk is read again."""
         if self.undo is None:
             return self
-        queue, last, maximum, rows = self.undo
+        queue, last, maximum, rows, key = self.undo
         added = tuple(request for request in self.queue if request not in queue)
-        state = replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, undo=None)
+        state = replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, key=key, undo=None)
         return state if state.queue[:1] == self.queue[:1] else replace(state, total=None, since_ms=None)
 
-    def after_chunk(self, last: Key, maximum: Key, rows: int) -> Progress:
+    def after_chunk(self, last: PagingKey, maximum: PagingKey, rows: int) -> Progress:
         """The state once a chunk of the present table is read."""
         return replace(self, last=last, maximum=maximum, rows=self.rows + rows, undo=self._now())
 
@@ -96,28 +109,49 @@ class Progress:
         """The state once the present table is read."""
         return replace(self._at_next(), queue=self.queue[1:], undo=self._now())
 
+    def by(self, key: str) -> Progress:
+        """The state for reading the present table by such a key: one read by another begins anew."""
+        return self if self.key == key or (self.key is None and self.last is None) else self._at_next()
+
     def _at_next(self) -> Progress:
         """Nothing is read of the table that comes next."""
-        return replace(self, last=None, maximum=None, rows=0, total=None, since_ms=None)
+        return replace(self, last=None, maximum=None, rows=0, total=None, since_ms=None, key=None)
 
     @property
     def names(self) -> str:
-        """The names of the tables that are to be read."""
-        return ",".join(request.table for request in self.queue)
+        """The names of the tables that incremental snapshots are to read."""
+        return ",".join(request.table for request in self.queue if request.kind == INCREMENTAL)
 
     def is_next(self, kind: str) -> bool:
-        """Whether a table is to be read next, and in that way."""
+        """Whether a table is to be read next, and in that way. As in Debezium a pause holds no blocking one up."""
+        if kind == BLOCKING:
+            return bool(self._blocking())
         return bool(self.queue) and not self.paused and self.queue[0].kind == kind
 
-    def without_blocking(self) -> tuple[Progress, dict[str, str | None]]:
-        """The state once the present blocking snapshot is read, and its tables with their SELECTs."""
-        present = [request for request in self.queue if request.signal == self.queue[0].signal]
-        queue = tuple(request for request in self.queue if request not in present)
-        wanted = {request.table: request.condition for request in present}
-        return replace(self, queue=queue, undo=self._now()), wanted
+    def _blocking(self) -> dict[int, Request]:
+        """What the next blocking snapshot reads, by the places in the queue: one signal's tables, each once."""
+        found: dict[int, Request] = {}
+        for place, request in enumerate(self.queue):
+            others = [one for one in found.values() if one.signal != request.signal or one.table == request.table]
+            if request.kind == BLOCKING and not others:
+                found[place] = request
+            elif found or not self.paused:
+                break
+        return found
 
-    def _now(self) -> tuple[tuple[Request, ...], Key | None, Key | None, int]:
-        return self.queue, self.last, self.maximum, self.rows
+    def without_blocking(self) -> tuple[Progress, dict[str, str | None]]:
+        """The state once the next blocking snapshot is read, and its tables with their SELECTs."""
+        present = self._blocking()
+        queue = tuple(request for place, request in enumerate(self.queue) if place not in present)
+        wanted = {request.table: request.condition for request in present.values()}
+        return replace(self, undo=self._now())._with(queue), wanted
+
+    def _with(self, queue: tuple[Request, ...]) -> Progress:
+        """The state with another queue; nothing is paused where nothing is left that could be."""
+        return replace(self, queue=queue, paused=self.paused and _any_incremental(queue))
+
+    def _now(self) -> _State:
+        return self.queue, self.last, self.maximum, self.rows, self.key
 
     def asked(self, signal: Signal, tables: Iterable[TableId]) -> Progress:
         """The state after a signal about snapshots."""
@@ -126,28 +160,39 @@ class Progress:
             return replace(self, queue=self.queue + tuple(signals.requests(signal, known)))
         if signal.type == signals.STOP:
             return self._stopped(signal, known)
-        return replace(self, paused=bool(self.queue) and signal.type == signals.PAUSE)
+        return replace(self, paused=signal.type == signals.PAUSE)._with(self.queue)
 
     def _stopped(self, signal: Signal, tables: list[TableId]) -> Progress:
         content = signal.content()
         if content is None:
             return self
-        names = signals.collections(signal, content, tables) if content.get("data-collections") else None
-        return self.without({request.table for request in self.queue} if names is None else names)
+        queued = {request.table for request in self.queue}
+        if not queued:
+            log.warning("signal %s is ignored: no snapshot is running that could be stopped", signal.id)
+            return self
+        names = signals.collections(signal, content, tables) if content.get("data-collections") else queued
+        for name in names:
+            if name not in queued:
+                log.warning("signal %s: %s is not part of the snapshot", signal.id, name)
+        return self.without(names)
 
     def without(self, names: Container[str]) -> Progress:
         """The state when these tables are not to be read any more."""
         left = tuple(request for request in self.queue if request.table not in names)
         if left[:1] == self.queue[:1]:
-            return replace(self, queue=left)
-        return replace(self._at_next(), queue=left, undo=None)
+            return self._with(left)
+        return replace(self._at_next(), undo=None)._with(left)
 
 
-def _list(key: Key | None) -> list[str] | None:
+def _any_incremental(queue: tuple[Request, ...]) -> bool:
+    return any(request.kind == INCREMENTAL for request in queue)
+
+
+def _list(key: PagingKey | None) -> list[str | None] | None:
     return None if key is None else list(key)
 
 
-def _key(node: list[str] | None) -> Key | None:
+def _key(node: list[str | None] | None) -> PagingKey | None:
     return None if node is None else tuple(node)
 
 

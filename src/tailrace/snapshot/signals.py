@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tailrace.config.kinds import compile_pattern
+from tailrace.config.kinds import compile_pattern, to_python
 from tailrace.model.table import TableId
 from tailrace.snapshot.reading import Key
 
@@ -23,6 +23,8 @@ INCREMENTAL, BLOCKING = "incremental", "blocking"
 
 # Keys that one chunk reads, which stand in offsets meanwhile.
 KEYS_AT_ONCE = 1000
+
+_CONDITIONS = 'list of {"data-collection": ..., "filter": ...}, both texts'
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,25 @@ class Signal:
 
     def content(self) -> dict[str, Any] | None:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
+        why = "its data is no JSON object"
         try:
-            content = json.loads(self.data or "{}")
-        except ValueError:
-            content = None
+            content = _loaded(self.data or "{}")
+        except ValueError as error:
+            content, why = None, f"{why} ({error})"
         if not isinstance(content, dict):
-            log.warning("signal %s (%s) is ignored, its data is no JSON object: %s", self.id, self.type, self.data)
+            log.warning("signal %s (%s) is ignored, %s: %s", self.id, self.type, why, self.data)
             return None
         return content
+
+
+def _loaded(text: str) -> Any:
+    """The content of JSON text. Raises ValueError, also for texts that are no Unicode (half a pair of surrogates)."""
+    try:
+        node = json.loads(text)
+        json.dumps(node, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return node
 
 
 def parsed(text: str, name: str | None) -> Signal | None:
@@ -56,7 +69,7 @@ def parsed(text: str, name: str | None) -> Signal | None:
     None, with a warning that holds the text, when it is no signal.
     """
     try:
-        node = json.loads(text)
+        node = _loaded(text)
         data = node.get("data")
         text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
         own = node.get("id")
@@ -72,7 +85,8 @@ def parsed(text: str, name: str | None) -> Signal | None:
 class Request:
     """A table that is to be read: by which signal, in which way, which of its rows, by which key.
 
-    Or the rows of some keys (texts) alone, those that are there no more included.
+    Or the rows of some keys (texts) alone, those that are there no more included. `table` is `schema.table`; `schema`
+    is given where that has a dot.
     """
 
     signal: str
@@ -81,20 +95,39 @@ class Request:
     condition: str | None = None
     surrogate: str | None = None
     keys: tuple[Key, ...] | None = None
+    schema: str = ""
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The table's schema and name."""
+        schema = self.schema or self.table.partition(".")[0]
+        return schema, self.table[len(schema) + 1 :]
 
     def to_json(self) -> list[Any]:
         """For an offset."""
         fields: list[Any] = [self.signal, self.kind, self.table, self.condition, self.surrogate]
-        return fields if self.keys is None else [*fields, [list(key) for key in self.keys]]
+        keys = None if self.keys is None else [list(key) for key in self.keys]
+        if self.schema:
+            return [*fields, keys, self.schema]
+        return fields if keys is None else [*fields, keys]
 
     @staticmethod
     def from_json(node: list[Any]) -> Request:
         """The inverse of `to_json`."""
-        return Request(*node[:5], *(tuple(tuple(key) for key in keys) for keys in node[5:]))
+        keys = node[5] if len(node) > 5 else None
+        listed = None if keys is None else tuple(tuple(key) for key in keys)
+        signal, kind, table, condition, surrogate = node[:5]
+        return Request(signal, kind, table, condition, surrogate, listed, node[6] if len(node) > 6 else "")
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     """What an execute-snapshot signal asks for, table by table. Malformed parts are told and ignored."""
+    known = list(tables)
+    schemas = {str(table): table.schema for table in known if "." in table.schema}
+    return [replace(request, schema=schemas.get(request.table, "")) for request in _requests(signal, known)]
+
+
+def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     content = signal.content()
     if content is None:
         return []
@@ -102,7 +135,9 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     if kind not in (INCREMENTAL, BLOCKING):
         log.warning("signal %s is ignored: %r is no type of snapshot (incremental, blocking)", signal.id, kind)
         return []
-    found = collections(signal, content, tables)
+    known = [str(table) for table in tables]
+    listed = _expanded(signal, content, known)
+    found = [name for name in listed if name in known]
     if not found:
         log.warning("signal %s names no table to read: %s", signal.id, signal.data)
     surrogate = content.get("surrogate-key") or None
@@ -111,7 +146,13 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
         return []
     if content.get("keys") is not None:
         return _of_keys(signal, kind, found, content["keys"])
-    return [Request(signal.id, kind, name, _condition(signal, content, name), surrogate) for name in found]
+    conditions = _conditions(content)
+    if conditions is None:
+        log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.data)
+        return []
+    # Of a table that is none it is told when an incremental snapshot comes to it.
+    wanted = listed if kind == INCREMENTAL else found
+    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in wanted]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
@@ -129,38 +170,56 @@ def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableId]) -> list[str]:
     """The captured tables that `data-collections` names, by regular expressions or literally."""
+    known = {str(table): table for table in tables}
+    return [name for name in _expanded(signal, content, list(known)) if name in known]
+
+
+def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list[str]:
+    """The items of `data-collections`, each replaced by the names that it means, if any, as Debezium does it."""
     listed = content.get("data-collections")
-    names = [str(table) for table in tables]
     found: list[str] = []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.data)
         return []
     for item in listed:
-        matching = [name for name in names if _is_meant(signal, item.strip(), name)]
+        matching = [name for name in names if _is_meant(signal, item.strip(), name, _exactly)]
         if not matching:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
-        found += [name for name in matching if name not in found]
-    return found
+        found += matching or [item.replace('"', "").strip()]
+    return list(dict.fromkeys(found))
 
 
-def _is_meant(signal: Signal, item: str, table: str) -> bool:
+def _is_meant(signal: Signal, item: str, table: str, pattern: Callable[[str], re.Pattern[str]]) -> bool:
     """Whether a name, with or without quotes, or a regular expression means the table."""
     if item.replace('"', "") == table:
         return True
     try:
-        return compile_pattern(item).fullmatch(table) is not None
+        return pattern(item).fullmatch(table) is not None
     except re.error as error:
         log.warning("signal %s: %s is no regular expression: %s", signal.id, item, error)
         return False
 
 
-def _condition(signal: Signal, content: dict[str, Any], table: str) -> str | None:
-    """The additional condition for a table; the older form is one text for all of them."""
-    listed = content.get("additional-conditions")
-    for item in listed if isinstance(listed, list) else []:
-        if not isinstance(item, dict):
-            log.warning("signal %s: %r in additional-conditions is no object and is ignored", signal.id, item)
-        elif _is_meant(signal, str(item.get("data-collection", "")), table):
-            return str(item["filter"]) if item.get("filter") else None
-    older = content.get("additional-condition")
-    return str(older) if older else None
+def _exactly(item: str) -> re.Pattern[str]:
+    """Debezium takes case to matter in data-collections, though not in additional-conditions."""
+    return re.compile(to_python(item), re.ASCII)
+
+
+def _conditions(content: dict[str, Any]) -> list[tuple[str, str]] | None:
+    """Tables (names or expressions) and their conditions, the older form, one for all, last; None if malformed.
+
+    No condition is left out: its table's rows would all be read instead.
+    """
+    listed, older = content.get("additional-conditions") or [], content.get("additional-condition") or ""
+    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+        return None
+    found = [(item.get("data-collection"), item.get("filter") or "") for item in listed]
+    found += [(".*", older)] if older else []
+    are_texts = all(isinstance(table, str) and isinstance(condition, str) for table, condition in found)
+    return found if are_texts else None
+
+
+def _condition(signal: Signal, conditions: list[tuple[str, str]], table: str) -> str | None:
+    """The first condition for a table."""
+    found = (condition for item, condition in conditions if _is_meant(signal, item, table, compile_pattern))
+    return next(found, None) or None

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.events.encode.arrow import flags, mask
 from tailrace.events.encode.json import encode
-from tailrace.model.change import TRUNCATE, ChangeBatch
+from tailrace.model.change import TRUNCATE, UPDATE, ChangeBatch
 
 Flags = npt.NDArray[np.bool_]
 
@@ -44,30 +44,35 @@ class Visibility:
 class Window:
     """The rows of a chunk, read under a snapshot, while the log up to a later position passes by.
 
-    A row of op `d` says that there is no row of its key. A row whose key is changed by a transaction that the snapshot
-    does not contain is dropped: the log has told what came later. All others are still what the table held at that
-    position. A dropped row has large values that the log did not repeat: it comes as it became, since nobody may know
-    them yet.
+    A row that is changed by a transaction that the snapshot does not contain is dropped: the log has told what came
+    later. So is a row of op `d`, which says that there is no row of its key, if the log brings one. All others are
+    still what the table held at that position. A dropped row has large values that the log did not repeat: it comes as
+    it became, since nobody may know them yet.
+
+    `xid` names the source column of the transaction, `identity` the columns that tell rows apart, of those in old
+    images. An event's key may not do that.
     """
 
     rows: ChangeBatch
     visibility: Visibility
     xid: str
+    identity: tuple[str, ...]
     _later: list[ChangeBatch] = field(default_factory=list)
     _moved: list[pa.Array] = field(default_factory=list)
+    _brought: list[pa.Array] = field(default_factory=list)
     _is_truncated: bool = False
 
     def observe(self, *batches: ChangeBatch) -> None:
-        """Note what batches of the log change of the rows; `xid` names the source column of the transaction."""
+        """Note what batches of the log change of the rows."""
         later = [changes for batch in batches if (changes := self._not_contained(batch)) is not None]
         for changes in later:
             self._is_truncated |= bool(pc.any(pc.equal(changes.rows.column("op"), TRUNCATE)).as_py())
-            old, new = (_keys(changes, image, self.rows.table.key) for image in ("before", "after"))
+            self._brought.append(_keys(changes, "after", changes.table.key))
+            old, new = self._old(changes), _keys(changes, "after", self.identity)
             self._moved.append(new.filter(pc.fill_null(pc.not_equal(old, new), False)))
-        ours = pa.concat_arrays([self._own_keys(), *self._moved])
+        ours = pa.concat_arrays([self._own(), *self._moved]).drop_null()
         for changes in later:
-            found = [pc.is_in(_keys(changes, image, self.rows.table.key), ours) for image in ("before", "after")]
-            self._later.append(ChangeBatch(changes.table, changes.rows.filter(pc.or_(*found))))
+            self._later.append(ChangeBatch(changes.table, changes.rows.filter(pc.is_in(self._old(changes), ours))))
 
     def _not_contained(self, batch: ChangeBatch) -> ChangeBatch | None:
         """The changes of the rows' table that the snapshot does not contain, None where there are none."""
@@ -78,22 +83,28 @@ class Window:
         later = ~self.visibility.contains(xids)
         return ChangeBatch(batch.table, batch.rows.filter(mask(later))) if later.any() else None
 
-    def _own_keys(self) -> pa.Array:
-        return pc.coalesce(*(_keys(self.rows, image, self.rows.table.key) for image in ("after", "before")))
+    def _old(self, changes: ChangeBatch) -> pa.Array:
+        """By what the rows were told apart that were changed: an update that leaves that alone has no old image."""
+        updated = pc.equal(changes.rows.column("op"), UPDATE)
+        stayed = pc.if_else(updated, _keys(changes, "after", self.identity), None)
+        return pc.coalesce(_keys(changes, "before", self.identity), stayed)
+
+    def _own(self) -> pa.Array:
+        return _keys(self.rows, "after", self.identity)
 
     def survivors(self) -> ChangeBatch:
         """The rows that the log leaves standing."""
         if self._is_truncated or not len(self.rows):
             return self.rows.slice(0, 0)
-        if not self._later:
+        if not self._brought:
             return self.rows
-        names = self.rows.table.key
-        changed = [_keys(batch, image, names).drop_null() for batch in self._later for image in ("before", "after")]
-        keys = self._own_keys()
-        kept = ~flags(pc.is_in(keys, pa.concat_arrays(changed)))
+        own, absent = self._own(), _keys(self.rows, "before", self.rows.table.key)
+        changed = pa.concat_arrays([pa.nulls(0, pa.string()), *(self._old(batch) for batch in self._later)])
+        brought = pa.concat_arrays(self._brought)
+        kept = ~flags(pc.or_(pc.is_in(own, changed.drop_null()), pc.is_in(absent, brought.drop_null())))
         rows = self.rows.rows
         if any(batch.column("unchanged") is not None for batch in self._later):
-            became = _became(self.rows, keys.to_pylist(), self._later)
+            became = self._became(own.to_pylist())
             kept[list(became)] = True
             place = rows.schema.get_field_index("after")
             images = pa.array(became.values(), rows.schema.field(place).type)
@@ -102,37 +113,36 @@ class Window:
             rows = rows.set_column(place, "after", pa.concat_arrays([rows.column(place), images]).take(pa.array(take)))
         return ChangeBatch(self.rows.table, rows.filter(mask(kept)))
 
+    def _became(self, own: list[str | None]) -> dict[int, dict[str, Any]]:
+        """What changed rows are, by their places, in the end, where the log does not tell all their columns."""
+        names = frozenset(self.rows.rows.schema.field("after").type.names)
+        # By identity: place, image, and the columns that no later change has told. Rows of a chunk are few, so a loop
+        # will do.
+        state: dict[str | None, tuple[int, dict[str, Any], frozenset[str]]] = {
+            key: (place, image, names)
+            for place, (key, image) in enumerate(zip(own, self.rows.rows.column("after").to_pylist(), strict=True))
+        }
+        for before, after, change in sorted(self._changes(), key=lambda each: each[2]["order"]):
+            found = state.pop(before, None)
+            if found is None or after is None:
+                continue
+            place, image, untold = found
+            missing = {name for name, is_so in (change.get("unchanged") or {}).items() if is_so and name in names}
+            image = {**change["after"], **{name: image[name] for name in missing}}
+            state[after] = place, {name: image.get(name) for name in names}, untold & missing
+        return {place: image for place, image, untold in state.values() if untold and untold != names}
 
-def _became(chunk: ChangeBatch, keys: list[str], later: list[ChangeBatch]) -> dict[int, dict[str, Any]]:
-    """What changed rows of a chunk, by their places, are in the end, where the log does not tell all their columns."""
-    names = frozenset(chunk.rows.schema.field("after").type.names)
-    # By key: place, image, and the columns that no later change has told. Rows of a chunk are few, so a loop will do.
-    state: dict[str | None, tuple[int, dict[str, Any], frozenset[str]]] = {
-        key: (place, image, names)
-        for place, (key, image) in enumerate(zip(keys, chunk.rows.column("after").to_pylist(), strict=True))
-    }
-    for before, after, change in sorted(_changes(later, chunk.table.key), key=lambda each: each[2]["order"]):
-        found = state.pop(before, None) or state.pop(after, None)
-        if found is None or after is None:
-            continue
-        place, image, untold = found
-        missing = {name for name, is_so in (change.get("unchanged") or {}).items() if is_so and name in names}
-        image = {**change["after"], **{name: image[name] for name in missing}}
-        state[after] = place, {name: image.get(name) for name in names}, untold & missing
-    return {place: image for place, image, untold in state.values() if untold and untold != names}
-
-
-def _changes(
-    batches: list[ChangeBatch], key: tuple[str, ...]
-) -> Iterator[tuple[str | None, str | None, dict[str, Any]]]:
-    """Old key, new key and all columns of each change."""
-    for batch in batches:
-        old, new = (_keys(batch, image, key).to_pylist() for image in ("before", "after"))
-        yield from zip(old, new, batch.rows.to_pylist(), strict=True)
+    def _changes(self) -> Iterator[tuple[str | None, str | None, dict[str, Any]]]:
+        """Old and new identity, and all columns of each change."""
+        for batch in self._later:
+            old, new = self._old(batch).to_pylist(), _keys(batch, "after", self.identity).to_pylist()
+            yield from zip(old, new, batch.rows.to_pylist(), strict=True)
 
 
 def _keys(batch: ChangeBatch, image: str, names: tuple[str, ...]) -> pa.Array:
-    """The rows' keys as text that is equal where they are; null where there is no image."""
+    """The named columns of the rows as text that is equal where they are; null where there is no image, or no name."""
     struct = batch.rows.column(image)
+    if not names:
+        return pa.nulls(len(batch), pa.string())
     parts = [encode(struct.field(struct.type.get_field_index(name)), batch.table.column(name).schema) for name in names]
     return pc.if_else(struct.is_valid(), pc.binary_join_element_wise(*parts, ","), None)

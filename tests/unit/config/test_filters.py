@@ -35,6 +35,9 @@ TABLES = "public.a public.ab inventory.a hidden.a"
         ({"table__include__list": "a"}, ""),
         ({"table__exclude__list": r"(.*)\.a"}, "public.ab"),
         ({"schema__include__list": "public"}, "public.a public.ab"),
+        ({"table__include__list": "public.a", "signal__data__collection": "hidden.a"}, "public.a hidden.a"),
+        ({"table__exclude__list": ".*a", "signal__data__collection": '"inventory"."a"'}, "public.ab inventory.a"),
+        ({"schema__include__list": "hidden", "signal__data__collection": "a"}, "public.a hidden.a"),
         ({"schema__exclude__list": "hid.*,inventory"}, "public.a public.ab"),
         ({"schema__include__list": "public", "table__exclude__list": "public.ab"}, "public.a"),
         ({"table__include__list": r"\Qpublic.a\E"}, "public.a"),
@@ -108,3 +111,10 @@ def test_a_list_gives_back_its_items(items: list[str]) -> None:
 def test_a_quoted_expression_matches_itself_alone(text: str) -> None:
     assert compile_pattern(f"\\Q{text}\\E").fullmatch(text)
     assert not compile_pattern(f"\\Q{text}\\E").fullmatch(text + "x")
+
+
+def test_the_table_of_signals_is_captured_and_no_data() -> None:
+    wanted = TableFilter.from_config(config(table__include__list="public.a", signal__data__collection="public.s"))
+    assert wanted.captures("public", "s")
+    assert not wanted.snapshots("public", "s")
+    assert wanted.snapshots("public", "a")

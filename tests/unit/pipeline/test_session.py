@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.errors import TailraceError
+from tailrace.errors import ConfigError, TailraceError
+from tailrace.pipeline.definition import from_content
+from tailrace.pipeline.runner import Pipeline
 from tailrace.pipeline.session import check_java, local_session
 
 
@@ -53,3 +55,14 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(TailraceError, match=r"state/p\.log: the log cannot be written") as caught:
         local_session("p", tmp_path / "state" / "p.log", {})
     assert "another place" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize("checkpoint", ["afile", "afile/state"])
+def test_a_checkpoint_that_cannot_be_made(tmp_path: Path, checkpoint: str) -> None:
+    (tmp_path / "afile").write_text("no folder")
+    config = {"topic.prefix": "t", "database.hostname": "h", "database.user": "u", "database.dbname": "d"}
+    content = {"source": {"config": config}, "sink": "console", "checkpoint": checkpoint}
+    pipeline = Pipeline(from_content(content, base=tmp_path, where="test"))
+    with pytest.raises(ConfigError, match=rf"checkpoint: the folder .*{checkpoint} cannot be made: ") as caught:
+        pipeline.start()
+    assert "no file on the way" in (caught.value.remedy or "")

@@ -73,6 +73,33 @@ def test_a_file_is_emptied_and_lost_by_no_crash(tmp_path: Path, caplog: pytest.L
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.parametrize("mode", ["a", "w"])
+def test_who_keeps_the_file_open_may_write_on(tmp_path: Path, mode: str) -> None:
+    file = tmp_path / "signals.txt"
+    channels = Channels(configured({"signal.enabled.channels": "file", "signal.file": str(file)}))
+    files: tuple[str, ...] = ()
+    with file.open(mode, encoding="utf-8") as stream:
+        for name in ("a", "b", "c"):
+            stream.write(line(name))
+            stream.flush()
+            ids, files = polled(channels, files)
+            assert ids == [name]
+    assert polled(channels, files) == ([], ())
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("is_emptied", [True, False])
+def test_a_crash_while_the_file_is_emptied_loses_nothing_and_repeats_nothing(tmp_path: Path, is_emptied: bool) -> None:
+    file = tmp_path / "signals.txt"
+    (tmp_path / "signals.txt.part").write_text(line("a"), encoding="utf-8")
+    file.write_text("" if is_emptied else line("a") + line("b"), encoding="utf-8")
+    channels = Channels(configured({"signal.enabled.channels": "file", "signal.file": str(file)}))
+    ids, files = polled(channels)
+    assert ids == (["a"] if is_emptied else ["a", "b"])
+    assert polled(channels, files) == ([], ())
+    assert list(tmp_path.iterdir()) == [file]
+
+
 def test_channels_are_looked_at_no_more_often_than_asked(tmp_path: Path) -> None:
     channels = Channels(configured({"signal.folder": str(tmp_path), "signal.poll.interval.ms": "60000"}))
     assert channels.poll((), None) is not None
@@ -149,3 +176,17 @@ def test_settings_of_the_consumer() -> None:
         "enable.auto.commit": False,
         "enable.partition.eof": True,
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"id": "\\ud800", "type": "log"}', '{"id": "1", "type": "log", "data": {"message": "\\udc00"}}'],
+    ids=["nesting", "id", "data"],
+)
+def test_a_line_that_no_text_can_be_made_of_is_told_with_its_text(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    (tmp_path / "signals.txt").write_text(text + "\n" + line("good"), encoding="utf-8")
+    given = {"signal.enabled.channels": "file", "signal.file": str(tmp_path / "signals.txt")}
+    assert polled(Channels(configured(given)))[0] == ["good"]
+    assert f"no signal, so it is ignored: {text}" in caplog.text

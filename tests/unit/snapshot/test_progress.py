@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import KEYS_AT_ONCE, Request, Signal
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, Signal
 
 A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in "ab")
 FULL = Progress(
-    handled=("s",),
+    handled=(("s", "760"), ("old", None)),
     queue=(A, B),
-    last=("1", "x"),
+    last=("1", None),
     maximum=("9", "y"),
     rows=4,
     paused=True,
-    undo=((A, B), None, ("9", "y"), 0),
+    undo=((A, B), None, ("9", None), 0, "id integer,k text"),
     total=17,
     since_ms=1_764_000_000_000,
     files=("1.json",),
     topic=5,
     tables=(("public.t", True), ("public.u", False)),
     wait=760,
+    key="id integer,k text",
 )
 
 
@@ -32,7 +36,7 @@ def test_an_offset_keeps_all_of_it() -> None:
 
 def test_an_offset_of_the_first_release_is_understood() -> None:
     node = {"handled": ["s"], "queue": [], "last": None, "maximum": None, "rows": 0, "paused": False, "undo": None}
-    assert Progress.from_json(node) == Progress(("s",))
+    assert Progress.from_json(node) == Progress((("s", None),))
 
 
 def test_a_restart_goes_back_by_one_chunk_and_its_estimate_stays() -> None:
@@ -65,3 +69,69 @@ def test_keys_are_asked_for_in_parts_and_kept_in_the_offset() -> None:
     assert [len(request.keys or ()) for request in state.queue] == [KEYS_AT_ONCE, 1]
     assert Progress.from_json(json.loads(json.dumps(state.without_present().to_json()))) == state.without_present()
     assert state.without_present().undone() == state
+
+
+def test_a_table_is_read_anew_when_its_key_becomes_another() -> None:
+    read = Progress(queue=(A, B), key="id integer").after_chunk(("3",), ("9",), 3)
+    assert read.by("id integer") == read
+    assert (read.by("id text").last, read.by("id text").rows) == (None, 0)
+    assert Progress(queue=(A,)).by("id integer") == Progress(queue=(A,)), "nothing is read yet"
+
+
+def request(signal: str, kind: str, table: str, condition: str | None = None) -> Request:
+    return Request(signal, kind, f"public.{table}", condition)
+
+
+def test_a_blocking_snapshot_takes_what_stands_first_of_its_signal_alone() -> None:
+    first, second, third = (
+        request("s", BLOCKING, "a"),
+        request("s", BLOCKING, "b"),
+        request("s", BLOCKING, "a", "SELECT"),
+    )
+    later = request("s", INCREMENTAL, "c")
+    left, wanted = Progress(queue=(first, second, third, later)).without_blocking()
+    assert wanted == {"public.a": None, "public.b": None}
+    left, wanted = left.without_blocking()
+    assert wanted == {"public.a": "SELECT"}
+    assert left.queue == (later,)
+    assert not left.is_next(BLOCKING)
+    assert left.is_next(INCREMENTAL)
+
+
+def test_a_pause_holds_up_no_blocking_snapshot() -> None:
+    paused = Progress(queue=(A,), last=("3",), maximum=("9",), rows=3).asked(Signal("p", "pause-snapshot", None), [])
+    waiting = replace(paused, queue=(A, B, request("x", BLOCKING, "c")))
+    assert waiting.is_next(BLOCKING)
+    left, wanted = waiting.without_blocking()
+    assert wanted == {"public.c": None}
+    assert (left.queue, left.last, left.rows, left.paused) == ((A, B), ("3",), 3, True)
+    assert left.undone() == replace(waiting, undo=None, queue=(A, B, request("x", BLOCKING, "c")))
+
+
+def test_nothing_stays_paused_when_nothing_is_left_of_a_stopped_snapshot() -> None:
+    paused = Progress(queue=(A, B)).asked(Signal("p", "pause-snapshot", None), [])
+    assert paused.paused
+    assert paused.without([A.table]).paused
+    assert not paused.asked(Signal("x", "stop-snapshot", None), []).paused
+    assert not Progress(queue=(request("x", BLOCKING, "c"),)).asked(Signal("p", "pause-snapshot", None), []).paused
+
+
+def test_a_stop_of_what_is_not_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    tables = [TableId("d", "public", "a"), TableId("d", "public", "c")]
+    assert Progress().asked(Signal("x", "stop-snapshot", None), tables) == Progress()
+    assert "signal x is ignored: no snapshot is running" in caplog.text
+    running = Progress(queue=(A, B))
+    stop = Signal("y", "stop-snapshot", '{"data-collections": ["public.a", "public.c"]}')
+    assert running.asked(stop, tables).queue == (B,)
+    assert "signal y: public.c is not part of the snapshot" in caplog.text
+    assert "public.a" not in caplog.text
+
+
+def test_requests_of_every_release_are_understood() -> None:
+    fields = ["s", "incremental", "public.my.t", None, None]
+    assert Request.from_json(fields).parts == ("public", "my.t")
+    assert Request.from_json([*fields, [["1"]]]) == Request("s", "incremental", "public.my.t", keys=(("1",),))
+    for schema, keys in (("my.s", None), ("my.s", (("1", "x"),))):
+        request = Request("s", "incremental", "my.s.t", keys=keys, schema=schema)
+        assert request.parts == ("my.s", "t")
+        assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request

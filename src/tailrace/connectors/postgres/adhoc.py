@@ -7,7 +7,7 @@ again, is the log alone, and the first batch after the restart reads the chunk o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.postgres import capture, splits
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import server_errors
+from tailrace.connectors.postgres.connect import is_lost, server_errors
 from tailrace.connectors.postgres.export import Export, export_aside
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
 from tailrace.connectors.postgres.position import Offset as Position
@@ -26,7 +26,7 @@ from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.progress import PagingKey, Progress
 from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Signal
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Step:
     end: int | None = None
     moves: bool = False
     chunk: ReadChunk | None = None
-    tables: Mapping[str, str | None] | None = None
+    splits: Sequence[SnapshotSplit | EmptySplit] | None = None
     notices: tuple[Notice, ...] = ()
 
 
@@ -61,7 +61,7 @@ class AdHocSnapshots:
 
     def before(self) -> Progress:
         """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
-        return Progress(tuple(signal.id for signal in self._ask(self._incremental.signals)))
+        return Progress(tuple(mark for _, mark in self._ask(self._incremental.signals)))
 
     def step(self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool) -> Step:
         """The next step, new signals included; nothing is read while there is a backlog of the log.
@@ -69,7 +69,7 @@ class AdHocSnapshots:
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
         """
-        if self._kept is not None and self._kept[1].tables is not None:
+        if self._kept is not None and self._kept[1].splits is not None:
             # Two snapshots of one moment could not be told apart.
             self._let_aside()
         known = here.progress if here.progress is not None else self.before()
@@ -92,37 +92,42 @@ class AdHocSnapshots:
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
         after, chunk, status = self._incremental.chunk(progress)
+        if status is None:
+            return Step(progress, moves=moves, notices=notices)
         notices += _read(progress, after, status)
         return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
 
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
         arrived = self._channels.poll(progress.files, progress.topic)
-        new, ids = self._ask(lambda connection: self._incremental.new_signals(connection, progress.handled))
+        new, marks = self._ask(lambda connection: self._incremental.new_signals(connection, progress.handled))
         if new:
-            progress = replace(progress, handled=tuple(ids))
+            progress = replace(progress, handled=marks)
         if arrived is not None:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):
             log.info("signal %s: %s %s", signal.id, signal.type, signal.data or "")
-            if signal.type in ABOUT_SNAPSHOTS:
-                tables = self._ask(lambda connection: Catalog(connection, self.config).tables())
-                progress = progress.asked(signal, tables)
-            elif signal.type in (ADD, REMOVE):
-                progress = self._change(signal, progress)
-                self.use(progress)
-            else:
-                act(signal, offset)
+            try:
+                progress = self._carried_out(signal, progress, offset)
+            except Exception as error:
+                # Nothing that one signal holds may stop the pipeline; a server out of reach is not the signal's fault.
+                if is_lost(error):
+                    raise
+                said = (signal.id, signal.type, error, signal.data)
+                is_known = isinstance(error, SourceError)
+                log.error("signal %s (%s) is ignored: %s; its data is: %s", *said, exc_info=not is_known)
+            self.use(progress)
         return progress
 
-    def _change(self, signal: Signal, progress: Progress) -> Progress:
-        """The state after a signal that adds or removes tables."""
-        try:
+    def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
+        """The state after a signal."""
+        if signal.type in ABOUT_SNAPSHOTS:
+            return progress.asked(signal, self._ask(lambda connection: Catalog(connection, self.config).tables()))
+        if signal.type in (ADD, REMOVE):
             changed: Progress = self._ask(lambda connection: capture.change(connection, self._start, signal, progress))
             return changed
-        except SourceError as error:
-            log.error("signal %s is ignored: %s", signal.id, error)
-            return progress
+        act(signal, offset)
+        return progress
 
     def _wait(self, xid: int) -> None:
         if self._waits != xid:
@@ -145,7 +150,18 @@ class AdHocSnapshots:
             if self._aside.lsn > from_lsn:
                 return Step(progress, self._aside.lsn, True, notices=notices)
         done, tables = progress.without_blocking()
-        return Step(done, from_lsn, True, tables=tables, notices=notices)
+        try:
+            with server_errors("it cannot be planned"):
+                found = splits.plan(self.config, self._aside, tables)
+        except (SourceError, UnicodeError) as error:
+            if is_lost(error):
+                raise
+            signal = next(request.signal for request in progress.queue if request.kind == BLOCKING)
+            log.error("the blocking snapshot of signal %s (%s) is given up: %s", signal, ", ".join(tables), error)
+            self._let_aside()
+            aborted = Notice(notifications.INITIAL, notifications.ABORTED)
+            return Step(replace(done, undo=None), None, True, notices=(*notices, aborted))
+        return Step(done, from_lsn, True, splits=found, notices=notices)
 
     def keep(self, offset: dict[str, Any], step: Step) -> None:
         """Remember the step that the batch up to `offset` does."""
@@ -154,12 +170,6 @@ class AdHocSnapshots:
     def kept(self, offset: dict[str, Any]) -> Step:
         """The step of the batch up to `offset`; an empty one where it is lost."""
         return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
-
-    def plan(self, step: Step) -> Sequence[SnapshotSplit | EmptySplit]:
-        """The splits of a blocking snapshot."""
-        assert self._aside is not None
-        with server_errors("the snapshot cannot be planned"):
-            return splits.plan(self.config, self._aside, step.tables)
 
     def close(self) -> None:
         """Let go of an exported snapshot, and of channels."""
@@ -173,14 +183,19 @@ class AdHocSnapshots:
 
 
 def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
-    """What new signals did."""
-    if not after.queue:
-        return () if not before.queue else (_notice(notifications.ABORTED, before, ()),)
+    """What new signals did; of a stop the tables, the present one last (Debezium's checkAndProcessStopFlag)."""
+    stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
+    goes_on = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
     listed = (("data_collections", after.names),)
     found = []
-    if not before.queue and after.is_next(INCREMENTAL):
+    aborted = ",".join(dict.fromkeys(one.table for one in stopped if one.kind == INCREMENTAL))
+    if aborted:
+        found.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
+    if any(one.kind == BLOCKING for one in stopped):
+        found.append(Notice(notifications.INITIAL, notifications.ABORTED))
+    if after.names and not goes_on:
         found.append(_notice(notifications.STARTED, after, listed))
-    if before.paused != after.paused:
+    if before.paused != after.paused and (goes_on or after.paused):
         found.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
     return tuple(found)
 
@@ -189,13 +204,18 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     """What a chunk did: a table goes on, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        keys = (("maximum_key", ",".join(after.maximum)), ("last_processed_key", ",".join(after.last)))
+        keys = (("maximum_key", _listed(after.maximum)), ("last_processed_key", _listed(after.last)))
         place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
-    return (done,) if after.queue else (done, _notice(notifications.COMPLETED, before, ()))
+    return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
+
+
+def _listed(key: PagingKey) -> str:
+    return ",".join("null" if part is None else part for part in key)
 
 
 def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:
-    return Notice(notifications.INCREMENTAL, type_, data, progress.queue[0].signal)
+    signal = next(request.signal for request in progress.queue if request.kind == INCREMENTAL)
+    return Notice(notifications.INCREMENTAL, type_, data, signal)

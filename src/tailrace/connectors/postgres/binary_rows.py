@@ -5,9 +5,12 @@ Its connection is slow to make, as it reads all types and the columns of all tab
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
+import psycopg
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
 from adbc_driver_postgresql import StatementOptions, dbapi
@@ -39,14 +42,14 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
     ]
     query = sql.SQL("SELECT {}{}").format(sql.SQL(", ").join(columns), rows)
     with closing(_connect(config)) as connection, connection.cursor() as cursor:
-        _adopt(cursor, snapshot)
+        _adopt(cursor, config, snapshot)
         cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
         try:
             cursor.execute(query.as_string())
             for found in cursor.fetch_record_batch():
                 yield _block(table, found)
         except (AdbcError, OSError) as error:
-            raise refused(str(table.schema.id), _said(error)) from error
+            raise refused(str(table.schema.id), _said(error)) from _cause(error)
 
 
 def _block(table: CapturedTable, found: pa.RecordBatch) -> Block:
@@ -60,7 +63,14 @@ def _block(table: CapturedTable, found: pa.RecordBatch) -> Block:
         ]
         return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
 
-    return Block(len(found), images)
+    return Block(len(found), _digest(found), images)
+
+
+def _digest(found: pa.RecordBatch) -> bytes:
+    digest = hashlib.sha256()
+    for buffer in (buffer for column in found.columns for buffer in column.buffers() if buffer is not None):
+        digest.update(buffer)
+    return digest.digest()
 
 
 def _connect(config: Config) -> dbapi.Connection:
@@ -72,19 +82,24 @@ def _connect(config: Config) -> dbapi.Connection:
                 for statement in (*initial_statements(config), "SET statement_timeout = 0"):
                     cursor.execute(statement)
         except AdbcError as error:
-            raise connection_error(config, error) from error
+            raise connection_error(config, error) from _cause(error)
         opened.pop_all()
     return connection
 
 
-def _adopt(cursor: dbapi.Cursor, snapshot: str) -> None:
+def _adopt(cursor: dbapi.Cursor, config: Config, snapshot: str) -> None:
     try:
         for statement in adopting(snapshot):
             cursor.execute(statement)
     except AdbcError as error:
-        raise gone(snapshot, _said(error)) from error
+        raise gone(config, snapshot, _said(error)) from _cause(error)
+
+
+def _cause(error: Exception) -> Exception:
+    """A lost connection as psycopg raises it, by which it is known to be worth another try; else the error itself."""
+    return error if "ERROR:" in str(error) else psycopg.OperationalError(str(error))
 
 
 def _said(error: Exception) -> str:
     """What the server said, without what the driver puts around it."""
-    return first_line(error).rpartition("ERROR:")[2].strip()
+    return re.split("(?:ERROR|FATAL):", first_line(error))[-1].strip()

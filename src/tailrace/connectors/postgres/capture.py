@@ -18,7 +18,7 @@ from tailrace.connectors.postgres import publication
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import ADD, EXECUTE, Signal
+from tailrace.snapshot.signals import ADD, Signal, requests
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +34,12 @@ def change(connection: psycopg.Connection, config: Config, signal: Signal, progr
 
     `config` is that of the pipeline's start.
     """
-    content = signal.content()
+    content, database = signal.content(), config.text("database.dbname")
     if content is None:
         return progress
     listed = content.get("data-collections")
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-    tables = [_table(config, name) for name in names]
+    tables = [TableId.parse(name, database) for name in names]
     if signal.type == ADD:
         found = [table for table in tables if connection.execute(_EXISTS, [table.schema, table.table]).rowcount]
     else:
@@ -51,10 +51,10 @@ def change(connection: psycopg.Connection, config: Config, signal: Signal, progr
     if not found:
         log.warning("signal %s is ignored, it names no table: %s", signal.id, signal.data)
         return progress
-    decided = dict(progress.tables) | {str(table): signal.type == ADD for table in found}
+    decided = dict(progress.tables) | {table.written: signal.type == ADD for table in found}
     changed = settled(config, replace(progress, tables=tuple(decided.items())))
     if signal.type == ADD:
-        return _added(connection, config, signal, changed, found)
+        return _added(connection, config, signal, progress, changed, found)
     publication.exclude(connection, config, found)
     return changed.without([str(table) for table in found])
 
@@ -62,11 +62,8 @@ def change(connection: psycopg.Connection, config: Config, signal: Signal, progr
 def settled(config: Config, progress: Progress) -> Progress:
     """Without those tables of which the configuration by now says the same."""
     said = TableFilter.from_config(replace(config, tables=()))
-    left = tuple(
-        (name, is_in)
-        for name, is_in in progress.tables
-        if said.captures(_table(config, name).schema, _table(config, name).table) != is_in
-    )
+    tables = [(TableId.parse(name, config.text("database.dbname")), name, is_in) for name, is_in in progress.tables]
+    left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table.schema, table.table) != is_in)
     return replace(progress, tables=left)
 
 
@@ -77,20 +74,22 @@ def is_ready(connection: psycopg.Connection, progress: Progress) -> bool:
 
 
 def _added(
-    connection: psycopg.Connection, config: Config, signal: Signal, progress: Progress, tables: list[TableId]
+    connection: psycopg.Connection,
+    config: Config,
+    signal: Signal,
+    before: Progress,
+    changed: Progress,
+    tables: list[TableId],
 ) -> Progress:
+    """The state with added tables, and what is to be read of them; as before where the signal says that wrongly."""
+    how = str((signal.content() or {}).get("type", "")).lower()
+    asked = [] if how == NOT_READ else requests(signal, tables)
+    wanted = [request for request in asked if request.table in map(str, tables)]
+    if how != NOT_READ and not wanted:
+        return before
     publication.include(connection, config, tables)
     # On a standby commits are seen in the order in which the log has them, so there is nothing to wait for.
     row = connection.execute(
         "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END"
     ).fetchone()
-    progress = replace(progress, wait=None if row is None else row[0])
-    content = signal.content() or {}
-    if str(content.get("type", "")).lower() == NOT_READ:
-        return progress
-    return progress.asked(replace(signal, type=EXECUTE), tables)
-
-
-def _table(config: Config, name: str) -> TableId:
-    schema, _, table = name.replace('"', "").strip().partition(".")
-    return TableId(config.text("database.dbname"), schema, table)
+    return replace(changed, wait=None if row is None else row[0], queue=(*changed.queue, *wanted))

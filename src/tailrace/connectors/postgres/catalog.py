@@ -107,6 +107,10 @@ class Catalog:
         found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
         return self.filter.order(table for table in found if self.filter.captures(table.schema, table.table))
 
+    def snapshot_tables(self) -> list[TableId]:
+        """Those of the captured tables that the first snapshot reads."""
+        return [table for table in self.tables() if self.filter.snapshots(table.schema, table.table)]
+
     def table(self, table: TableId) -> CapturedTable | None:
         """A table as it is now, None when there is no such table."""
         info = self._info(_NAMED, table.schema, table.table)
@@ -155,6 +159,12 @@ class Catalog:
         )
         types: dict[str, str] = dict(rows.fetchall())
         return tuple((name, types[name]) for name in wanted) if len(types) == len(wanted) else ()
+
+    def nullable(self, table: TableId, names: tuple[str, ...]) -> frozenset[str]:
+        """Which of the named columns may hold null."""
+        info = self._info(_NAMED, table.schema, table.table)
+        columns = () if info is None else info.columns
+        return frozenset(column.name for column in columns if column.name in names and not column.required)
 
     def _info(self, condition: str, *parameters: object) -> TableInfo | None:
         query = (

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.filters import table_of_signals
 from tailrace.config.overrides import overrides
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.lineages import first_of, lineages, published
-from tailrace.connectors.postgres.snapshot_tables import Selects, is_read, of_signals
+from tailrace.connectors.postgres.snapshot_tables import Selects
 from tailrace.model.table import TableId
 
 # Row filters are known to PostgreSQL 15 and newer.
@@ -44,13 +45,13 @@ def aside(connection: psycopg.Connection, config: Config, tables: Iterable[Table
     for line in lineages(connection):
         if first_of(sent)(line) not in captured:
             halves.difference_update(line)
-    return {table for key, table in captured.items() if key in halves or table == of_signals(config)}
+    return {table for key, table in captured.items() if key in halves or table == table_of_signals(config)}
 
 
 def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTable, key: Sequence[str]) -> str | None:
     """Why a table cannot be compared with a replica of this key, None where it can."""
     catalog, name = Catalog(connection, config), str(table.schema.id)
-    if not is_read(config, catalog, table.schema.id):
+    if not catalog.filter.snapshots(table.schema.id.schema, table.schema.id.table):
         return "the first snapshot leaves it out (snapshot.include.collection.list, or it is the table of signals)"
     if name in overrides(config):
         return "the snapshot reads a SELECT in its place (snapshot.select.statement.overrides)"

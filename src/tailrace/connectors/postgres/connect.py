@@ -20,6 +20,8 @@ SESSION_SETTINGS = {
     "bytea_output": "hex",
     "lc_monetary": "C",
 }
+# What holds an exported snapshot is quiet in its transaction for as long as the snapshot is read.
+HOLDING_SETTINGS = {"idle_in_transaction_session_timeout": "0"}
 # A walsender whose reader is held up by a slow sink in the middle of a stretch should not give up after a minute.
 REPLICATION_SETTINGS = {"wal_sender_timeout": "120000"}
 
@@ -47,6 +49,12 @@ _TRANSIENT = (
     "shutting down",
     "timeout",
     "server closed the connection",
+    "due to administrator command",
+    "because of crash of another server process",
+    "no connection to the server",
+    "could not receive data from server",
+    "SSL SYSCALL error",
+    "SSL connection has been closed",
     "Connection reset",
     "Broken pipe",
     "connection is lost",
@@ -60,7 +68,7 @@ _TRANSIENT = (
 
 def parameters(config: Config, *, replication: bool = False, application: str | None = None) -> dict[str, Any]:
     """libpq's parameters of a connection."""
-    settings = {**SESSION_SETTINGS, **(REPLICATION_SETTINGS if replication else {})}
+    settings = {**SESSION_SETTINGS, **HOLDING_SETTINGS, **(REPLICATION_SETTINGS if replication else {})}
     wanted = {
         "host": config.text("database.hostname"),
         "port": config.number("database.port"),
@@ -109,9 +117,13 @@ def initial_statements(config: Config) -> list[str]:
 def connection_error(config: Config, error: Exception) -> SourceError:
     """What a connection's refusal means."""
     said = first_line(error)
-    where = f"{config.text('database.hostname')}:{config.number('database.port')}/{config.text('database.dbname')}"
     remedy = next((text for sign, text in _REMEDIES if sign in said), "see the server's log")
-    return SourceError(f"cannot connect: {said}", where=where, remedy=remedy)
+    return SourceError(f"cannot connect: {said}", where=address(config), remedy=remedy)
+
+
+def address(config: Config) -> str:
+    """The database, as errors name it."""
+    return f"{config.text('database.hostname')}:{config.number('database.port')}/{config.text('database.dbname')}"
 
 
 def refused(table: str, said: str) -> SourceError:
@@ -127,13 +139,17 @@ _ROW_REMEDIES = (
 
 
 @contextmanager
-def server_errors(doing: str) -> Iterator[None]:
+def server_errors(doing: str, where: str | None = None) -> Iterator[None]:
     """Turn what the server refuses within the block into a SourceError: what was being done, its words, the remedy."""
     try:
         yield
     except psycopg.Error as error:
-        remedy = _STATES.get(error.sqlstate or "", "see the server's log")
-        raise SourceError(f"{doing}: {first_line(error)}", remedy=remedy) from error
+        raise SourceError(f"{doing}: {first_line(error)}", remedy=remedy_of(error, "see the server's log")) from error
+
+
+def remedy_of(error: psycopg.Error, otherwise: str) -> str:
+    """What mends a refusal whatever was asked."""
+    return _STATES.get(error.sqlstate or "", otherwise)
 
 
 _STATES = {
@@ -159,3 +175,9 @@ def is_transient(error: BaseException) -> bool:
         # 08: connection; 57P: shut down, crash, cannot connect now; 53300: too many connections.
         return cause.sqlstate[:2] == "08" or cause.sqlstate[:3] == "57P" or cause.sqlstate == "53300"
     return any(sign in str(cause) for sign in _TRANSIENT)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether it is the connection that failed, and not what was asked over it."""
+    cause = error.__cause__ if isinstance(error, SourceError) else error
+    return is_transient(error) or (isinstance(cause, psycopg.OperationalError) and not cause.sqlstate)

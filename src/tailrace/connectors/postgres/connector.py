@@ -143,7 +143,8 @@ class PostgresConnector:
 
         The position of the slot's snapshot is written down once rows read under it are committed.
         """
-        stands, begun = self._initial.resume(here, reading), self._initial.log_begins
+        stands = retrying(self.config, lambda: self._initial.resume(here, reading), is_transient)
+        begun = self._initial.log_begins
         if stands is not None and begun is not None:
             following = self._initial.next(reading)
             is_first = following.undo is not None and following.undo.is_whole
@@ -232,8 +233,8 @@ class PostgresConnector:
         if self._is_lost_meanwhile(start, end):
             return []
         step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
-        if self._adhoc is not None and step.tables is not None:
-            return self._adhoc.plan(step)
+        if step.splits is not None:
+            return step.splits
         from_lsn = start.lsn if start.lsn is not None else self._confirmed()
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
@@ -250,13 +251,14 @@ class PostgresConnector:
         """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.
 
         Planned again after a restart this begins anew: under a new exported snapshot, to whose position the slot moves.
+        The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             self._untold = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
             return []
-        return retrying(self.config, lambda: self._initial.begin(start.application, end.reading), lambda _error: False)
+        return retrying(self.config, lambda: self._initial.begin(end.application, end.reading), is_transient)
 
     def _adapt_publication(self) -> None:
         """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.

@@ -13,8 +13,8 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres import publication, slot
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import connect, first_line
-from tailrace.connectors.postgres.snapshot_tables import is_read, locked
+from tailrace.connectors.postgres.connect import address, connect, first_line, is_transient
+from tailrace.connectors.postgres.snapshot_tables import locked
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -33,6 +33,17 @@ class Export:
         """Hold the locks of snapshot.locking.mode on the tables as well. Raises SourceError."""
         _lock(config, tables, self.held)
 
+    def stands(self, config: Config) -> bool:
+        """Whether connections can still read under it. Raises SourceError."""
+        with connect(config, application="tailrace planner") as connection:
+            try:
+                adopt(connection, config, self.name)
+            except SourceError as error:
+                if is_transient(error):
+                    raise
+                return False
+        return True
+
     def close(self) -> None:
         """Let the snapshot go."""
         self.held.close()
@@ -49,8 +60,10 @@ def export_at_slot(config: Config, application: str) -> Export:
         slot.free(connection, config, application)
         present = slot.usable(connection, config)
         # Before the snapshot is taken, so that no schema changes in between.
-        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
-        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
+        _lock(config, catalog.snapshot_tables(), held)
+        holder = held.enter_context(
+            closing(connect(config, replication=True, application=slot.snapshot_application(application)))
+        )
         if present is None:
             lsn, name = slot.create(holder, config)
         else:
@@ -71,7 +84,7 @@ def export_now(config: Config) -> Export:
     with ExitStack() as held:
         holder = held.enter_context(closing(connect(config, application="tailrace snapshot")))
         catalog = Catalog(holder, config)
-        _lock(config, [table for table in catalog.tables() if is_read(config, catalog, table)], held)
+        _lock(config, catalog.snapshot_tables(), held)
         holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         row = holder.execute("SELECT pg_export_snapshot(), (pg_current_wal_lsn() - '0/0')::int8").fetchone()
         assert row is not None
@@ -81,31 +94,37 @@ def export_now(config: Config) -> Export:
 def export_aside(config: Config, application: str = "tailrace") -> Export:
     """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
     with ExitStack() as held:
-        holder = held.enter_context(closing(connect(config, replication=True, application=f"{application} snapshot")))
+        holder = held.enter_context(
+            closing(connect(config, replication=True, application=slot.snapshot_application(application)))
+        )
         lsn, name = slot.create_temporary(holder, config)
         return Export(held.pop_all(), name, lsn)
 
 
-def adopt(connection: psycopg.Connection, name: str) -> None:
+def adopt(connection: psycopg.Connection, config: Config, name: str) -> None:
     """Read under an exported snapshot from here on. Raises SourceError when it is gone."""
     try:
         for statement in adopting(name):
             connection.execute(statement.encode())
     except psycopg.Error as error:
-        raise gone(name, first_line(error)) from error
+        raise gone(config, name, first_line(error)) from error
 
 
 def adopting(name: str) -> list[str]:
     """The statements after which a connection reads under an exported snapshot."""
     return [
+        "SET synchronize_seqscans = off",  # read again the rows come in the same order
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)).as_string(),
     ]
 
 
-def gone(name: str, said: str) -> SourceError:
+def gone(config: Config, name: str, said: str) -> SourceError:
     """An exported snapshot that cannot be read under."""
     return SourceError(
-        f"the exported snapshot {name} is gone: {said}",
-        remedy="start the query again; an unfinished snapshot begins anew",
+        f"the exported snapshot {name} is gone, as the connection that held it has ended ({said})",
+        where=address(config),
+        remedy="start again: a snapshot of several batches goes on with what is left, one of a single batch begins "
+        "anew; see the server's log for what ended the connection named `tailrace ... snapshot` (a restart, "
+        "pg_terminate_backend, a firewall that drops quiet connections)",
     )

@@ -10,46 +10,59 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import TypeVar
 
 import psycopg
 import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.connectors.postgres.connect import connect, first_line, is_lost, server_errors
+from tailrace.connectors.postgres.paging import Paging
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
-from tailrace.connectors.postgres.snapshot_tables import of_signals
-from tailrace.connectors.postgres.text_rows import copy_lines, rows_of
+from tailrace.connectors.retry import retrying
 from tailrace.errors import DecodeError, SourceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.model.table import TableId
 from tailrace.snapshot.channels import SOURCE
-from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.reading import Key
+from tailrace.snapshot.progress import Mark, Progress
 from tailrace.snapshot.signals import CLOSE, OPEN, Request, Signal
 from tailrace.snapshot.window import Visibility
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
+_DONE = "SUCCEEDED"
 _PATIENCE_SECONDS, _FLUSH_SECONDS = 1.0, 10.0
+_COMMITTING = "SELECT pid, query_start FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND state = 'active'"
+_ACTIVE = "SELECT pid, query_start FROM pg_stat_activity WHERE pid = ANY (%s) AND state = 'active'"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadChunk:
-    """A chunk: its rows (ChangeBatch as IPC bytes, for a split), the pg_snapshot it was read under, and its end."""
+    """A chunk: its rows (ChangeBatch as IPC bytes, for a split), the pg_snapshot it was read under, and its end.
+
+    `identity` are the columns that tell its rows apart, of those that the log has in old images.
+    """
 
     rows: bytes
     visibility: str
     end: int
+    identity: tuple[str, ...]
+
+
+class _Given(Exception):
+    """A table that is not read: why, and the status in the words of notifications."""
+
+    def __init__(self, why: str, status: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 class IncrementalSnapshots:
@@ -57,150 +70,186 @@ class IncrementalSnapshots:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        signals = of_signals(config)
+        signals = table_of_signals(config)
         self.table = None if signals is None else sql.Identifier(signals.schema, signals.table)
         self.size = config.number("incremental.snapshot.chunk.size")
+        self._waits = False
+        self._told: str | None = None
 
-    def signals(self, connection: psycopg.Connection) -> list[Signal]:
+    def signals(self, connection: psycopg.Connection) -> list[tuple[Signal, Mark]]:
         """The signals in the table, window rows aside, in the order they came as far as that can be told."""
         if self.table is None or SOURCE not in self.config.names("signal.enabled.channels"):
             return []
         query = sql.SQL(
-            "SELECT s.id::text, s.type::text, s.data::text FROM {} AS s(id, type, data) "
+            "SELECT s.id::text, s.type::text, s.data::text, s.xmin::text FROM {} AS s(id, type, data) "
             "WHERE s.type <> ALL (%s) ORDER BY age(s.xmin) DESC, s.ctid"
         ).format(self.table)
         try:
             rows = connection.execute(query, [[OPEN, CLOSE]]).fetchall()
-        except psycopg.errors.UndefinedTable:
-            log.warning("signal.data.collection: there is no table %s yet", self.table.as_string(connection))
+        except psycopg.ProgrammingError as error:
+            self._tell(self.table.as_string(connection), first_line(error))
             return []
-        return [Signal(*row) for row in rows]
+        self._told = None
+        return [(Signal(id_, type_, data), (id_, xid)) for id_, type_, data, xid in rows]
 
-    def new_signals(self, connection: psycopg.Connection, handled: tuple[str, ...]) -> tuple[list[Signal], list[str]]:
-        """The signals of the table that are not handled yet, and the ids of all that are in it."""
+    def _tell(self, table: str, said: str) -> None:
+        """Say once why no signals can be read."""
+        if said != self._told:
+            needed = f"{table} needs columns id, type, data, in this order, and database.user the right to SELECT"
+            log.error("signal.data.collection: %s; %s", said, needed)
+        self._told = said
+
+    def new_signals(
+        self, connection: psycopg.Connection, handled: tuple[Mark, ...]
+    ) -> tuple[list[Signal], tuple[Mark, ...]]:
+        """The signals of the table that are not handled yet, and the marks of all that are in it."""
         found = self.signals(connection)
-        return [signal for signal in found if signal.id not in handled], [signal.id for signal in found]
+        left, new = Counter(handled), []
+        for signal, mark in found:
+            known = mark if left[mark] else (signal.id, None)
+            if left[known]:
+                left[known] -= 1
+            else:
+                new.append(signal)
+        return new, tuple(mark for _, mark in found)
 
-    def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None, str]:
+    def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None, str | None]:
         """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows.
 
-        Also how the table ended, if it did, in the words of notifications.
+        Also how the table ended, if it did, in the words of notifications. None: nothing can be read just now.
         """
-        request = progress.queue[0]
+        with server_errors("a chunk cannot be read"):
+            return retrying(self.config, lambda: self._attempt(progress, progress.queue[0]), is_lost)
+
+    def _attempt(self, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str | None]:
         with connect(self.config, application="tailrace incremental") as connection:
-            connection.execute("SET synchronous_commit = on")
+            # What this connection writes need not reach a standby to be in the log.
+            connection.execute("SET synchronous_commit = local")
+            if not self._is_settled(connection):
+                return progress, None, None
             try:
-                return self._chunk(connection, progress, request)
-            except (psycopg.Error, DecodeError, SourceError) as error:
+                return self._windowed(connection, progress, request)
+            except _Given as given:
+                log.warning("%s is not read: %s", request.table, given)
+                return progress.without_present(), None, given.status
+            except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
+                if is_lost(error):
+                    raise
                 log.error("the incremental snapshot of %s is given up: %s", request.table, first_line(error))
                 return progress.without_present(), None, "SQL_EXCEPTION"
+
+    def _windowed(
+        self, connection: psycopg.Connection, progress: Progress, request: Request
+    ) -> tuple[Progress, ReadChunk | None, str]:
+        window = self._open(connection)
+        try:
+            return self._chunk(connection, progress, request)
+        finally:
+            if not connection.closed:
+                self._close(connection, window)
+
+    def _is_settled(self, connection: psycopg.Connection) -> bool:
+        """Whether all that the log has told is visible, after a moment's patience.
+
+        A transaction that waits for a synchronous standby is in the log, and was told, before anybody sees it.
+        """
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        waiting = connection.execute(_COMMITTING).fetchall()
+        while waiting and time.monotonic() < deadline:
+            time.sleep(0.02)
+            found = connection.execute(_ACTIVE, [[pid for pid, _ in waiting]]).fetchall()
+            waiting = [statement for statement in waiting if statement in found]
+        if waiting and not self._waits:
+            log.warning("no chunk is read while transactions wait for a synchronous standby")
+        self._waits = bool(waiting)
+        return not waiting
 
     def _chunk(
         self, connection: psycopg.Connection, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
-        schema, _, name = request.table.partition(".")
-        catalog = Catalog(connection, self.config)
-        table = catalog.table(TableId(self.config.text("database.dbname"), schema, name))
-        key = catalog.key_types(table.schema.id, self._key(table, request)) if table is not None else ()
-        if table is None or not key:
-            log.warning("%s is not read: it has no key; name a surrogate-key in the signal", request.table)
-            return progress.without_present(), None, "NO_PRIMARY_KEY"
+        with connection.transaction():
+            table = self._locked(connection, request)
+            after, read, visible = self._read(connection, table, progress, request)
+            # Under the lock, so that the log up to there knows the table by no other columns and keys.
+            end = flushed(connection, self.config)
+            identity = _identity(connection, self.config, table)
+        if read is None:
+            return after, None, "EMPTY"
+        return after, ReadChunk(ChangeBatch(table.schema, _changes(*read, end)).to_ipc(), visible, end, identity), _DONE
+
+    def _locked(self, connection: psycopg.Connection, request: Request) -> CapturedTable:
+        """The present table, which nobody alters from here on."""
+        lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*request.parts))
+        catalog, nothing = Catalog(connection, self.config), _Given("no such table is captured", "UNKNOWN_SCHEMA")
+        if not catalog.filter.captures(*request.parts):
+            raise nothing
+        try:
+            connection.execute(lock)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+            raise nothing from error
+        table = catalog.table(TableId(catalog.database, *request.parts))
+        if table is None:
+            raise nothing
+        return table
+
+    def _read(
+        self, connection: psycopg.Connection, table: CapturedTable, progress: Progress, request: Request
+    ) -> tuple[Progress, tuple[pa.StructArray, pa.StructArray] | None, str]:
+        """The state after the next chunk, its row images and keys without a row, None where the table is empty.
+
+        Also a snapshot just older than all that is read: the log will tell whatever it does not contain.
+        """
         if request.keys is not None:
-            (images, gone), visible, end = self._windowed(connection, lambda: _listed(connection, table, request, key))
-            rows = ChangeBatch(table.schema, _changes(images, gone, end))
-            log.info("incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(images))
-            return progress.without_present(), ReadChunk(rows.to_ipc(), visible, end), "SUCCEEDED"
+            types = _key_types(connection, self.config, table, table.schema.key)
+            visible = _snapshot(connection)
+            found = _listed(connection, table, request, types)
+            log.info("incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(found[0]))
+            return progress.without_present(), found, visible
+        paging = self._paging(connection, table, request)
+        key = ",".join(f"{name} {kind}" for name, kind in paging.key)
+        if progress.by(key) is not progress:
+            log.warning("%s is read from its beginning: its key has become (%s)", request.table, key)
+        progress = replace(progress.by(key), key=key)
         if progress.total is None:
-            total, now = _estimate(connection, table, request), time.time_ns() // 1_000_000
-            progress = replace(progress, total=total, since_ms=now)
-        maximum = progress.maximum or self._maximum(connection, table, request, key)
+            progress = replace(progress, total=paging.estimate(), since_ms=time.time_ns() // 1_000_000)
+        maximum = progress.maximum or paging.maximum()
         if maximum is None:
-            return progress.without_present(), None, "EMPTY"
-        (images, last, count), visible, end = self._windowed(
-            connection, lambda: self._read(connection, table, request, key, progress.last, maximum)
-        )
-        rows = ChangeBatch(table.schema, _changes(images, images.slice(0, 0), end))
+            return progress.without_present(), None, ""
+        visible = _snapshot(connection)
+        images, last, count = paging.after(progress.last, maximum, self.size)
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         # An empty chunk is the sign that all is read.
         after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
-        return after, ReadChunk(rows.to_ipc(), visible, end), "SUCCEEDED"
+        return after, (images, images.slice(0, 0)), visible
 
-    def _windowed(self, connection: psycopg.Connection, read: Callable[[], T]) -> tuple[T, str, int]:
-        """What `read` reads under a snapshot, that snapshot, and a position of the log behind it."""
-        writes = self.table is not None and not self.config.flag("read.only")
-        window = self._open(connection, self.table) if self.table is not None and writes else None
-        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
-        assert row is not None
-        found = read()
-        connection.execute("COMMIT")
-        if window is not None and self.table is not None:
-            self._close(connection, self.table, *window)
-        return found, row[0], flushed(connection, self.config)
+    def _paging(self, connection: psycopg.Connection, table: CapturedTable, request: Request) -> Paging:
+        """By the key of the signal or the events, told apart by the table's own."""
+        catalog = Catalog(connection, self.config)
+        wanted = (request.surrogate,) if request.surrogate else table.schema.key
+        key = _key_types(connection, self.config, table, wanted)
+        own = [each for each in catalog.key_types(table.schema.id, None) if each not in key]
+        return Paging(connection, table, request.condition, (*key, *own), catalog.nullable(table.schema.id, wanted))
 
-    def _key(self, table: CapturedTable, request: Request) -> tuple[str, ...] | None:
-        return (request.surrogate,) if request.surrogate else table.schema.key or None
-
-    def _maximum(
-        self, connection: psycopg.Connection, table: CapturedTable, request: Request, key: tuple[tuple[str, str], ...]
-    ) -> Key | None:
-        names = [sql.Identifier(name) for name, _ in key]
-        query = sql.SQL("SELECT {} FROM {} AS t{} ORDER BY {} LIMIT 1").format(
-            sql.SQL(", ").join(sql.SQL("{}::text").format(name) for name in names),
-            _name(table),
-            _where(request),
-            sql.SQL(", ").join(sql.SQL("t.{} DESC").format(name) for name in names),
-        )
-        row = connection.execute(query).fetchone()
-        return None if row is None else tuple(str(part) for part in row)
-
-    def _read(
-        self,
-        connection: psycopg.Connection,
-        table: CapturedTable,
-        request: Request,
-        key: tuple[tuple[str, str], ...],
-        last: Key | None,
-        maximum: Key,
-    ) -> tuple[pa.StructArray, Key | None, int]:
-        """Images of the next rows by key, the key of the last one, and their number."""
-        names = sql.SQL(", ").join(sql.Identifier(name) for name, _ in key)
-        bounds = [(">", last), ("<=", maximum)]
-        conditions = [
-            sql.SQL("ROW({}) {} ROW({})").format(names, sql.SQL(sign), _literals(bound, key))
-            for sign, bound in bounds
-            if bound is not None
-        ]
-        columns = [sql.Identifier(column.name) for column in table.schema.columns]
-        query = sql.SQL("COPY (SELECT {}, {} FROM {} AS t{} ORDER BY {} LIMIT {}) TO STDOUT").format(
-            sql.SQL(", ").join(columns),
-            sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name, _ in key),
-            _name(table),
-            _where(request, *conditions),
-            sql.SQL(", ").join(sql.SQL("t.{}").format(sql.Identifier(name)) for name, _ in key),
-            sql.Literal(self.size),
-        )
-        lines = [line for part in copy_lines(connection, query, str(table.schema.id)) for line in part]
-        if not lines:
-            return pa.nulls(0, table.schema.row_type), None, 0
-        images, keys = rows_of(table, lines, len(key))
-        return images, tuple(str(part[len(lines) - 1].as_py()) for part in keys), len(lines)
-
-    def _open(self, connection: psycopg.Connection, signals: sql.Identifier) -> tuple[str, str]:
-        """Write the row that opens a window; returns the window's id and time."""
+    def _open(self, connection: psycopg.Connection) -> tuple[str, str] | None:
+        """Write the row that opens a window where such rows are wanted; returns the window's id and time."""
+        if self.table is None or self.config.flag("read.only"):
+            return None
         window, now = str(uuid.uuid4()), _now()
-        self._insert(connection, signals, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
+        self._insert(connection, self.table, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
         return window, now
 
-    def _close(self, connection: psycopg.Connection, signals: sql.Identifier, window: str, opened: str) -> None:
+    def _close(self, connection: psycopg.Connection, opened: tuple[str, str] | None) -> None:
+        if opened is None or self.table is None:
+            return
+        window, since = opened
         if self.config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
-            row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(signals))
+            row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.table))
             first = sql.Identifier(row.description[0].name if row.description else "id")
-            query = sql.SQL("DELETE FROM {} WHERE {} = %s").format(signals, first)
+            query = sql.SQL("DELETE FROM {} WHERE {} = %s").format(self.table, first)
             self._write(connection, query, [f"{window}-open"])
         else:
-            times = f'{{"openWindowTimestamp": "{opened}", "closeWindowTimestamp": "{_now()}"}}'
-            self._insert(connection, signals, f"{window}-close", CLOSE, times)
+            times = f'{{"openWindowTimestamp": "{since}", "closeWindowTimestamp": "{_now()}"}}'
+            self._insert(connection, self.table, f"{window}-close", CLOSE, times)
 
     def _insert(self, connection: psycopg.Connection, signals: sql.Identifier, *values: str) -> None:
         self._write(connection, sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(signals), values)
@@ -294,26 +343,31 @@ def _is_flushed(connection: psycopg.Connection, end: str, seconds: float) -> boo
     return False
 
 
-def _name(table: CapturedTable) -> sql.Identifier:
-    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
+def _snapshot(connection: psycopg.Connection) -> str:
+    row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+    assert row is not None
+    return str(row[0])
 
 
-def _where(request: Request, *conditions: sql.Composable) -> sql.Composable:
-    wanted = [*conditions, *([sql.SQL(f"({request.condition})")] if request.condition else [])]
-    return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(wanted) if wanted else sql.SQL("")
+def _key_types(
+    connection: psycopg.Connection, config: Config, table: CapturedTable, names: tuple[str, ...]
+) -> keys.KeyTypes:
+    if not names:
+        raise _Given("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
+    types = Catalog(connection, config).key_types(table.schema.id, names)
+    if not types:
+        raise _Given(f"it has no column {', '.join(names)}", "SQL_EXCEPTION")
+    return types
 
 
-def _estimate(connection: psycopg.Connection, table: CapturedTable, request: Request) -> int:
-    """How many rows the server thinks there are to read."""
-    query = sql.SQL("EXPLAIN (FORMAT JSON) SELECT FROM {} AS t{}").format(_name(table), _where(request))
-    row = connection.execute(query).fetchone()
-    return 0 if row is None else int(row[0][0]["Plan"]["Plan Rows"])
+def _identity(connection: psycopg.Connection, config: Config, table: CapturedTable) -> tuple[str, ...]:
+    """The columns that tell a table's rows apart, of those that old images hold.
 
-
-def _literals(key: Key, types: tuple[tuple[str, str], ...]) -> sql.Composable:
-    return sql.SQL(", ").join(
-        sql.SQL("{}::{}").format(sql.Literal(part), sql.SQL(kind)) for part, (_, kind) in zip(key, types, strict=True)
-    )
+    Its own key, where they hold that: the whole row may be large, and the event's key need not be unique.
+    """
+    schema = table.schema
+    own = tuple(name for name, _ in Catalog(connection, config).key_types(schema.id, None))
+    return own if own and set(own) <= set(schema.identity) else schema.identity
 
 
 def _now() -> str:

@@ -22,6 +22,7 @@ from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.ranges import Keys
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.postgres.splits import BATCH_BYTES, SPLIT_BYTES, Split
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.snapshot.reading import Place, Reading
 
@@ -74,12 +75,20 @@ class InitialSnapshot:
     def resume(self, here: Position, reading: Reading) -> int | None:
         """Where the snapshot stands that the next batch reads under; None if nothing is left.
 
-        A process that has none yet exports its own, for what is left before the last batch planned.
+        A process that has none yet, or whose own has ended, exports one for what is left before the last batch planned.
         """
+        if self._left and self._export is not None and not self._export.stands(self.config):
+            log.warning("the connection that held the exported snapshot has ended; what is left is read under another")
+            self.close()
         place = reading.undo or reading.place
         if self._export is None and place.left:
-            with server_errors("the snapshot cannot be planned"):
-                self._resume(here, place)
+            self.log_begins = None
+            try:
+                with server_errors("the snapshot cannot be planned"):
+                    self._resume(here, place)
+            except SourceError:
+                self.close()  # half a plan, which another try must not take for one
+                raise
         return None if self._export is None else self._export.lsn
 
     def next(self, reading: Reading) -> Reading:

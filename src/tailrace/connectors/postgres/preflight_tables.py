@@ -13,6 +13,8 @@ from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.overrides import unmatched
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.snapshot_tables import grants
+from tailrace.model.table import TableId
 
 _SHOWN = 5
 
@@ -133,9 +135,8 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
     wanted = TableFilter.from_config(config)
     hidden = [table for table in tables if not table.readable and wanted.snapshots(table.schema, table.table)]
     if hidden:
-        role = quoted(config.text("database.user"))
-        grants = [f"GRANT USAGE ON SCHEMA {quoted(s)} TO {role}" for s in dict.fromkeys(t.schema for t in hidden)]
-        remedy = "; ".join([*grants, _statements(hidden, f"GRANT SELECT ON {{}} TO {role}")])
+        ids = [TableId(config.text("database.dbname"), table.schema, table.table) for table in hidden]
+        remedy = "; ".join(grants(config, ids))
         yield Finding("select", False, f"the snapshot may not read {listed(hidden)}", remedy)
     else:
         yield Finding("select", True, "the snapshot may read them")

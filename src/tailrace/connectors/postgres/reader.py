@@ -118,4 +118,4 @@ def _describe(config: Config, relation: Relation) -> CapturedTable | None:
 def _window(chunk: ReadChunk) -> Window:
     rows = from_ipc(chunk.rows)
     assert isinstance(rows, ChangeBatch)
-    return Window(rows, visibility(chunk), "txId")
+    return Window(rows, visibility(chunk), "txId", chunk.identity)

@@ -173,13 +173,13 @@ def advance(connection: psycopg.Connection, config: Config, lsn: int) -> None:
 def free(connection: psycopg.Connection, config: Config, application: str) -> Slot | None:
     """The configured slot once nobody reads it, None when there is none.
 
-    A dead reader of this very pipeline (same application name) is ended; a stranger is waited for as slot.max.retries
-    and slot.retry.delay.ms say, then named in a SourceError.
+    A dead reader of this very pipeline (same application name) is ended, or one that was still making the slot when its
+    client died; a stranger is waited for as slot.max.retries and slot.retry.delay.ms say, then named in a SourceError.
     """
     retries = config.number("slot.max.retries")
     slot = existing(connection, config)
     while slot is not None and slot.active_pid is not None:
-        if slot.holder == application:
+        if slot.holder in (application, snapshot_application(application)):
             _end(connection, slot)
         elif retries <= 0:
             raise _taken(slot)
@@ -189,6 +189,11 @@ def free(connection: psycopg.Connection, config: Config, application: str) -> Sl
             time.sleep(config.number("slot.retry.delay.ms") / 1000)
         slot = existing(connection, config)
     return slot
+
+
+def snapshot_application(application: str) -> str:
+    """The name of the connection that makes a pipeline's slot and exports its snapshot."""
+    return f"{application} snapshot"
 
 
 def _taken(slot: Slot) -> SourceError:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
-from tailrace.config.overrides import overrides as overrides
-from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line
+from tailrace.config.overrides import OVERRIDES, overrides
+from tailrace.connectors.postgres.catalog import CapturedTable
+from tailrace.connectors.postgres.connect import connect, first_line, is_transient, remedy_of
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.snapshot.custom import SnapshotLock, SnapshotQuery
+
+_NO_RIGHT = "42501"
 
 
 def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[TableId]:
@@ -29,24 +32,12 @@ def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[Ta
     return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
 
 
-def of_signals(config: Config) -> TableId | None:
-    """The table of signals; without a schema it is in `public`."""
-    for name in config.names("signal.data.collection"):
-        schema, _, table = name.replace('"', "").rpartition(".")
-        return TableId(config.text("database.dbname"), schema or "public", table)
-    return None
-
-
-def is_read(config: Config, catalog: Catalog, table: TableId) -> bool:
-    """Whether the first snapshot reads a table: signals are no data."""
-    return table != of_signals(config) and catalog.filter.snapshots(table.schema, table.table)
-
-
 class Selects:
     """What is read of each table: all of it, or a SELECT of signals, overrides or code of one's own, in that order."""
 
     def __init__(self, config: Config) -> None:
         self._query: SnapshotQuery | None = custom(config, "snapshot.query.mode")
+        self._overrides = overrides(config)
 
     def of(self, table: CapturedTable, given: str | None) -> tuple[bool, str | None]:
         """Whether the table is read, and its SELECT; None is all of it."""
@@ -55,6 +46,44 @@ class Selects:
         columns = [sql.Identifier(column.name).as_string() for column in table.schema.columns]
         select = self._query(quoted(table.schema.id), columns)
         return select is not None, select
+
+    def origin(self, table: TableId, select: str | None, wanted: Mapping[str, str | None] | None) -> str | None:
+        """What the user mends where the SELECT of a table is wrong, None where it has none. `wanted` is a signal's."""
+        if select is None:
+            return None
+        if wanted is not None and wanted.get(str(table)) is not None:
+            return "the conditions of the signal (additional-conditions)"
+        if wanted is None and str(table) in self._overrides:
+            return f"{OVERRIDES}.{table}"
+        return "the query of the code that snapshot.query.mode names"
+
+
+def grants(config: Config, tables: Sequence[TableId]) -> list[str]:
+    """The statements that let database.user read tables."""
+    role = sql.Identifier(config.text("database.user")).as_string()
+    schemas = dict.fromkeys(sql.Identifier(table.schema).as_string() for table in tables)
+    return [
+        *(f"GRANT USAGE ON SCHEMA {schema} TO {role}" for schema in schemas),
+        *(f"GRANT SELECT ON {quoted(table)} TO {role}" for table in tables),
+    ]
+
+
+@contextmanager
+def refusals(config: Config, table: TableId, origin: str | None) -> Iterator[None]:
+    """Turn what the server refuses of a table, or of the SELECT from `origin`, into a SourceError that names it."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if is_transient(error):
+            raise
+        lacks = error.sqlstate == _NO_RIGHT
+        if lacks:
+            remedy = "; ".join(grants(config, [table])) if origin is None else f"GRANT what it takes, or mend {origin}"
+        else:
+            remedy = remedy_of(error, "see the server's log" if origin is None else f"mend {origin}")
+        raise SourceError(
+            f"the snapshot cannot read the table: {first_line(error)}", where=str(table), remedy=remedy
+        ) from error
 
 
 def quoted(table: TableId) -> str:
@@ -76,7 +105,6 @@ def locked(config: Config, tables: Sequence[TableId]) -> psycopg.Connection | No
     try:
         connection.execute("BEGIN")
         connection.execute(f"SET LOCAL lock_timeout = {timeout}")
-        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         for table, statement in statements:
             _lock(connection, table, statement, timeout)
     except BaseException:

@@ -10,14 +10,15 @@ import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.overrides import overrides
 from tailrace.connectors.postgres import ranges
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
 from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
-from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit
-from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, is_read, overrides
+from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit, source
+from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, refusals
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.notices import around_splits
@@ -50,8 +51,7 @@ def fits(config: Config, sizes: list[int]) -> bool:
 
 def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:
     """The tables that a first snapshot reads, in order."""
-    catalog = Catalog(connection, config)
-    return in_order(connection, config, [table for table in catalog.tables() if is_read(config, catalog, table)])
+    return in_order(connection, config, Catalog(connection, config).snapshot_tables())
 
 
 def plan(
@@ -67,7 +67,7 @@ def plan(
         tables = _tables(connection, config, wanted, place)
         if wanted is not None or (place is not None and not place.is_whole):
             export.lock(config, tables)
-        adopt(connection, export.name)
+        adopt(connection, config, export.name)
         catalog = Catalog(connection, config)
         splits: list[SnapshotSplit] = []
         empty: list[TableSchema] = []
@@ -78,8 +78,11 @@ def plan(
             if captured is None or not is_read_at_all:
                 continue
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-            cut = _ranges(catalog, captured, select, place, resumed)
-            found = _table_splits(connection, moment, captured, cut)
+            with refusals(config, table, selects.origin(table, select, wanted)):
+                if select is not None:
+                    _check(connection, captured, select)
+                cut = _ranges(catalog, captured, select, place, resumed)
+                found = _table_splits(connection, moment, captured, cut)
             if resumed is not None:
                 found = [replace(split, began=resumed.began) for split in found]
             elif found:
@@ -95,6 +98,12 @@ def plan(
             listed = tables if wanted is not None else catalog.tables()
             return _told(connection, moment, splits, empty, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
+
+
+def _check(connection: psycopg.Connection, table: CapturedTable, select: str) -> None:
+    """Let the server look at a SELECT of the user's, before tasks fail of it."""
+    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.schema.columns)
+    connection.execute(sql.SQL("SELECT {} FROM {} LIMIT 0").format(columns, source(table, select)))
 
 
 def _moment(connection: psycopg.Connection, export: Export) -> Moment:
@@ -145,7 +154,7 @@ def verified(config: Config, export: Export, place: Place) -> Place:
     if place.last is None:
         return place
     with connect(config, application="tailrace planner") as connection:
-        adopt(connection, export.name)
+        adopt(connection, config, export.name)
         catalog = Catalog(connection, config)
         table = next((table for table in catalog.tables() if str(table) == place.left[0]), None)
         key = () if table is None else ranges.primary_key(connection, table)

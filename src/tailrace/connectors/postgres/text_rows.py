@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import closing
 
 import psycopg
 import pyarrow as pa
 from psycopg import pq, sql
+from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.blocks import Block, Integers
 from tailrace.connectors.postgres.catalog import CapturedTable
-from tailrace.connectors.postgres.connect import connect, refused
+from tailrace.connectors.postgres.connect import connect, first_line, refused
 from tailrace.connectors.postgres.export import adopt
 from tailrace.connectors.postgres.protocol import copy_text
 from tailrace.connectors.postgres.values import converted
@@ -27,16 +29,19 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
     query = sql.SQL("COPY (SELECT {}{}) TO STDOUT").format(columns, rows)
     with closing(connect(config, application="tailrace snapshot reader")) as connection:
         connection.execute("SET statement_timeout = 0")
-        adopt(connection, snapshot)
-        for lines in copy_lines(connection, query, str(table.schema.id)):
-            yield _block(table, lines)
+        adopt(connection, config, snapshot)
+        try:
+            for lines in copy_lines(connection, query, str(table.schema.id)):
+                yield _block(table, lines)
+        except psycopg.OperationalError as error:
+            raise refused(str(table.schema.id), first_line(error)) from error
 
 
 def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> Block:
     def images(places: Integers) -> pa.StructArray:
         return rows_of(table, lines if len(places) == len(lines) else [lines[at] for at in places], 0)[0]
 
-    return Block(len(lines), images)
+    return Block(len(lines), hashlib.sha256(b"".join(lines)).digest(), images)
 
 
 def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:
@@ -44,7 +49,7 @@ def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) 
     pgconn = connection.pgconn
     result = pgconn.exec_(query.as_bytes(connection))
     if result.status != pq.ExecStatus.COPY_OUT:
-        raise refused(table, _said(result.error_message))
+        raise _refused(table, result)
     lines: list[bytes | memoryview] = []
     size = 0
     while True:
@@ -60,7 +65,7 @@ def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) 
     # To the end, or the connection could not even roll back.
     while (end := pgconn.get_result()) is not None:
         if end.status != pq.ExecStatus.COMMAND_OK:
-            failure = refused(table, _said(end.error_message))
+            failure = _refused(table, end)
     if failure is not None:
         raise failure
     if lines:
@@ -79,5 +84,11 @@ def rows_of(table: CapturedTable, lines: list[bytes | memoryview], extra: int) -
     return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type)), texts[len(arrays) :]
 
 
-def _said(message: bytes | None) -> str:
-    return (message or b"").decode(errors="replace").strip().splitlines()[0].removeprefix("ERROR:").strip()
+def _refused(table: str, result: PGresult) -> SourceError:
+    """What a result says, caused by psycopg's error for it, which tells whether another try is worth it."""
+    cause: psycopg.Error = psycopg.errors.error_from_result(result)
+    if cause.sqlstate is None:
+        cause = psycopg.OperationalError(str(cause))  # the client's own word for a connection that broke
+    error = refused(table, first_line(cause))
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,27 @@
+"""`tailrace signal`: what its options make of a signal's data."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailrace.cli.signal import content
+from tailrace.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("data", "listed"), [("{}", ["public.t", "public.u"]), ('{"data-collections": ["public.t", "public.u"]}', [])]
+)
+def test_a_filter_is_for_all_tables_wherever_they_are_named(data: str, listed: list[str]) -> None:
+    found = content("execute-snapshot", data, listed, None, "id = 1", None)
+    assert found == {
+        "data-collections": ["public.t", "public.u"],
+        "additional-conditions": [
+            {"data-collection": "public.t", "filter": "id = 1"},
+            {"data-collection": "public.u", "filter": "id = 1"},
+        ],
+    }
+
+
+def test_tables_that_are_no_list_are_an_error() -> None:
+    with pytest.raises(ConfigError, match="data-collections is no list"):
+        content("execute-snapshot", '{"data-collections": "public.t"}', [], None, "id = 1", None)

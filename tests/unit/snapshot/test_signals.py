@@ -1,0 +1,68 @@
+"""What a signal asks for: which tables, in which case, with which conditions, and what is no signal at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tailrace.model.table import TableId
+from tailrace.snapshot.signals import Signal, collections, requests
+
+TABLES = [TableId("d", "public", "t"), TableId("d", "public", "T"), TableId("d", "public", "u")]
+
+
+def signal(**data: Any) -> Signal:
+    return Signal("s", "execute-snapshot", json.dumps(data))
+
+
+def conditions(**data: Any) -> dict[str, str | None]:
+    """The tables that are read, and their conditions."""
+    return {request.table: request.condition for request in requests(signal(**data), TABLES)}
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ("public.t", ["public.t"]),
+        ("public.T", ["public.T"]),
+        ("PUBLIC.t", []),
+        (r"public\.[tu]", ["public.t", "public.u"]),
+        (r"(?i)public\.t", ["public.t", "public.T"]),
+    ],
+)
+def test_case_matters_in_data_collections(listed: str, expected: list[str]) -> None:
+    """Debezium's AbstractIncrementalSnapshotChangeEventSource compiles these without a flag."""
+    asked = signal(**{"data-collections": [listed]})
+    assert collections(asked, asked.content() or {}, TABLES) == expected
+
+
+def test_case_does_not_matter_in_additional_conditions() -> None:
+    """Debezium's ExecuteSnapshot compiles these with CASE_INSENSITIVE. The first that matches is taken."""
+    listed = [
+        {"data-collection": "PUBLIC.T", "filter": "id = 1"},
+        {"data-collection": ".*t", "filter": "id = 2"},
+        {"data-collection": "public.none"},
+    ]
+    found = conditions(**{"data-collections": ["public.[tu]"], "additional-conditions": listed})
+    assert found == {"public.t": "id = 1", "public.u": None}
+    older = {"data-collections": ["public.[tu]"], "additional-condition": "id = 3", "additional-conditions": listed[:2]}
+    assert conditions(**older) == {"public.t": "id = 1", "public.u": "id = 3"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"additional-conditions": {"data-collection": "public.t", "filter": "id = 1"}},
+        {"additional-conditions": 5},
+        {"additional-conditions": ["id = 1"]},
+        {"additional-conditions": [{"filter": "id = 1"}]},
+        {"additional-conditions": [{"data-collection": "public.t", "filter": 1}]},
+        {"additional-condition": ["id = 1"]},
+    ],
+)
+def test_conditions_that_are_none_are_not_left_out(wrong: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    assert conditions(**{"data-collections": ["public.t"], **wrong}) == {}
+    assert "signal s is ignored, its conditions are no list of" in caplog.text
+    assert json.dumps(wrong)[1:-1] in caplog.text
