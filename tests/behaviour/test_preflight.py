@@ -311,3 +311,28 @@ def test_filters_and_selects_of_the_snapshot_that_concern_no_table(
     assert pattern.startswith(r"snapshot.include.collection.list: no captured table matches public\.fin |")
     assert name.startswith(f"{selects}: no captured table is called public.Fine |")
     assert statement == f"{selects}.public.other has no effect, as the table is not listed | name it in {selects}"
+
+
+def test_remedies_for_many_tables_can_be_run_as_they_are(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+    admin.execute("CREATE UNLOGGED TABLE forgotten (id int PRIMARY KEY)")
+    for number in range(8):
+        admin.execute(f'CREATE SCHEMA "S {number}"; CREATE TABLE "S {number}"."t.{number}" (id int)'.encode())
+    admin.execute("CREATE ROLE many LOGIN REPLICATION PASSWORD 'p'")
+    given = {"database__user": "many", "database__password": "p", "publication__autocreate__mode": "disabled"}
+    try:
+        found = findings(server, **given)
+        (select,), (publication,) = about("select", found), about("publication", found)
+        assert "and 4 more | " in select  # with the table that has no log
+        (identity,) = about("identity", found, None)
+        (unlogged,) = about("tables", found, None)
+        for said in (select, publication, unlogged, identity.replace("add a primary key, or: ", "")):
+            admin.execute(said.split(" | ")[1].encode())
+        found = findings(server, **given)
+        assert [about(name, found) for name in ("select", "publication")] == [[], []]
+        assert about("identity", found, None) == []
+        admin.execute('ALTER PUBLICATION dbz_publication SET TABLE "S 1"."t.1"')
+        (lacks,) = about("publication", findings(server, **given, table__include__list="S.*"))
+        admin.execute(lacks.split(" | ")[1].encode())
+        assert about("publication", findings(server, **given, table__include__list="S.*")) == []
+    finally:
+        admin.execute("DROP OWNED BY many; DROP ROLE many")

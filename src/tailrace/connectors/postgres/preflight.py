@@ -45,6 +45,11 @@ class _Server:
     begun: Begun | None
 
     @property
+    def logged(self) -> list[CapturedTable]:
+        """Those that a publication can hold."""
+        return [table for table in self.tables if not table.unlogged]
+
+    @property
     def names(self) -> set[Name]:
         return {(table.schema, table.table) for table in self.tables}
 
@@ -183,7 +188,7 @@ def _publication(server: _Server) -> Iterator[Finding]:
 
 
 def _missing_publication(server: _Server, name: str, mode: str) -> Iterator[Finding]:
-    tables, via_root = server.tables, server.config.flag("publish.via.partition.root")
+    tables, via_root = server.logged, server.config.flag("publish.via.partition.root")
     lost = list(_unheard(server, name, _planned(server, mode, via_root), is_there=False))
     statement = _creating(name, tables, via_root or bool(lost))
     if mode == "disabled":
@@ -245,7 +250,7 @@ def _existing_publication(server: _Server, name: str, mode: str, row: Row) -> It
     sent |= {part for line in found if sent.intersection(line) for part in line}
     # Of a partitioned table that has no partitions yet nothing could be sent.
     silent = {(table.schema, table.table) for table in server.tables if table.is_partitioned}.difference(*found)
-    missing = [table for table in server.tables if (table.schema, table.table) not in sent | silent]
+    missing = [table for table in server.logged if (table.schema, table.table) not in sent | silent]
     if not missing:
         return
     what = f"{name} lacks {listed(missing)}: no changes of these would come"
@@ -253,8 +258,8 @@ def _existing_publication(server: _Server, name: str, mode: str, row: Row) -> It
         yield Finding("publication", True, f"{name} lacks {listed(missing)}, which will be added")
         return
     named = server.config.names("table.include.list") or server.config.names("schema.include.list")
-    remedy = f"ALTER PUBLICATION {quoted(name)} ADD TABLE {', '.join(table.quoted for table in missing[:5])}"
-    yield Finding("publication", False if named else None, what, remedy + (", ..." if len(missing) > 5 else ""))
+    remedy = f"ALTER PUBLICATION {quoted(name)} ADD TABLE {', '.join(table.quoted for table in missing)}"
+    yield Finding("publication", False if named else None, what, remedy)
 
 
 def _slot(server: _Server) -> Iterator[Finding]:

@@ -135,8 +135,8 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
     wanted = TableFilter.from_config(config)
     hidden = [table for table in tables if not table.readable and wanted.snapshots(table.schema, table.table)]
     if hidden:
-        shown = [TableId(config.text("database.dbname"), t.schema, t.table) for t in hidden[:_SHOWN]]
-        remedy = "; ".join([*grants(config, shown), *(["and so on"] if len(hidden) > _SHOWN else [])])
+        ids = [TableId(config.text("database.dbname"), table.schema, table.table) for table in hidden]
+        remedy = "; ".join(grants(config, ids))
         yield Finding("select", False, f"the snapshot may not read {listed(hidden)}", remedy)
     else:
         yield Finding("select", True, "the snapshot may read them")
@@ -162,5 +162,5 @@ def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
 
 
 def _statements(tables: Sequence[CapturedTable], statement: str) -> str:
-    text = "; ".join(statement.format(table.quoted) for table in tables[:_SHOWN])
-    return text if len(tables) <= _SHOWN else f"{text}; and so on"
+    """The statement for each table, all of them, so that it can be run as it is."""
+    return "; ".join(statement.format(table.quoted) for table in tables)

@@ -108,10 +108,13 @@ def _not_there(connection: psycopg.Connection, name: str, table: TableId) -> Sou
     """Why a publication and a table were not found together."""
     if connection.execute("SELECT FROM pg_publication WHERE pubname = %s", [name]).fetchone() is not None:
         return SourceError("there is no such table", where=str(table))
-    statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(
-        sql.Identifier(name), sql.Identifier(table.schema, table.table)
-    )
-    return SourceError("there is none", where=f"publication {name}", remedy=f"{statement.as_string(connection)};")
+    return SourceError("there is none", where=f"publication {name}", remedy=_statement(connection, name, [table]))
+
+
+def _statement(connection: psycopg.Connection, name: str, tables: Sequence[TableId]) -> str:
+    """What somebody may run to make the publication."""
+    of = sql.SQL("FOR TABLE {}").format(_listed(name, tables)) if tables else sql.SQL("")
+    return sql.SQL("CREATE PUBLICATION {} {};").format(sql.Identifier(name), of).as_string(connection)
 
 
 def exclude(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
@@ -142,7 +145,7 @@ def _create(connection: psycopg.Connection, config: Config, name: str, mode: str
         raise SourceError(
             "Publication autocreation is disabled, please create one and restart the connector.",
             where=f"publication {name}",
-            remedy=f"CREATE PUBLICATION {name} FOR TABLE ...; or set publication.autocreate.mode=filtered",
+            remedy=f"{_statement(connection, name, tables)} or set publication.autocreate.mode=filtered",
         )
     what: sql.Composable = sql.SQL("")
     if mode == "all_tables":
