@@ -37,7 +37,9 @@ def reports(code: int, *arguments: object) -> dict[str, dict[str, Any]]:
 def pipeline(database: Database, spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
     """A pipeline that runs."""
     database.execute(*ITEMS, "CREATE TABLE log (line text)", "INSERT INTO log VALUES ('one')")
+    database.execute("CREATE TABLE signals (id text PRIMARY KEY, type text, data text)")
     config = {**database.properties, "topic.prefix": "shop", "slot.name": f"slot_{database.name}"}
+    config["signal.data.collection"] = "public.signals"
     content = {
         "name": "shop",
         "source": {"config": {**config, "signal.poll.interval.ms": "200"}},
@@ -72,3 +74,4 @@ def test_a_replica_is_compared_and_repaired_beside_its_pipeline(database: Databa
     assert mended["public.items"]["repaired"] == 2
     assert {report["outcome"] for report in mended.values()} == {"equal"}
     assert "equal" in command(0, "reconcile", pipeline)
+    assert not (pipeline.parent / "lake" / "public.signals").exists(), "the rows of windows are no data"

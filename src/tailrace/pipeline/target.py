@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
+from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres.position import source_block
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
@@ -49,7 +50,8 @@ def build(definition: Definition, config: Config) -> Target:
     if isinstance(target, ReplicaTarget):
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
-        return Replica(target)
+        signals = table_of_signals(config)
+        return Replica(target, aside=None if signals is None else str(signals))
     if isinstance(target, FileTarget):
         kind = ParquetSink if definition.sink.kind == "parquet" else JsonLinesSink
         return kind(target.path)
@@ -61,15 +63,19 @@ class Replica:
     """The replica sink, hooked into a stream. `written` counts the rows it changed by batch.
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
+    The table of signals, `aside`, is none of the replica's.
     """
 
     target: ReplicaTarget
     watch: Callable[[ChangeBatch], None] | None = None
+    aside: str | None = None
     written: dict[int, int] = field(default_factory=dict)
     shape: str = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
         """A writer that merges each micro-batch of `frame` into the tables."""
+        if self.aside is not None:
+            frame = frame.where(~frame["table"].eqNullSafe(self.aside))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.overrides import unmatched
 from tailrace.connectors.postgres import gap, ranges, splits
+from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import server_errors
 from tailrace.connectors.postgres.export import Export, export_aside, export_at_slot
 from tailrace.connectors.postgres.position import Offset as Position
@@ -54,6 +56,9 @@ class InitialSnapshot:
         """The state before anything is read; None where one micro-batch can read all."""
 
         def sized(connection: psycopg.Connection) -> list[tuple[str, int]]:
+            captured = {str(table) for table in Catalog(connection, self.config).tables()}
+            for what, remedy in unmatched(self.config, captured):
+                log.warning("%s; remedy: %s", what, remedy)
             tables = splits.to_read(connection, self.config)
             return [(str(table), _size(connection, table)) for table in tables]
 
