@@ -223,7 +223,7 @@ def test_a_publication_that_nobody_made(spark: SparkSession, shop: Database, tmp
     given = properties(shop, publication__autocreate__mode="disabled")
     text = sentence(Stream(spark, given, tmp_path).failure())
     assert "publication pub" in text
-    assert "CREATE PUBLICATION pub" in text
+    assert 'CREATE PUBLICATION "pub"' in text
     assert slots(shop) == []
 
 

@@ -49,6 +49,17 @@ class Resuming(Sessions):
         self.restart()
         self._step()
 
+    @precondition(lambda self: not self.busy)
+    @rule()
+    def lose_export(self) -> None:
+        """The connection that holds the exported snapshot ends between two batches."""
+        with self.database.connect() as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE %s",
+                [f"%{self.capture.offset['pipeline']}% snapshot"],
+            )
+        self._step()
+
     def teardown(self) -> None:
         try:
             self.settle()
