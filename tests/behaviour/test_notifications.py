@@ -170,3 +170,19 @@ def test_of_a_stop_the_tables_are_told_and_of_a_table_that_is_none_that_it_is_no
             ("TABLE_SCAN_COMPLETED", {**listed, **end}),
             ("COMPLETED", {}),
         ]
+
+
+def test_what_a_signal_does_beside_a_blocking_snapshot_is_told(database: Database, tmp_path: Path) -> None:
+    database.execute(SIGNALS, *ROWS, "CREATE TABLE u (id int PRIMARY KEY)")
+    file = tmp_path / "told.jsonl"
+    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    with capturing(database, **GIVEN, **given) as capture:
+        drained(capture)
+        execute(database, "s1", ', "type": "blocking"', table="public.u")
+        execute(database, "s2")
+        capture.step()
+        told(file)
+        send(database, "p", "pause-snapshot", None)
+        capture.step()
+        kinds = [kind for kind, _ in told(file)]
+        assert kinds == ["PAUSED", "STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "COMPLETED"]

@@ -161,7 +161,7 @@ class AdHocSnapshots:
             self._let_aside()
             aborted = Notice(notifications.INITIAL, notifications.ABORTED)
             return Step(replace(done, undo=None), None, True, notices=(*notices, aborted))
-        return Step(done, from_lsn, True, splits=found, notices=notices)
+        return Step(done, from_lsn, True, splits=_announced(found, notices))
 
     def keep(self, offset: dict[str, Any], step: Step) -> None:
         """Remember the step that the batch up to `offset` does."""
@@ -180,6 +180,18 @@ class AdHocSnapshots:
         if self._aside is not None:
             self._aside.close()
             self._aside = None
+
+
+def _announced(
+    found: Sequence[SnapshotSplit | EmptySplit], notices: tuple[Notice, ...]
+) -> Sequence[SnapshotSplit | EmptySplit]:
+    """The splits with notices before the first row."""
+    if not notices or not found:
+        return found
+    first, *others = found
+    if isinstance(first, EmptySplit):
+        return [replace(first, notices=(*notices, *first.notices)), *others]
+    return [replace(first, before=(*notices, *first.before)), *others]
 
 
 def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
