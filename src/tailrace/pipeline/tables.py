@@ -109,7 +109,7 @@ def _named(name: str, there: Sequence[TableOverview]) -> TableOverview:
     """The table that a name means, with or without quotes round its parts. Raises ConfigError."""
     found = [table for table in there if name in table.spellings]
     if len(found) > 1:
-        remedy = f"Write {' or '.join(table.quoted for table in found)}."
+        remedy = f"Write {' or '.join(table.written for table in found)}."
         raise ConfigError("means several tables", where=name, remedy=remedy)
     if not found:
         near = difflib.get_close_matches(name, [spelling for table in there for spelling in table.spellings], n=1)
@@ -118,7 +118,7 @@ def _named(name: str, there: Sequence[TableOverview]) -> TableOverview:
 
 
 def _sent(definition: Definition, type_: str, tables: Sequence[TableOverview], kind: str | None) -> Sent:
-    data: dict[str, object] = {"data-collections": [table.quoted for table in tables]}
+    data: dict[str, object] = {"data-collections": [table.written for table in tables]}
     return send(definition, type_, data if kind is None else {**data, "type": kind})
 
 

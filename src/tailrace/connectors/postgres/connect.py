@@ -139,7 +139,7 @@ _ROW_REMEDIES = (
 
 
 @contextmanager
-def server_errors(doing: str, where: str | None = None) -> Iterator[None]:
+def server_errors(doing: str) -> Iterator[None]:
     """Turn what the server refuses within the block into a SourceError: what was being done, its words, the remedy."""
     try:
         yield

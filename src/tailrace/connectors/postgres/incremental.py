@@ -57,7 +57,7 @@ class ReadChunk:
     identity: tuple[str, ...]
 
 
-class _Given(Exception):
+class _Unread(Exception):
     """A table that is not read: why, and the status in the words of notifications."""
 
     def __init__(self, why: str, status: str) -> None:
@@ -129,9 +129,9 @@ class IncrementalSnapshots:
                 return progress, None, None
             try:
                 return self._windowed(connection, progress, request)
-            except _Given as given:
-                log.warning("%s is not read: %s", request.table, given)
-                return progress.without_present(), None, given.status
+            except _Unread as unread:
+                log.warning("%s is not read: %s", request.table, unread)
+                return progress.without_present(), None, unread.status
             except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
                 if is_lost(error):
                     raise
@@ -180,7 +180,7 @@ class IncrementalSnapshots:
     def _locked(self, connection: psycopg.Connection, request: Request) -> CapturedTable:
         """The present table, which nobody alters from here on."""
         lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*request.parts))
-        catalog, nothing = Catalog(connection, self.config), _Given("no such table is captured", "UNKNOWN_SCHEMA")
+        catalog, nothing = Catalog(connection, self.config), _Unread("no such table is captured", "UNKNOWN_SCHEMA")
         if not catalog.filter.captures(*request.parts):
             raise nothing
         try:
@@ -353,10 +353,10 @@ def _key_types(
     connection: psycopg.Connection, config: Config, table: CapturedTable, names: tuple[str, ...]
 ) -> keys.KeyTypes:
     if not names:
-        raise _Given("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
+        raise _Unread("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
     types = Catalog(connection, config).key_types(table.schema.id, names)
     if not types:
-        raise _Given(f"it has no column {', '.join(names)}", "SQL_EXCEPTION")
+        raise _Unread(f"it has no column {', '.join(names)}", "SQL_EXCEPTION")
     return types
 
 

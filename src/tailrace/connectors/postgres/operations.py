@@ -15,6 +15,7 @@ from tailrace.connectors.postgres import slot as slots
 from tailrace.connectors.postgres.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.errors import SourceError
+from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
 
@@ -61,10 +62,9 @@ class TableOverview:
         return f"{self.schema}.{self.table}"
 
     @property
-    def quoted(self) -> str:
-        """The name, with quotes round those parts that could be misread without."""
-        schema, table = (_quoted(part) if _is_odd(part) else part for part in (self.schema, self.table))
-        return f"{schema}.{table}"
+    def written(self) -> str:
+        """The name as signals take it."""
+        return TableId("", self.schema, self.table).written
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -106,10 +106,6 @@ class ServerState:
 
 def _quoted(part: str) -> str:
     return sql.Identifier(part).as_string()
-
-
-def _is_odd(part: str) -> bool:
-    return part != part.strip() or any(mark in part for mark in '."')
 
 
 def tables(config: Config) -> list[TableOverview]:
