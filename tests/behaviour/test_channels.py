@@ -16,7 +16,7 @@ from tailrace.connectors.base import Offset
 from tailrace.errors import ConfigError
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.test_signals import ROWS, drained, told
+from tests.behaviour.signalling import ROWS, drained, told
 from tests.conftest import Database
 
 GIVEN = {"snapshot__mode": "no_data", "signal__poll__interval__ms": "1", "incremental__snapshot__chunk__size": "4"}

@@ -12,7 +12,7 @@ import pytest
 from tailrace.config import Config
 from tailrace.connectors.postgres import incremental
 from tests.behaviour.capture import capturing
-from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, drained, execute, told
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, told
 from tests.conftest import Database
 
 Meanwhile = Callable[..., None]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, drained, execute
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute
 from tests.conftest import Database
 
 Key = tuple[str, ...]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, drained, execute, send
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, send
 from tests.conftest import Database
 
 

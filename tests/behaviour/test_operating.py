@@ -23,7 +23,7 @@ from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.tables import add, remove
 from tailrace.sinks.replica.sink import read_table
-from tests.behaviour.test_signals import ROWS, write
+from tests.behaviour.signalling import ROWS, write
 from tests.conftest import Database
 
 LARGE = "ALTER TABLE t ALTER note SET STORAGE EXTERNAL"

@@ -14,7 +14,7 @@ from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.preflight import check
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.test_signals import GIVEN, ROWS, SIGNALS, execute
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, execute
 from tests.behaviour.test_stream import confirmed
 from tests.conftest import Database
 

@@ -12,7 +12,7 @@ import pytest
 
 import tailrace
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.test_signals import ROWS, Row, drained, told, write
+from tests.behaviour.signalling import ROWS, Row, drained, told, write
 from tests.conftest import Database
 
 MODES = ["all_tables", "filtered", "disabled"]

@@ -36,7 +36,7 @@ def test_snapshot_of_several_batches_killed_at_any_moment(new_rig: Rig, seed: in
     rig.properties = {"snapshot.max.threads": "2", "snapshot.max.threads.multiplier": "3"}
     with Traffic(rig.connect, seed):
         rig.start()
-        for _ in range(2):
+        for _ in range(2 if seed else 1):  # the default suite has minutes for one
             rig.await_batches(draw.randint(1, 4))
             time.sleep(draw.random() / 2)
             rig.kill()
@@ -58,6 +58,7 @@ def test_snapshot_killed_at(new_rig: Rig, place: str, driver: bool, passages: in
     rig.check(*TABLES)
 
 
+@pytest.mark.crash
 def test_table_emptied_between_two_attempts(new_rig: Rig) -> None:
     """The second snapshot finds no row in it; the replica holds those of the first."""
     rig = new_rig
