@@ -36,10 +36,10 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
         ends = {"data_collections": captured, "status": "SUCCEEDED"}
         assert told(file) == [
             ("STARTED", {}),
-            ("IN_PROGRESS", {"current_collection_in_progress": "public.t", "data_collections": read}),
-            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.t", **ends, "total_rows_scanned": "10"}),
             ("IN_PROGRESS", {"current_collection_in_progress": "public.nothing", "data_collections": read}),
             ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
+            ("IN_PROGRESS", {"current_collection_in_progress": "public.t", "data_collections": read}),
+            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.t", **ends, "total_rows_scanned": "10"}),
             ("COMPLETED", {}),
         ]
         execute(database, "s1")
@@ -82,7 +82,7 @@ def test_a_pipeline_without_a_first_snapshot(database: Database, tmp_path: Path)
         capture.step()
         database.execute("DELETE FROM t WHERE id = 1")
         drained(capture)
-    assert told(file) == [("STARTED", {}), ("COMPLETED", {})]
+    assert told(file) == [("SKIPPED", {})]
 
 
 def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path: Path) -> None:
@@ -107,12 +107,26 @@ def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path
         ends = {**listed, "status": "SUCCEEDED"}
         assert told(file) == [
             ("STARTED", {}),
-            ("IN_PROGRESS", {"current_collection_in_progress": "public.t", **read}),
-            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.t", **ends, "total_rows_scanned": "10"}),
             ("IN_PROGRESS", {"current_collection_in_progress": "public.nothing", **read}),
             ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
+            ("IN_PROGRESS", {"current_collection_in_progress": "public.t", **read}),
+            ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.t", **ends, "total_rows_scanned": "10"}),
             ("COMPLETED", {}),
         ]
+
+
+def test_a_blocking_snapshot_of_no_table_begins_and_ends(database: Database, tmp_path: Path) -> None:
+    database.execute(SIGNALS, *ROWS)
+    file = tmp_path / "told.jsonl"
+    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    with capturing(database, **GIVEN, **given) as capture:
+        drained(capture)
+        told(file)
+        execute(database, "s1", ', "type": "blocking"', table="public.absent")
+        assert drained(capture) == []
+        assert told(file) == [("STARTED", {}), ("COMPLETED", {})]
+        database.execute("DELETE FROM t WHERE id = 3")
+        assert [row["op"] for row in drained(capture)] == ["d"]
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,10 @@ class Progress:
         """The state once the present table is read."""
         return replace(self._at_next(), queue=self.queue[1:], undo=self._now())
 
+    def undoing(self, before: Progress) -> Progress:
+        """This state as that of a batch which began at `before`."""
+        return replace(self, undo=before._now())
+
     def by(self, key: str) -> Progress:
         """The state for reading the present table by such a key: one read by another begins anew."""
         return self if self.key == key or (self.key is None and self.last is None) else self._at_next()

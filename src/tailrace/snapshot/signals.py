@@ -150,9 +150,8 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     if conditions is None:
         log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.data)
         return []
-    # Of a table that is none it is told when an incremental snapshot comes to it.
-    wanted = listed if kind == INCREMENTAL else found
-    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in wanted]
+    # Of a table that is none it is told when the snapshot comes to it.
+    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in listed]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:

@@ -91,11 +91,14 @@ class AdHocSnapshots:
             return self._block(progress, from_lsn, notices)
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
-        after, chunk, status = self._incremental.chunk(progress)
-        if status is None:
+        stages, chunk = self._incremental.chunk(progress)
+        if not stages:
             return Step(progress, moves=moves, notices=notices)
-        notices += _read(progress, after, status)
-        return Step(after, None if chunk is None else chunk.end, True, chunk, notices=notices)
+        at = progress
+        for after, status in stages:
+            notices += _read(at, after, status)
+            at = after
+        return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
 
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""

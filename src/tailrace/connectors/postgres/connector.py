@@ -28,7 +28,7 @@ from tailrace.connectors.postgres.reader import LogSplit, read_log
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
-from tailrace.events.notifications import COMPLETED, INITIAL, SKIPPED, STARTED, Notice
+from tailrace.events.notifications import INITIAL, SKIPPED, Notice
 from tailrace.model.table import TableSchema
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.reading import Reading
@@ -256,7 +256,7 @@ class PostgresConnector:
         _pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
-            self._untold = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
+            self._untold = (Notice(INITIAL, SKIPPED),)
             return []
         return retrying(self.config, lambda: self._initial.begin(end.application, end.reading), is_transient)
 

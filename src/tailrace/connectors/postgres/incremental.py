@@ -33,10 +33,13 @@ from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.model.table import TableId
 from tailrace.snapshot.channels import SOURCE
 from tailrace.snapshot.progress import Mark, Progress
-from tailrace.snapshot.signals import CLOSE, OPEN, Request, Signal
+from tailrace.snapshot.signals import CLOSE, INCREMENTAL, OPEN, Request, Signal
 from tailrace.snapshot.window import Visibility
 
 log = logging.getLogger(__name__)
+
+# The state after a chunk or after a table that has no more of them, and how it went, in the words of notifications.
+Stage = tuple[Progress, str]
 
 _DONE = "SUCCEEDED"
 _PATIENCE_SECONDS, _FLUSH_SECONDS = 1.0, 10.0
@@ -113,40 +116,50 @@ class IncrementalSnapshots:
                 new.append(signal)
         return new, tuple(mark for _, mark in found)
 
-    def chunk(self, progress: Progress) -> tuple[Progress, ReadChunk | None, str | None]:
-        """Read the next chunk of the present table; no chunk where that table cannot be read or has no rows.
+    def chunk(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
+        """Read the next chunk: of the present table, or, where that is at its end or cannot be read, of one after it.
 
-        Also how the table ended, if it did, in the words of notifications. None: nothing can be read just now.
+        The stages on the way to there are none where nothing can be read just now; no chunk where no table has rows.
         """
         with server_errors("a chunk cannot be read"):
-            return retrying(self.config, lambda: self._attempt(progress, progress.queue[0]), is_lost)
+            return retrying(self.config, lambda: self._attempt(progress), is_lost)
 
-    def _attempt(self, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str | None]:
+    def _attempt(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
         with connect(self.config, application="tailrace incremental") as connection:
             # What this connection writes need not reach a standby to be in the log.
             connection.execute("SET synchronous_commit = local")
             if not self._is_settled(connection):
-                return progress, None, None
+                return [], None
             try:
-                return self._windowed(connection, progress, request)
-            except _Unread as unread:
-                log.warning("%s is not read: %s", request.table, unread)
-                return progress.without_present(), None, unread.status
-            except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
-                if is_lost(error):
-                    raise
-                log.error("the incremental snapshot of %s is given up: %s", request.table, first_line(error))
-                return progress.without_present(), None, "SQL_EXCEPTION"
+                return self._windowed(connection, progress)
+            except psycopg.Error as error:  # of the signal table
+                return [_given_up(progress, error)], None
 
-    def _windowed(
-        self, connection: psycopg.Connection, progress: Progress, request: Request
-    ) -> tuple[Progress, ReadChunk | None, str]:
+    def _windowed(self, connection: psycopg.Connection, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
+        """As Debezium does it, one window holds the ends of tables and the first rows after them."""
+        stages: list[Stage] = []
+        chunk: ReadChunk | None = None
         window = self._open(connection)
         try:
-            return self._chunk(connection, progress, request)
+            while chunk is None and progress.is_next(INCREMENTAL):
+                progress, chunk, status = self._tried(connection, progress, progress.queue[0])
+                stages.append((progress, status))
         finally:
             if not connection.closed:
                 self._close(connection, window)
+        return stages, chunk
+
+    def _tried(
+        self, connection: psycopg.Connection, progress: Progress, request: Request
+    ) -> tuple[Progress, ReadChunk | None, str]:
+        try:
+            return self._chunk(connection, progress, request)
+        except _Unread as unread:
+            log.warning("%s is not read: %s", request.table, unread)
+            return progress.without_present(), None, unread.status
+        except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
+            after, status = _given_up(progress, error)
+            return after, None, status
 
     def _is_settled(self, connection: psycopg.Connection) -> bool:
         """Whether all that the log has told is visible, after a moment's patience.
@@ -175,6 +188,8 @@ class IncrementalSnapshots:
             identity = _identity(connection, self.config, table)
         if read is None:
             return after, None, "EMPTY"
+        if not any(map(len, read)):
+            return after, None, _DONE
         return after, ReadChunk(ChangeBatch(table.schema, _changes(*read, end)).to_ipc(), visible, end, identity), _DONE
 
     def _locked(self, connection: psycopg.Connection, request: Request) -> CapturedTable:
@@ -267,6 +282,14 @@ class IncrementalSnapshots:
                 log.warning("a window's row cannot be written, trying again: %s", first_line(error))
             left -= 1
             time.sleep(self.config.number("signal.emit.failure.backoff.ms") / 1000)
+
+
+def _given_up(progress: Progress, error: Exception) -> Stage:
+    """The state without the present table. Raises the error where a lost connection is why."""
+    if is_lost(error):
+        raise error
+    log.error("the incremental snapshot of %s is given up: %s", progress.queue[0].table, first_line(error))
+    return progress.without_present(), "SQL_EXCEPTION"
 
 
 def _listed(

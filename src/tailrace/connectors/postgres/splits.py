@@ -96,7 +96,7 @@ def plan(
             splits[-1] = replace(splits[-1], last="last")
         if is_wanted(config):
             listed = tables if wanted is not None else catalog.tables()
-            return _told(connection, moment, splits, empty, listed)
+            return _told(connection, moment, splits, empty, tables, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
 
 
@@ -133,9 +133,10 @@ def _told(
     moment: Moment,
     splits: list[SnapshotSplit],
     empty: list[TableSchema],
+    tables: list[TableId],
     listed: list[TableId],
 ) -> list[Split]:
-    """The splits with what is to be told around them; the tables `listed` are named with each.
+    """The splits with what is to be told around them, in the order of `tables`; those `listed` are named with each.
 
     Tasks only know how many rows they read themselves: those of a table that several read are counted here.
     """
@@ -143,8 +144,9 @@ def _told(
     several = {split.table.schema.id: split for split in splits if read[split.table.schema.id] > 1 or _is_part(split)}
     counts = {str(table): _count(connection, split) for table, split in several.items()}
     names = [str(split.table.schema.id) for split in splits]
-    captured, none = [str(table) for table in listed], [str(schema.id) for schema in empty]
-    around, notices = around_splits(names, captured, none, counts)
+    seen = {*names, *(str(schema.id) for schema in empty)}
+    order = [name for name in map(str, tables) if name in seen]
+    around, notices = around_splits(names, order, [str(table) for table in listed], counts)
     told = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
     return [*told, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
 
