@@ -115,6 +115,18 @@ def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path
         ]
 
 
+def test_of_a_surrogate_key_the_column_that_was_asked_for_is_told(database: Database, tmp_path: Path) -> None:
+    database.execute(SIGNALS, *ROWS)
+    file = tmp_path / "told.jsonl"
+    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    with capturing(database, **GIVEN, **given) as capture:
+        drained(capture)
+        execute(database, "s1", ', "surrogate-key": "note", "additional-condition": "id < 4"')
+        drained(capture)
+    data = next(data for kind, data in told(file) if kind == "IN_PROGRESS")
+    assert (data["maximum_key"], data["last_processed_key"]) == ("note 3", "note 3")
+
+
 def test_a_blocking_snapshot_of_no_table_begins_and_ends(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS)
     file = tmp_path / "told.jsonl"

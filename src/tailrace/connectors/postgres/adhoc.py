@@ -219,7 +219,8 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     """What a chunk did: a table goes on, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        keys = (("maximum_key", _listed(after.maximum)), ("last_processed_key", _listed(after.last)))
+        told = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for
+        keys = (("maximum_key", _listed(after.maximum[told])), ("last_processed_key", _listed(after.last[told])))
         place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
