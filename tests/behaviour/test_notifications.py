@@ -115,6 +115,48 @@ def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path
         ]
 
 
+def test_of_a_snapshot_in_parallel_each_chunk_is_told(database: Database, tmp_path: Path) -> None:
+    database.execute(*ROWS, "CREATE TABLE nothing (id int PRIMARY KEY)", "CREATE TABLE other (id int)")
+    file = tmp_path / "told.jsonl"
+    given = {
+        "notification__enabled__channels": "file",
+        "notification__file": str(file),
+        "snapshot__max__threads": "2",
+        "snapshot__include__collection__list": r"public\.(t|nothing)",
+    }
+    with capturing(database, **given) as capture:
+        drained(capture)
+    found = told(file)
+    captured = {"data_collections": "public.nothing,public.t"}
+    one = {"chunk_index": "0", "total_chunks": "1"}
+    assert found[:6] == [
+        ("STARTED", {}),
+        (
+            "IN_PROGRESS",
+            {"current_collection_in_progress": "public.nothing", "data_collections": "public.t,public.nothing"},
+        ),
+        (
+            "TABLE_CHUNK_IN_PROGRESS",
+            {"current_collection_in_progress": "public.nothing", **one, "total_rows_scanned": "0"},
+        ),
+        ("TABLE_CHUNK_COMPLETED", {"scanned_collection": "public.nothing", **captured, **one, "status": "SUCCEEDED"}),
+        (
+            "TABLE_SCAN_COMPLETED",
+            {"scanned_collection": "public.nothing", **captured, "status": "SUCCEEDED", "total_rows_scanned": "0"},
+        ),
+        ("IN_PROGRESS", {"current_collection_in_progress": "public.t", "data_collections": "public.t,public.nothing"}),
+    ]
+    chunks = [(kind, data) for kind, data in found[6:] if "chunk_index" in data]
+    total = len(chunks) // 2
+    assert [(kind, data["chunk_index"], data["total_chunks"]) for kind, data in chunks] == [
+        (kind, str(index), str(total))
+        for index in range(total)
+        for kind in ("TABLE_CHUNK_IN_PROGRESS", "TABLE_CHUNK_COMPLETED")
+    ]
+    end = {"scanned_collection": "public.t", **captured, "status": "SUCCEEDED", "total_rows_scanned": "10"}
+    assert found[-2:] == [("TABLE_SCAN_COMPLETED", end), ("COMPLETED", {})]
+
+
 def test_of_a_surrogate_key_the_column_that_was_asked_for_is_told(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS)
     file = tmp_path / "told.jsonl"

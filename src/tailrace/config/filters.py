@@ -77,8 +77,12 @@ class TableFilter:
 
     def snapshots(self, schema: str, table: str) -> bool:
         """Whether the initial snapshot reads the table: signals are no data."""
+        return (schema, table) != self.signals and self.lists(schema, table)
+
+    def lists(self, schema: str, table: str) -> bool:
+        """Whether snapshot.include.collection.list lets the table in, as far as it is captured."""
         is_listed = not self.snapshot or _matches(self.snapshot, f"{schema}.{table}")
-        return is_listed and (schema, table) != self.signals and self.captures(schema, table)
+        return is_listed and self.captures(schema, table)
 
     def columns(self, schema: str, table: str, names: Sequence[str]) -> tuple[str, ...]:
         """Those of a table's columns that values hold, in their order (keys keep theirs in any case)."""

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 INITIAL, INCREMENTAL = "Initial Snapshot", "Incremental Snapshot"
 STARTED, IN_PROGRESS, COMPLETED, SCANNED = "STARTED", "IN_PROGRESS", "COMPLETED", "TABLE_SCAN_COMPLETED"
+CHUNK_IN_PROGRESS, CHUNK_COMPLETED = "TABLE_CHUNK_IN_PROGRESS", "TABLE_CHUNK_COMPLETED"
 PAUSED, RESUMED, ABORTED, SKIPPED = "PAUSED", "RESUMED", "ABORTED", "SKIPPED"
 
 _COMMON = "io.debezium.connector.common."
@@ -128,3 +129,15 @@ def in_progress(aggregate: str, table: str, tables: str, *more: tuple[str, str],
     """A table is being read."""
     data = (("current_collection_in_progress", table), ("data_collections", tables), *more)
     return Notice(aggregate, IN_PROGRESS, data, id_)
+
+
+def chunk_begins(table: str, index: int, of: int) -> Notice:
+    """A part of a table is being read by a first snapshot."""
+    place = (("chunk_index", str(index)), ("total_chunks", str(of)), ("total_rows_scanned", "0"))
+    return Notice(INITIAL, CHUNK_IN_PROGRESS, (("current_collection_in_progress", table), *place))
+
+
+def chunk_ends(table: str, index: int, of: int, tables: str) -> Notice:
+    """A part of a table is read."""
+    place = (("chunk_index", str(index)), ("total_chunks", str(of)), ("status", "SUCCEEDED"))
+    return Notice(INITIAL, CHUNK_COMPLETED, (("scanned_collection", table), ("data_collections", tables), *place))

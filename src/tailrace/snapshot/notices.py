@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice, in_progress, scanned
+from tailrace.events.notifications import (
+    COMPLETED,
+    INITIAL,
+    STARTED,
+    Notice,
+    chunk_begins,
+    chunk_ends,
+    in_progress,
+    scanned,
+)
 from tailrace.transforms.murmur import java
 
 Notices = tuple[Notice, ...]
 
 
 def around_splits(
-    splits: Sequence[str], order: Sequence[str], captured: Sequence[str], counts: Mapping[str, int]
+    splits: Sequence[str], order: Sequence[str], captured: Sequence[str], counts: Mapping[str, int], *, chunked: bool
 ) -> tuple[list[tuple[Notices, Notices]], Notices]:
     """For each split, given by its table's name, what is told before and after it; the latter result if there is none.
 
     `order` has all tables that are read; those without splits are empty. `counts` has the rows of tables that several
-    splits read; of the others the reader knows them.
+    splits read; of the others the reader knows them. Splits are chunks in the words of notifications; those of tables
+    of one are told only if all are (`chunked`).
     """
     tables, read, parts = ",".join(captured), ",".join(_by_hash(order)), Counter(splits)
     waiting: Notices = (Notice(INITIAL, STARTED),)
@@ -25,12 +35,19 @@ def around_splits(
     for name in order:
         waiting += (in_progress(INITIAL, name, read),)
         done = scanned(INITIAL, name, tables)
-        if name not in parts:
-            waiting += (done.with_rows(0),)
-            continue
-        around += [(waiting, ()), *[((), ())] * (parts[name] - 1)]
-        around[-1] = around[-1][0], (done.with_rows(counts[name]) if name in counts else done,)
-        waiting = ()
+        if name in counts:
+            done = done.with_rows(counts[name])
+        total = max(parts[name], 1)
+        for index in range(total):
+            after: Notices = (done,) if index == total - 1 else ()
+            if chunked or total > 1:
+                waiting += (chunk_begins(name, index, total),)
+                after = (chunk_ends(name, index, total, tables), *after)
+            if name in parts:
+                around.append((waiting, after))
+                waiting = ()
+            else:
+                waiting += tuple(notice.with_rows(0) for notice in after)
     waiting += (Notice(INITIAL, COMPLETED),)
     if around:
         around[-1] = around[-1][0], around[-1][1] + waiting

@@ -95,8 +95,9 @@ def plan(
         if splits:
             splits[-1] = replace(splits[-1], last="last")
         if is_wanted(config):
-            listed = tables if wanted is not None else catalog.tables()
-            return _told(connection, moment, splits, empty, tables, listed)
+            known, lists = catalog.tables(), catalog.filter.lists
+            listed = tables if wanted is not None else [one for one in known if lists(one.schema, one.table)]
+            return _told(catalog, moment, splits, empty, tables, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
 
 
@@ -129,7 +130,7 @@ def _tables(
 
 
 def _told(
-    connection: psycopg.Connection,
+    catalog: Catalog,
     moment: Moment,
     splits: list[SnapshotSplit],
     empty: list[TableSchema],
@@ -140,13 +141,15 @@ def _told(
 
     Tasks only know how many rows they read themselves: those of a table that several read are counted here.
     """
+    connection, config = catalog.connection, catalog.config
+    chunked = config.number("snapshot.max.threads") > 1 and not config.flag("legacy.snapshot.max.threads")
     read = Counter(split.table.schema.id for split in splits)
     several = {split.table.schema.id: split for split in splits if read[split.table.schema.id] > 1 or _is_part(split)}
     counts = {str(table): _count(connection, split) for table, split in several.items()}
     names = [str(split.table.schema.id) for split in splits]
     seen = {*names, *(str(schema.id) for schema in empty)}
     order = [name for name in map(str, tables) if name in seen]
-    around, notices = around_splits(names, order, [str(table) for table in listed], counts)
+    around, notices = around_splits(names, order, [str(table) for table in listed], counts, chunked=chunked)
     told = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
     return [*told, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
 
