@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import time
+from collections import Counter
 from typing import Any
 
 import psycopg
@@ -12,6 +13,7 @@ import pytest
 
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.preflight import check
+from tailrace.connectors.postgres.snapshot import SnapshotSplit
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, execute
@@ -107,6 +109,20 @@ def test_tables_by_row_count(database: Database, order: str, expected: list[str]
     with capturing(database, snapshot__tables__order__by__row__count=order) as capture:
         splits = capture.plan()
     assert [split.table.schema.id.table for split in splits] == expected
+
+
+def test_one_table_is_cut_into_more_ranges_than_the_others(database: Database) -> None:
+    for name in ("a", "b"):
+        database.execute(
+            f"CREATE TABLE {name} (id int PRIMARY KEY, v text)",
+            f"INSERT INTO {name} SELECT n, repeat('v', 500) FROM generate_series(1, 1000) n",
+        )
+    given = {"snapshot__max__threads": "8", "snapshot__max__threads__multiplier__public__b": "4"}
+    with capturing(database, **given) as capture:
+        splits = [split for _ in range(10) for split in capture.plan() if isinstance(split, SnapshotSplit)]
+    read = Counter(split.table.schema.id.table for split in splits)
+    assert read["a"] in (8, 9)  # as many, or one for what is beyond the last border
+    assert read["b"] in (32, 33)
 
 
 def test_a_select_of_ones_own(database: Database) -> None:

@@ -242,6 +242,7 @@ SNAPSHOT = (
         "1",
         "A table is cut into this many ranges times snapshot.max.threads, not into ranges of 64 MB.",
     ),
+    Option("snapshot.max.threads.multiplier.<table>", POSITIVE_INT, None, "The same for one table."),
     Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, _CORES),
     Option(
         "snapshot.tables.order.by.row.count",

@@ -63,7 +63,7 @@ class InitialSnapshot:
             return [(str(table), _size(connection, table)) for table in tables]
 
         found = self._ask(sized)
-        if splits.fits(self.config, [size for _, size in found]):
+        if splits.fits(self.config, found):
             return None
         return Reading(Place(tuple(name for name, _ in found), is_whole=True))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -28,6 +28,7 @@ from tailrace.snapshot.reading import Place
 SPLIT_BYTES = 64 << 20
 # What a first micro-batch reads at most, and thus what a restart has to read again at most.
 BATCH_BYTES = 1 << 30
+_MULTIPLIER = "snapshot.max.threads.multiplier"
 
 Split = SnapshotSplit | EmptySplit
 
@@ -37,16 +38,23 @@ def at_once(config: Config) -> int | None:
     return config.number("snapshot.max.threads") if "snapshot.max.threads" in config.given else None
 
 
-def pieces(config: Config, size: int) -> int:
+def pieces(config: Config, table: str, size: int) -> int:
     """How many ranges a table of so many bytes is cut into."""
-    asked = config.number("snapshot.max.threads") * config.number("snapshot.max.threads.multiplier")
+    asked = config.number("snapshot.max.threads") * _multiplier(config, table)
     return asked if asked > 1 else max(1, -(-size // SPLIT_BYTES))
 
 
-def fits(config: Config, sizes: list[int]) -> bool:
-    """Whether one micro-batch can read tables of these sizes in bytes."""
+def _multiplier(config: Config, table: str) -> int:
+    """The table's own, or that of all."""
+    name = f"{_MULTIPLIER}.{table}".lower()
+    return config.number(next((given for given in config.values if given.lower() == name), _MULTIPLIER))
+
+
+def fits(config: Config, sizes: Sequence[tuple[str, int]]) -> bool:
+    """Whether one micro-batch can read these tables, given by name and size in bytes."""
     most = at_once(config)
-    return sum(sizes) <= BATCH_BYTES and (most is None or sum(pieces(config, size) for size in sizes) <= most)
+    is_within = most is None or sum(pieces(config, table, size) for table, size in sizes) <= most
+    return is_within and sum(size for _, size in sizes) <= BATCH_BYTES
 
 
 def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:
@@ -195,9 +203,9 @@ def _ranges(
         return [_Cut(select=select)]
     connection, config, id_ = catalog.connection, catalog.config, table.schema.id
     size = ranges.table_bytes(connection, id_)
-    count = pieces(config, size)
+    count = pieces(config, str(id_), size)
     key: tuple[ranges.KeyColumn, ...] = ()
-    if resumed is not None or (place is not None and not fits(config, [size])):
+    if resumed is not None or (place is not None and not fits(config, [(str(id_), size)])):
         key = ranges.primary_key(connection, id_)
     if key:
         above = None if resumed is None else resumed.last
