@@ -20,6 +20,12 @@ def told(file: Path) -> list[tuple[str, dict[str, str]]]:
     return [(note["type"], note["additional_data"]) for note in found]
 
 
+def noting(folder: Path) -> tuple[Path, dict[str, str]]:
+    """A file for notifications, and the properties that have them written there."""
+    file = folder / "told.jsonl"
+    return file, {"notification__enabled__channels": "file", "notification__file": str(file)}
+
+
 def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS, "CREATE TABLE nothing (id int PRIMARY KEY)")
     file = tmp_path / "told.jsonl"
@@ -76,8 +82,7 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
 
 def test_a_pipeline_without_a_first_snapshot(database: Database, tmp_path: Path) -> None:
     database.execute(*ROWS)
-    file = tmp_path / "told.jsonl"
-    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    file, given = noting(tmp_path)
     with capturing(database, snapshot__mode="no_data", **given) as capture:
         capture.step()
         database.execute("DELETE FROM t WHERE id = 1")
@@ -116,15 +121,11 @@ def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path
 
 
 def test_of_a_snapshot_in_parallel_each_chunk_is_told(database: Database, tmp_path: Path) -> None:
-    database.execute(*ROWS, "CREATE TABLE nothing (id int PRIMARY KEY)", "CREATE TABLE other (id int)")
-    file = tmp_path / "told.jsonl"
-    given = {
-        "notification__enabled__channels": "file",
-        "notification__file": str(file),
-        "snapshot__max__threads": "2",
-        "snapshot__include__collection__list": r"public\.(t|nothing)",
-    }
-    with capturing(database, **given) as capture:
+    more = "INSERT INTO t SELECT n, 0, repeat('x', 500) FROM generate_series(11, 1000) n"
+    database.execute(*ROWS, more, "CREATE TABLE nothing (id int PRIMARY KEY)", "CREATE TABLE other (id int)")
+    file, noted = noting(tmp_path)
+    given = {"snapshot__max__threads": "2", "snapshot__include__collection__list": r"public\.(t|nothing)"}
+    with capturing(database, **given, **noted) as capture:
         drained(capture)
     found = told(file)
     captured = {"data_collections": "public.nothing,public.t"}
@@ -148,19 +149,19 @@ def test_of_a_snapshot_in_parallel_each_chunk_is_told(database: Database, tmp_pa
     ]
     chunks = [(kind, data) for kind, data in found[6:] if "chunk_index" in data]
     total = len(chunks) // 2
+    assert total > 1
     assert [(kind, data["chunk_index"], data["total_chunks"]) for kind, data in chunks] == [
         (kind, str(index), str(total))
         for index in range(total)
         for kind in ("TABLE_CHUNK_IN_PROGRESS", "TABLE_CHUNK_COMPLETED")
     ]
-    end = {"scanned_collection": "public.t", **captured, "status": "SUCCEEDED", "total_rows_scanned": "10"}
+    end = {"scanned_collection": "public.t", **captured, "status": "SUCCEEDED", "total_rows_scanned": "1000"}
     assert found[-2:] == [("TABLE_SCAN_COMPLETED", end), ("COMPLETED", {})]
 
 
 def test_of_a_surrogate_key_the_column_that_was_asked_for_is_told(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS)
-    file = tmp_path / "told.jsonl"
-    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
         execute(database, "s1", ', "surrogate-key": "note", "additional-condition": "id < 4"')
@@ -171,8 +172,7 @@ def test_of_a_surrogate_key_the_column_that_was_asked_for_is_told(database: Data
 
 def test_a_blocking_snapshot_of_no_table_begins_and_ends(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS)
-    file = tmp_path / "told.jsonl"
-    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
         told(file)
@@ -194,8 +194,7 @@ def test_a_blocking_snapshot_that_the_server_refuses_is_told_and_given_up(
     database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture, select: str, said: str
 ) -> None:
     database.execute(SIGNALS, *ROWS)
-    file = tmp_path / "told.jsonl"
-    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
         told(file)
@@ -213,8 +212,7 @@ def test_of_a_stop_the_tables_are_told_and_of_a_table_that_is_none_that_it_is_no
 ) -> None:
     """Debezium's checkAndProcessStopFlag and isTableInvalid."""
     database.execute(SIGNALS, *ROWS, "CREATE TABLE u (id int PRIMARY KEY)", "CREATE TABLE v (id int PRIMARY KEY)")
-    file = tmp_path / "told.jsonl"
-    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
         told(file)
@@ -242,8 +240,7 @@ def test_of_a_stop_the_tables_are_told_and_of_a_table_that_is_none_that_it_is_no
 
 def test_what_a_signal_does_beside_a_blocking_snapshot_is_told(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS, "CREATE TABLE u (id int PRIMARY KEY)")
-    file = tmp_path / "told.jsonl"
-    given = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
         execute(database, "s1", ', "type": "blocking"', table="public.u")

@@ -150,7 +150,7 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     if conditions is None:
         log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.data)
         return []
-    # Of a table that is none it is told when the snapshot comes to it.
+    # Of a table that is none an incremental snapshot tells when it comes to it; a blocking one goes without.
     return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in listed]
 
 
