@@ -103,11 +103,11 @@ class Progress:
 
     def after_chunk(self, last: PagingKey, maximum: PagingKey, rows: int) -> Progress:
         """The state once a chunk of the present table is read."""
-        return replace(self, last=last, maximum=maximum, rows=self.rows + rows, undo=self._now())
+        return replace(self, last=last, maximum=maximum, rows=self.rows + rows)
 
     def without_present(self) -> Progress:
         """The state once the present table is read."""
-        return replace(self._at_next(), queue=self.queue[1:], undo=self._now())
+        return replace(self._at_next(), queue=self.queue[1:])
 
     def undoing(self, before: Progress) -> Progress:
         """This state as that of a batch which began at `before`."""
