@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from psycopg import sql
 from pyspark.sql import SparkSession
 
@@ -80,7 +82,22 @@ def database16(postgres16: PostgresServer) -> Iterator[Database]:
 def kafka() -> Iterator[EmbeddedKafka]:
     """A Kafka broker; tests share it, so each takes topics of its own."""
     with EmbeddedKafka() as broker:
+        _coordinate(broker)
         yield broker
+
+
+def _coordinate(broker: EmbeddedKafka) -> None:
+    """Wait for the coordinator of consumer groups, which a new broker sets up at the first question for it."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "tests"})
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            consumer.committed([TopicPartition("tests", 0)], timeout=5)
+            return consumer.close()
+        except KafkaException:  # noqa: PERF203  # the loop is the retrying
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 @pytest.fixture(scope="session")

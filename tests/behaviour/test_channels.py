@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
 import tailrace
 from tailrace.connectors.base import Offset
@@ -51,6 +62,17 @@ def produced(kafka: EmbeddedKafka, topic: str, *messages: tuple[str, object]) ->
     assert producer.flush(30) == 0
 
 
+def topic_of(kafka: EmbeddedKafka, topic: str) -> dict[str, str]:
+    """The properties of the channel by that topic."""
+    return {
+        "signal__enabled__channels": "kafka",
+        "signal__kafka__topic": topic,
+        "signal__kafka__bootstrap__servers": kafka.bootstrap,
+        "signal__kafka__groupId": topic,
+        "signal__kafka__poll__timeout__ms": "50",
+    }
+
+
 @pytest.fixture(params=["in-process", "file", "kafka"])
 def channel(
     request: pytest.FixtureRequest, tmp_path: Path, topic: str, kafka: EmbeddedKafka
@@ -73,15 +95,22 @@ def channel(
     given = {
         "in-process": {"signal__folder": str(folder)},
         "file": {"signal__enabled__channels": "file", "signal__file": str(file)},
-        "kafka": {
-            "signal__enabled__channels": "kafka",
-            "signal__kafka__topic": topic,
-            "signal__kafka__bootstrap__servers": kafka.bootstrap,
-            "signal__kafka__groupId": topic,
-            "signal__kafka__poll__timeout__ms": "50",
-        },
+        "kafka": topic_of(kafka, topic),
     }
     return {**GIVEN, **given[request.param]}, send
+
+
+@contextmanager
+def denied(kafka: EmbeddedKafka, topic: str) -> Iterator[None]:
+    """Nobody has a right to the topic."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    where = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*")
+    what = (AclOperation.ALL, AclPermissionType.DENY)
+    for future in admin.create_acls([AclBinding(*where, *what)]).values():
+        future.result()
+    yield
+    for future in admin.delete_acls([AclBindingFilter(*where, *what)]).values():
+        future.result()
 
 
 def restarted(capture: Capture, offset: Offset) -> Capture:
@@ -104,11 +133,10 @@ def test_a_signal_is_carried_out_once_wherever_the_driver_dies(
         before = capture.offset
         send("one", "execute-snapshot", SNAPSHOT)
         capture.plan()
-        second = restarted(capture, capture.offset if is_written else before)
-        assert told(drained(second)) == ALL
-        third = restarted(second, second.offset)
-        assert drained(third) == []
-        third.close()
+        with closing(restarted(capture, capture.offset if is_written else before)) as second:
+            assert told(drained(second)) == ALL
+            with closing(restarted(second, second.offset)) as third:
+                assert drained(third) == []
 
 
 def test_an_idle_pipeline_is_moved_by_a_signal_and_rests_again(
@@ -133,15 +161,9 @@ def test_signals_wait_for_a_pipeline_that_has_not_begun(table: Database, channel
 def test_malformed_messages_are_told_and_others_are_for_somebody_else(
     table: Database, topic: str, kafka: EmbeddedKafka, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given = {
-        "signal__enabled__channels": "kafka",
-        "signal__kafka__topic": topic,
-        "signal__kafka__bootstrap__servers": kafka.bootstrap,
-        "signal__kafka__groupId": topic,
-    }
     signal = {"type": "execute-snapshot", "data": SNAPSHOT}
     produced(kafka, topic, ("t", "{"), ("other", signal), ("t", '["x"]'), ("t", ""), ("t", signal))
-    with capturing(table, **GIVEN, **given) as capture:
+    with capturing(table, **GIVEN, **topic_of(kafka, topic)) as capture:
         assert told(drained(capture)) == ALL
         assert capture.offset["snapshots"]["topic"] == 5
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": topic})
@@ -157,6 +179,21 @@ def test_a_broker_out_of_reach_stops_nothing(table: Database) -> None:
         capture.step()
         table.execute("DELETE FROM t WHERE id = 3")
         assert told(drained(capture)) == [("d", 3)]
+
+
+def test_signals_are_read_once_there_is_a_right_to_their_topic(
+    table: Database, topic: str, kafka: EmbeddedKafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after any other look that the broker refused, such as one before the group has its coordinator."""
+    produced(kafka, topic, ("t", {"type": "execute-snapshot", "data": SNAPSHOT}))
+    with capturing(table, **GIVEN, **topic_of(kafka, topic)) as capture:
+        with denied(kafka, topic):
+            assert drained(capture) == []
+        assert f"signals cannot be read from topic {topic}" in caplog.text
+        found, deadline = [], time.monotonic() + 30
+        while not found and time.monotonic() < deadline:
+            found = drained(capture)
+        assert told(found) == ALL
 
 
 def test_wrong_settings_are_an_error_that_names_them(table: Database) -> None:

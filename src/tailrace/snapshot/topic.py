@@ -34,6 +34,7 @@ class SignalTopic:
         self._settings = settings(config)
         self._timeout = config.number("signal.kafka.poll.timeout.ms") / 1000
         self._consumer: Consumer | None = None
+        self._is_assigned = False
         self._position: int | None = None
         self._confirmed: int | None = None
 
@@ -47,7 +48,8 @@ class SignalTopic:
         first = self._consumer is None
         if self._consumer is None:
             self._consumer = self._open(library)
-        if first or position != self._position:
+        if not self._is_assigned or position != self._position:
+            self._is_assigned = True
             start = library.OFFSET_STORED if position is None else position
             self._consumer.assign([library.TopicPartition(self.name, 0, start)])
         if position is not None and position != self._confirmed:
@@ -60,6 +62,8 @@ class SignalTopic:
             error = message.error()
             if error is not None and error.code() != library.KafkaError._PARTITION_EOF:
                 log.warning("signals cannot be read from topic %s: %s", self.name, error.str())
+                # librdkafka asks for a group's position once; without an answer it reads nothing until asked anew.
+                self._is_assigned = False
                 break
             position = int(message.offset() or 0)
             if error is not None:

@@ -48,6 +48,8 @@ broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=true
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
 """
 
 
