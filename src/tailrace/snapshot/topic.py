@@ -13,7 +13,7 @@ from tailrace.errors import ConfigError
 from tailrace.snapshot.signals import Signal, parsed
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message
+    from confluent_kafka import Consumer, KafkaError, Message
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,7 @@ class SignalTopic:
         self._timeout = config.number("signal.kafka.poll.timeout.ms") / 1000
         self._consumer: Consumer | None = None
         self._is_assigned = False
+        self._told: str | None = None
         self._position: int | None = None
         self._confirmed: int | None = None
 
@@ -61,10 +62,9 @@ class SignalTopic:
         while (message := self._consumer.poll(timeout)) is not None:
             error = message.error()
             if error is not None and error.code() != library.KafkaError._PARTITION_EOF:
-                log.warning("signals cannot be read from topic %s: %s", self.name, error.str())
-                # librdkafka asks for a group's position once; without an answer it reads nothing until asked anew.
-                self._is_assigned = False
+                self._refused(error)
                 break
+            self._told = None
             position = int(message.offset() or 0)
             if error is not None:
                 break
@@ -78,6 +78,14 @@ class SignalTopic:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+
+    def _refused(self, error: KafkaError) -> None:
+        """Each trouble is told once, until something is read again; the next look asks anew."""
+        if error.str() != self._told:
+            log.warning("signals cannot be read from topic %s: %s", self.name, error.str())
+        self._told = error.str()
+        # librdkafka asks for a group's position once; without an answer it reads nothing until it is assigned anew.
+        self._is_assigned = False
 
     def _signals(self, message: Message) -> list[Signal]:
         key, value = (b"" if part is None else part for part in (message.key(), message.value()))
