@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
 from tailrace.model.change import BEGAN, READ, ChangeBatch
 from tailrace.model.table import TableSchema
+
+_COLUMNS = ["op", "order", "ts_us", "snapshot", "source", "before", "after"]
 
 
 @dataclass(frozen=True)
@@ -126,18 +129,28 @@ def _batch(split: SnapshotSplit, images: pa.StructArray, order: int) -> ChangeBa
 def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch:
     """Row images as rows of a ChangeBatch, the first of them the `order`th."""
     count = len(images)
-    same = [
-        pa.scalar(value, field.type)
+    same = _same(moment, images.type, 1 << max(count - 1, 0).bit_length())
+    columns = {
+        **{name: same.column(name).slice(0, count) for name in same.schema.names},
+        "order": indices(order + np.arange(count, dtype=np.int64) * ORDER_STEP),
+        "after": images,
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in _COLUMNS], names=_COLUMNS)
+
+
+@lru_cache(maxsize=1)
+def _same(moment: Moment, row_type: pa.StructType, rows: int) -> pa.RecordBatch:
+    """What all rows of a table share, kept from block to block: making it takes a tenth as long as reading a row."""
+    source = [
+        pa.repeat(pa.scalar(value, field.type), rows)
         for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)
     ]
     columns = {
-        "op": repeat(READ, count),
-        "order": indices(order + np.arange(count, dtype=np.int64) * ORDER_STEP),
-        "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), count),
-        "snapshot": repeat("true", count),
-        "source": pa.StructArray.from_arrays([pa.repeat(value, count) for value in same], fields=list(SOURCE_TYPE)),
-        "before": pa.nulls(count, images.type),
-        "after": images,
+        "op": repeat(READ, rows),
+        "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), rows),
+        "snapshot": repeat("true", rows),
+        "source": pa.StructArray.from_arrays(source, fields=list(SOURCE_TYPE)),
+        "before": pa.nulls(rows, row_type),
     }
     return pa.RecordBatch.from_pydict(columns)
 
