@@ -205,14 +205,19 @@ def _headers(column: pa.Array) -> Iterator[Headers]:
 
 
 _REACH = "Check bootstrap.servers, the network, and that the brokers run."
+# librdkafka calls a name that is not allowed unknown, too, if the broker answered before the record was queued.
+_CREATE = (
+    "Create the topic, or let the brokers do it (auto.create.topics.enable). A name that Kafka does not allow "
+    "needs a route step."
+)
 _REMEDIES = {
     "MSG_SIZE_TOO_LARGE": "Raise message.max.bytes in sink.kafka.properties, and the topic's max.message.bytes.",
     "_MSG_TIMED_OUT": _REACH,
     "_TRANSPORT": _REACH,
     "_ALL_BROKERS_DOWN": _REACH,
     "_RESOLVE": _REACH,
-    "_UNKNOWN_TOPIC": "Create the topic, or let the brokers do it (auto.create.topics.enable).",
-    "UNKNOWN_TOPIC_OR_PART": "Create the topic, or let the brokers do it (auto.create.topics.enable).",
+    "_UNKNOWN_TOPIC": _CREATE,
+    "UNKNOWN_TOPIC_OR_PART": _CREATE,
     "TOPIC_EXCEPTION": "The topic's name is not allowed in Kafka: rename it with a route step.",
     "TOPIC_AUTHORIZATION_FAILED": "Grant the producer's user Write and Create on the topic.",
     "CLUSTER_AUTHORIZATION_FAILED": "Grant the producer's user IdempotentWrite on the cluster.",
