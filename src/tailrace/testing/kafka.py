@@ -61,8 +61,9 @@ def spark_kafka_jars() -> list[Path]:
 class EmbeddedKafka(ServerProcess):
     """A broker on a free port of 127.0.0.1, started by `start()` or `with`; topics are made on first use.
 
-    Its topics outlive `stop()` and `kill()` and are gone after `with` or at exit. The first start ever downloads 44 MB
-    of jars. Raises TailraceError when they or Java cannot be had or the broker does not start.
+    Everybody may do everything until an ACL says otherwise. Its topics outlive `stop()` and `kill()` and are gone after
+    `with` or at exit. The first start ever downloads 44 MB of jars. Raises TailraceError when they or Java cannot be
+    had or the broker does not start.
     """
 
     def __init__(self) -> None:
