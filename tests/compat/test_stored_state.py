@@ -1,0 +1,138 @@
+"""Pipelines that an earlier release was stopped in the middle of go on: nothing is lost, and nothing is rewritten."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from deltalake import DeltaTable
+
+from tailrace.errors import SinkError
+from tailrace.pipeline.checkpoint import position
+from tailrace.sinks.replica.target import read_table
+from tailrace.testing.postgres import EmbeddedPostgres
+from tests.compat.record import COMMAND, TABLES, fill_in
+
+ARCHIVES = sorted(Path(__file__).parent.glob("*/state.tar.xz"))
+LOG = "run.log"
+WAIT_SECONDS = 200
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module", params=ARCHIVES, ids=lambda archive: archive.parent.name)
+def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
+    """What a release stored, with the server it belongs to."""
+    folder = tmp_path_factory.mktemp("stored")
+    for above in (folder, *folder.parents[:2]):
+        above.chmod(0o755)
+    with tarfile.open(request.param) as archive:
+        archive.extractall(folder, filter="data")
+    data = folder / "server"
+    server = EmbeddedPostgres(18, data)
+    if server._account is not None:
+        for path in (data, *data.rglob("*")):
+            shutil.chown(path, server._account.pw_uid, server._account.pw_gid)
+    data.chmod(0o700)
+    with server:
+        yield Stored(server, folder)
+
+
+class Stored:
+    """The pipelines of one archive."""
+
+    def __init__(self, server: EmbeddedPostgres, folder: Path) -> None:
+        self.server = server
+        self.folder = folder
+
+    def rows(self, name: str, table: str) -> Counter[tuple[Any, ...]]:
+        """The rows of a table of the source."""
+        with self.server.connect(name) as connection:
+            return Counter(connection.execute(f"SELECT * FROM {table}".encode()).fetchall())
+
+    def replica(self, name: str, table: str) -> Counter[tuple[Any, ...]]:
+        """The rows of a table's replica."""
+        try:
+            found = read_table(str(self.folder / name / "replica"), f"public.{table}")
+        except SinkError:
+            return Counter()
+        return Counter(tuple(row.values()) for row in found.to_pylist())
+
+    def commits(self, name: str, table: str) -> list[dict[str, Any]]:
+        """The commits of a table's replica, the first one first."""
+        uri = str(self.folder / name / "replica" / f"public.{table}")
+        return [] if not DeltaTable.is_deltatable(uri) else DeltaTable(uri).history()[::-1]
+
+    def goes_on(self, name: str) -> None:
+        """Change every table, run the pipeline until each replica equals its table, and stop it."""
+        with self.server.connect(name) as connection:
+            changed(connection)
+        fill_in(self.folder / name, self.server)
+        with (self.folder / name / LOG).open("wb") as log:
+            command = [*COMMAND, str(self.folder / name / "pipeline.yaml")]
+            run = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "NO_COLOR": "1"})
+        try:
+            self._until(lambda: self._are_equal(name), run, name)
+            self._until(lambda: self._is_done(name), run, name)
+        finally:
+            run.terminate()
+            run.wait(60)
+
+    def _until(self, done: Callable[[], bool], run: subprocess.Popen[bytes], name: str) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not done():
+            log = (self.folder / name / LOG).read_text(encoding="utf-8")
+            assert run.poll() is None, log
+            assert time.monotonic() < deadline, log
+            time.sleep(0.5)
+
+    def _are_equal(self, name: str) -> bool:
+        return all(self.replica(name, table) == self.rows(name, table) for table in TABLES)
+
+    def _is_done(self, name: str) -> bool:
+        """Whether the log is read, and no snapshot is under way."""
+        committed = position(str(self.folder / name / "state")).committed
+        assert committed is not None
+        return committed.offset["phase"] == "stream" and not committed.offset["snapshots"]["queue"]
+
+
+def changed(connection: psycopg.Connection[Any]) -> None:
+    """What happens at the source before the pipeline is started again."""
+    for table in TABLES:
+        connection.execute(f"UPDATE {table} SET v = 'third ' || id WHERE id % 5 = 0".encode())
+        connection.execute(f"DELETE FROM {table} WHERE id % 13 = 0".encode())
+        connection.execute(f"INSERT INTO {table} SELECT n, 'third', n FROM generate_series(2001, 2040) n".encode())
+
+
+def overwrites(commits: list[dict[str, Any]]) -> int:
+    """How many commits replaced a table's content."""
+    return sum("Overwrite" in str(commit.get("operationParameters", {}).get("mode")) for commit in commits)
+
+
+def test_first_snapshot_resumes(stored: Stored) -> None:
+    before = {table: stored.commits("snapshot", table) for table in TABLES}
+    assert before["a"], "the first table was begun before"
+    stored.goes_on("snapshot")
+    for table in TABLES:
+        commits = stored.commits("snapshot", table)
+        assert commits[: len(before[table])] == before[table]
+        # Each table is replaced once, when its first rows arrive.
+        assert overwrites(commits) == 1, table
+
+
+def test_incremental_snapshot_resumes(stored: Stored) -> None:
+    before = {table: stored.commits("chunks", table) for table in TABLES}
+    stored.goes_on("chunks")
+    for table in TABLES:
+        commits = stored.commits("chunks", table)
+        assert commits[: len(before[table])] == before[table]
+        assert overwrites(commits) == overwrites(before[table]), table
