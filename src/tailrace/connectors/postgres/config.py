@@ -11,6 +11,7 @@ from tailrace.config.entrypoints import LOCKS, QUERIES, SNAPSHOTTERS, check_entr
 from tailrace.config.kinds import (
     ADDRESS,
     COUNT,
+    DIGITS,
     FLAG,
     IDENTITIES,
     INT,
@@ -174,7 +175,7 @@ COMPATIBILITY = Option(
 TYPES = (
     Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
     Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
-    Option("money.fraction.digits", COUNT, "2", "Digits of MONEY after the point."),
+    Option("money.fraction.digits", DIGITS, "2", "Digits of MONEY after the point; below 2 it is rounded half up."),
     Option("include.unknown.datatypes", FLAG, "false", "Carry types without a mapping as the bytes of their text."),
     Option(
         "schema.refresh.mode",
