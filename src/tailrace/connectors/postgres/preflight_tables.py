@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
@@ -14,39 +15,22 @@ from tailrace.config.overrides import unmatched
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.snapshot_tables import grants
+from tailrace.connectors.postgres.table_keys import TableKeys, table_keys
 from tailrace.model.table import TableId
 
 _SHOWN = 5
 
-# Keys: the primary key, else the first unique index that is whole, immediate and without NULLs (as the event key).
 _TABLES = """
-SELECT n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned, c.relpersistence = 'u' AS unlogged,
-       c.relreplident::text AS identity, pg_has_role(c.relowner, 'USAGE') AS owned,
+SELECT c.oid::int8 AS oid, n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned,
+       c.relpersistence = 'u' AS unlogged, c.relreplident::text AS identity,
+       pg_has_role(c.relowner, 'USAGE') AS owned,
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
        (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
-        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
-       keys.primary_key, keys.unique_key, keys.identity_key
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
-LEFT JOIN LATERAL (
-    SELECT (array_agg(names) FILTER (WHERE indisprimary))[1:1] AS primary_key,
-           (array_agg(names ORDER BY indexrelid) FILTER (WHERE usable))[1:1] AS unique_key,
-           (array_agg(names) FILTER (WHERE indisreplident))[1:1] AS identity_key
-    FROM (
-        SELECT i.indexrelid, i.indisprimary, i.indisreplident,
-               jsonb_agg(a.attname ORDER BY k.place) AS names,
-               i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND bool_and(a.attnotnull)
-                   AND count(a.attnum) = i.indnkeyatts AS usable
-        FROM pg_index i
-        CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)
-        LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0
-        WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts
-        GROUP BY i.indexrelid, i.indisprimary, i.indisreplident, i.indisunique, i.indimmediate, i.indisvalid,
-                 i.indpred, i.indnkeyatts
-    ) AS indexes
-) AS keys ON true
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-ORDER BY 1, 2
+ORDER BY 2, 3
 """
 
 
@@ -80,18 +64,17 @@ def listed(tables: Sequence[CapturedTable]) -> str:
     return names if len(tables) <= _SHOWN else f"{names} and {len(tables) - _SHOWN} more"
 
 
-def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Config) -> list[CapturedTable]:
+def captured_tables(connection: psycopg.Connection[Any], config: Config) -> list[CapturedTable]:
     """The tables of the connection's database that the filters let in."""
     wanted = TableFilter.from_config(config)
-    return [
-        _captured(row, config) for row in connection.execute(_TABLES) if wanted.captures(row["schema"], row["table"])
-    ]
+    found = connection.cursor(row_factory=dict_row).execute(_TABLES)
+    rows = [row for row in found if wanted.captures(row["schema"], row["table"])]
+    keys = table_keys(connection, [row["oid"] for row in rows])
+    return [_captured(row, keys[row["oid"]], config) for row in rows]
 
 
-def _captured(row: dict[str, Any], config: Config) -> CapturedTable:
+def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedTable:
     columns = row["columns"] or []
-    primary, unique, index = (_first(row[name]) for name in ("primary_key", "unique_key", "identity_key"))
-    identity = {"d": primary, "i": index, "f": columns, "n": []}[row["identity"]]
     return CapturedTable(
         row["schema"],
         row["table"],
@@ -99,13 +82,9 @@ def _captured(row: dict[str, Any], config: Config) -> CapturedTable:
         row["unlogged"],
         row["owned"],
         row["readable"],
-        frozenset(key_columns(config, row["schema"], row["table"], columns) or primary or unique),
-        frozenset(identity),
+        frozenset(key_columns(config, row["schema"], row["table"], columns) or keys.event),
+        frozenset(keys.identity(row["identity"], columns)),
     )
-
-
-def _first(values: list[list[str]] | None) -> list[str]:
-    return values[0] if values else []
 
 
 def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
