@@ -59,6 +59,7 @@ CONNECTION = (
         choice("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
         "prefer",
         "How the connection is encrypted and checked.",
+        protects=True,
     ),
     Option("database.sslcert", TEXT, None, "File with the client's certificate."),
     Option("database.sslkey", TEXT, None, "File with the client's key."),
@@ -153,13 +154,14 @@ REPLICATION = (
         "Limit of making slot and publication, in seconds; a slot is tried again slot.max.retries times. 0 or less is "
         "none.",
     ),
-    Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture."),
+    Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture.", protects=True),
     Option(
         "message.prefix.exclude.list",
         PATTERNS,
         None,
         "Prefixes of logical messages to leave out.",
         excluded_by="message.prefix.include.list",
+        protects=True,
     ),
     Option("internal.log.position.check.enable", FLAG, "true", "Check the stored position.", CONNECT, "always done"),
 )
@@ -199,7 +201,11 @@ SNAPSHOT = (
         old_values={"never": "no_data", "exported": "initial", "schema_only": "no_data"},
     ),
     Option(
-        "snapshot.include.collection.list", PATTERNS, None, "Captured tables the snapshot reads; all when not given."
+        "snapshot.include.collection.list",
+        PATTERNS,
+        None,
+        "Captured tables the snapshot reads; all when not given.",
+        protects=True,
     ),
     Option("snapshot.mode.configuration.based.snapshot.data", FLAG, "false", "Read the tables at each start."),
     Option("snapshot.mode.configuration.based.start.stream", FLAG, "false", "Read the log."),
@@ -226,8 +232,8 @@ SNAPSHOT = (
     Option("snapshot.lock.timeout.ms", LONG, "10000", "Wait for each of those locks; 0 or less is without limit."),
     Option("snapshot.query.mode", choice("select_all", "custom"), "select_all", "How tables are read."),
     Option("snapshot.query.mode.custom.name", TEXT, None, f"{_OWN} `{QUERIES}`, for `custom`."),
-    Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own."),
-    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT."),
+    Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own.", protects=True),
+    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT.", protects=True),
     Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
     Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
     Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows a round trip.", CONNECT, "rows are streamed by COPY"),
