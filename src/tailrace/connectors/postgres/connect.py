@@ -29,6 +29,8 @@ _REMEDIES = (
     ("password authentication failed", "set database.user and database.password to a role that may log in"),
     ("no password supplied", "set database.password"),
     ("no pg_hba.conf entry", "allow this host and role in the server's pg_hba.conf (replication connections as well)"),
+    ("does not support SSL", "set ssl = on at the server, or set database.sslmode to prefer or disable"),
+    ("certificate", "check database.sslmode, database.sslrootcert, database.sslcert and database.sslkey"),
     ("does not exist", "check database.dbname and database.user; `psql -l` lists the databases"),
     ("Connection refused", "check database.hostname and database.port, and that the server runs"),
     ("could not translate host name", "check database.hostname"),
