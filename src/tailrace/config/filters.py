@@ -15,6 +15,9 @@ log = logging.getLogger(__name__)
 
 Patterns = tuple[re.Pattern[str], ...]
 
+# Where Tailrace keeps objects of its own in a database. What lies there is never data.
+OWN_SCHEMA = "tailrace_ddl"
+
 _BUILTIN_SCHEMA = re.compile(r"pg_catalog|information_schema|pg_toast.*|pg_temp.*")
 _BUILTIN_TABLES = ("spatial_ref_sys",)
 
@@ -65,8 +68,10 @@ class TableFilter:
     def captures(self, schema: str, table: str) -> bool:
         """Whether changes of the table become events. Those of the table of signals do, whatever the lists say.
 
-        Debezium's RelationalTableFilters adds it, as its signals come by the log.
+        Debezium's RelationalTableFilters adds it, as its signals come by the log. Tables of Tailrace's own never do.
         """
+        if schema == OWN_SCHEMA:
+            return False
         if f"{schema}.{table}" in self.decided:
             return self.decided[f"{schema}.{table}"]
         if (schema, table) == self.signals:

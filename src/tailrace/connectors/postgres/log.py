@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.catalog import CapturedTable
-from tailrace.connectors.postgres.ddl import PREFIX
+from tailrace.connectors.postgres.ddl import CONTENT
 from tailrace.connectors.postgres.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
@@ -22,7 +22,7 @@ from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.values import ValueType, converted
-from tailrace.events.encode.arrow import flags, indices, join, literal, mask, repeat
+from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
 from tailrace.model.change import CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
@@ -48,7 +48,7 @@ class LogDecoder:
 
     `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
     before this read, None when there was none. Without `messages` logical messages are left out, without
-    `schema_changes` what the DDL triggers tell; with `reselector` values that the log did not repeat are looked up in
+    `schema_changes` what the DDL triggers report; with `reselector` values that the log did not repeat are looked up in
     the table. `xmin` is what `source.xmin` says.
     """
 
@@ -71,13 +71,13 @@ class LogDecoder:
         context = _Context.of(frames, self)
         batches: list[ChangeBatch] = []
         found = pgoutput.messages(frames) if (frames.kind == pgoutput.MESSAGE).any() else None
-        told = {} if found is None else _told_by_triggers(found)
-        cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*told]).astype(np.intp)
+        reports = self._reports(frames)
+        cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*reports]).astype(np.intp)
         begin = 0
         for cut in [*cuts.tolist(), len(frames)]:
             batches.extend(self._rows(frames, slice(begin, cut), context))
-            if cut in told:
-                batches.extend(self._schema_changes(told[cut], cut, context))
+            if cut in reports:
+                batches.extend(self._schema_changes(frames, cut, context))
             elif cut < len(frames):
                 batches.extend(self._special(frames, cut, context))
             begin = cut + 1
@@ -119,13 +119,29 @@ class LogDecoder:
             if table is not None:
                 yield _without_images(TRUNCATE, table.schema, context, np.array([at]))
 
-    def _schema_changes(self, content: bytes, at: int, context: _Context) -> Iterator[ChangeBatch]:
-        """A message of the DDL triggers becomes one event a table, between the rows before and after it."""
-        if self.schema_changes is not None:
-            for table, change in self.schema_changes.read(content, int(context.lsn[at])):
-                schema = TableSchema(table, (), (), ())
-                batch = _without_images(SCHEMA, schema, context, np.array([at]))
-                yield replace(batch, schema_change=change)
+    def _reports(self, frames: Frames) -> set[int]:
+        """Where the DDL triggers have written a row into their table."""
+        if self.schema_changes is None:
+            return set()
+        announced = (pgoutput.relation(frames.payload(at)) for at in pgoutput.positions(frames, pgoutput.RELATION))
+        known = (*self.relations.by_oid.values(), *announced)
+        tables = {relation.oid for relation in known if self.schema_changes.is_source(relation)}
+        if not tables:
+            return set()
+        places, into = pgoutput.inserts(frames)
+        theirs = [table for table in tables if (into == table).any() and self.schema_changes.trusts(table)]
+        return set(places[np.isin(into, theirs)].tolist())
+
+    def _schema_changes(self, frames: Frames, at: int, context: _Context) -> Iterator[ChangeBatch]:
+        """A row of the DDL triggers becomes one event a table, between the rows before and after it."""
+        assert self.schema_changes is not None
+        (row,) = pgoutput.rows(frames, self.relations, slice(at, at + 1))
+        place = next(place for place, column in enumerate(row.relation.columns) if column.name == CONTENT)
+        content = row.new[place].text(frames.buffer)[0].as_py()
+        for table, change in self.schema_changes.read(content, int(context.lsn[at])):
+            schema = TableSchema(table, (), (), ())
+            batch = _without_images(SCHEMA, schema, context, np.array([at]))
+            yield replace(batch, schema_change=change)
 
     def _carry(self, context: _Context, count: int) -> None:
         self.order = context.order + count * ORDER_STEP
@@ -328,12 +344,6 @@ def _messages(found: Messages, wanted: LogicalMessages, context: _Context) -> It
         "after": wanted.images(found),
     }
     yield ChangeBatch(wanted.table, pa.RecordBatch.from_pydict(columns))
-
-
-def _told_by_triggers(found: Messages) -> dict[int, bytes]:
-    """What the DDL triggers wrote, by place. What has their prefix outside of transactions is not from them."""
-    chosen = flags(pc.equal(found.prefix, literal(PREFIX))) & found.transactional
-    return dict(zip(found.index[chosen].tolist(), found.content.filter(mask(chosen)).to_pylist(), strict=True))
 
 
 def _without_images(op: str, table: TableSchema, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:

@@ -10,6 +10,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from tailrace.config import Config
+from tailrace.config.filters import OWN_SCHEMA
 from tailrace.connectors.postgres import ddl
 from tailrace.connectors.postgres import slot as slots
 from tailrace.connectors.postgres.connect import connect, first_line, server_errors
@@ -19,14 +20,14 @@ from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
 
-_TABLES = """
+_TABLES = f"""
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
        pg_total_relation_size(c.oid) AS bytes,
        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS key,
        c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
-  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', '{OWN_SCHEMA}') AND n.nspname NOT LIKE 'pg\\_%'
 ORDER BY 1, 2
 """
 _SLOT = """

@@ -17,6 +17,8 @@ from tailrace.connectors.postgres import ddl
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.lineages import ComesAs, Name, first_of, lineages, published, unheard
 from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.preflight_ddl import TABLE as DDL_TABLE
+from tailrace.connectors.postgres.preflight_ddl import ddl_findings
 from tailrace.connectors.postgres.preflight_tables import (
     CapturedTable,
     captured_tables,
@@ -190,7 +192,9 @@ def _publication(server: _Server) -> Iterator[Finding]:
 def _missing_publication(server: _Server, name: str, mode: str) -> Iterator[Finding]:
     tables, via_root = server.logged, server.config.flag("publish.via.partition.root")
     lost = list(_unheard(server, name, _planned(server, mode, via_root), is_there=False))
-    statement = _creating(name, tables, via_root or bool(lost))
+    found = ddl.triggers(server.connection)
+    names = [table.quoted for table in tables] + ([DDL_TABLE] if found is not None and found.is_theirs else [])
+    statement = _creating(name, names, via_root or bool(lost))
     if mode == "disabled":
         what = "Publication autocreation is disabled, please create one and restart the connector."
         yield Finding("publication", False, f"{name}: {what}", statement if tables else None)
@@ -218,10 +222,10 @@ def _missing_publication(server: _Server, name: str, mode: str) -> Iterator[Find
         yield from lost
 
 
-def _creating(name: str, tables: Sequence[CapturedTable], via_root: bool) -> str:
+def _creating(name: str, tables: Sequence[str], via_root: bool) -> str:
     """The statement that makes a publication of these tables."""
     option = " WITH (publish_via_partition_root = true)" if via_root else ""
-    return f"CREATE PUBLICATION {quoted(name)} FOR TABLE {', '.join(table.quoted for table in tables)}{option}"
+    return f"CREATE PUBLICATION {quoted(name)} FOR TABLE {', '.join(tables)}{option}"
 
 
 def _unheard(server: _Server, name: str, comes_as: ComesAs, *, is_there: bool = True) -> Iterator[Finding]:
@@ -309,8 +313,7 @@ def _slot_problems(name: str, row: Row) -> Iterator[Finding]:
 
 
 def _ddl(server: _Server) -> Iterator[Finding]:
-    is_there = server.row(ddl.PRESENT) is not None
-    yield Finding("ddl", True, "DDL triggers tell schema changes" if is_there else "no DDL triggers: `init --ddl`")
+    yield from ddl_findings(server.connection, server.config)
 
 
 def _drop(name: str) -> str:

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.postgres import identity
+from tailrace.connectors.postgres import ddl, identity
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.lineages import first_of, lineages, published, unheard
@@ -113,7 +113,7 @@ def _not_there(connection: psycopg.Connection, name: str, table: TableId) -> Sou
 
 def _statement(connection: psycopg.Connection, name: str, tables: Sequence[TableId]) -> str:
     """What somebody may run to make the publication."""
-    of = sql.SQL("FOR TABLE {}").format(_listed(name, tables)) if tables else sql.SQL("")
+    of = sql.SQL("FOR TABLE {}").format(_listed(tables)) if tables else sql.SQL("")
     return sql.SQL("CREATE PUBLICATION {} {};").format(sql.Identifier(name), of).as_string(connection)
 
 
@@ -151,7 +151,9 @@ def _create(connection: psycopg.Connection, config: Config, name: str, mode: str
     if mode == "all_tables":
         what = sql.SQL("FOR ALL TABLES")
     elif mode == "filtered":
-        what = sql.SQL("FOR TABLE {}").format(_listed(name, tables))
+        if not tables:
+            raise _without_tables(name)
+        what = sql.SQL("FOR TABLE {}").format(_listed([*tables, *_of_triggers(connection)]))
     options = _options(config, creating=True)
     tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
     with _limited(connection, config):
@@ -180,13 +182,32 @@ def _adapt(
             where=f"publication {name}",
             remedy=f"DROP PUBLICATION {name}, or set publication.autocreate.mode=all_tables",
         )
-    if {(table.schema, table.table) for table in tables} != _tables_of(connection, name):
-        connection.execute(
-            sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(sql.Identifier(name), _listed(name, tables))
-        )
+    wanted, present = [*tables, *_of_triggers(connection)], _tables_of(connection, name)
+    missing = [table for table in wanted if (table.schema, table.table) not in present]
+    kept = {(table.schema, table.table) for table in wanted} | {ddl.TABLE}
+    surplus = [TableId("", *each) for each in sorted(present - kept)]
+    if surplus and not tables:
+        raise _without_tables(name)
+    # Not SET TABLE: that asks for ownership of each table, and the DDL triggers' table is somebody else's.
+    for verb, those in (("ADD", missing), ("DROP", surplus)):
+        if those:
+            statement = sql.SQL("ALTER PUBLICATION {} {} TABLE {}")
+            connection.execute(statement.format(sql.Identifier(name), sql.SQL(verb), _listed(those)))
     options = _options(config, creating=False)
     if options:
         connection.execute(sql.SQL("ALTER PUBLICATION {} SET ({})").format(sql.Identifier(name), options))
+
+
+def _of_triggers(connection: psycopg.Connection) -> list[TableId]:
+    """The table of the DDL triggers where the role may publish it; else somebody who may has to add it."""
+    return [TableId("", *ddl.TABLE)] if ddl.may_publish(connection) else []
+
+
+def _without_tables(name: str) -> SourceError:
+    return SourceError(
+        f"No table filters found for filtered publication {name}",
+        remedy="check table.include.list and schema.include.list: no table of the database matches",
+    )
 
 
 def _tables_of(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
@@ -200,12 +221,7 @@ def _tables_of(connection: psycopg.Connection, name: str) -> set[tuple[str, str]
     )
 
 
-def _listed(name: str, tables: Sequence[TableId]) -> sql.Composable:
-    if not tables:
-        raise SourceError(
-            f"No table filters found for filtered publication {name}",
-            remedy="check table.include.list and schema.include.list: no table of the database matches",
-        )
+def _listed(tables: Sequence[TableId]) -> sql.Composable:
     return sql.SQL(", ").join(sql.Identifier(table.schema, table.table) for table in tables)
 
 
