@@ -24,6 +24,7 @@ from tailrace.connectors.postgres.initial import InitialSnapshot
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, parse_lsn, source_block
 from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.preflight_ddl import warn_of_triggers
 from tailrace.connectors.postgres.reader import LogSplit, read_log
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.connectors.retry import retrying
@@ -86,6 +87,7 @@ class PostgresConnector:
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
+            self._ask(lambda connection: warn_of_triggers(connection, self.config))
         # Before the position is compared with the server's log, so that what is planned is of a log that was compared.
         log_end = self._log_end()
         there = self._snapshot_after(here, is_start, limit)

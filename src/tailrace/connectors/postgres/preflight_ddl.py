@@ -1,7 +1,8 @@
-"""The DDL triggers as the preflight sees them: whose they are, and whether what they report is published."""
+"""The DDL triggers as the preflight and a start see them: whose they are, and whether their reports are published."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,10 @@ from psycopg.rows import tuple_row
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres import ddl
+from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.preflight_tables import quoted
+
+log = logging.getLogger(__name__)
 
 TABLE = ".".join(map(quoted, ddl.TABLE))
 _PUBLISHED = """
@@ -35,6 +39,13 @@ def ddl_findings(connection: psycopg.Connection[Any], config: Config) -> Iterato
         yield Finding("ddl", None, what, again)
     else:
         yield _published(connection, config, found)
+
+
+def warn_of_triggers(connection: psycopg.Connection[Any], config: Config) -> None:
+    """Log why schema changes will not be reported, where somebody has installed triggers for that."""
+    for finding in ddl_findings(connection, config) if SnapshotMode.of(config).streams else ():
+        if not finding.ok:
+            log.warning("%s; remedy: %s", finding.what, finding.remedy)
 
 
 def _published(connection: psycopg.Connection[Any], config: Config, found: ddl.Triggers) -> Finding:
