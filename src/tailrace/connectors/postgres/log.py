@@ -136,8 +136,8 @@ class LogDecoder:
         """A row of the DDL triggers becomes one event a table, between the rows before and after it."""
         assert self.schema_changes is not None
         (row,) = pgoutput.rows(frames, self.relations, slice(at, at + 1))
-        place = next(place for place, column in enumerate(row.relation.columns) if column.name == CONTENT)
-        content = row.new[place].text(frames.buffer)[0].as_py()
+        cells = {column.name: each for column, each in zip(row.relation.columns, row.new, strict=True)}
+        content = cells[CONTENT].text(frames.buffer)[0].as_py() if CONTENT in cells else None
         for table, change in self.schema_changes.read(content, int(context.lsn[at])):
             schema = TableSchema(table, (), (), ())
             batch = _without_images(SCHEMA, schema, context, np.array([at]))

@@ -62,9 +62,8 @@ class SchemaChangeReader:
 
     @staticmethod
     def is_source(relation: Relation) -> bool:
-        """Whether a relation looks like the triggers' table; whether it is theirs the server says, see trusts."""
-        has_content = any(column.name == ddl.CONTENT for column in relation.columns)
-        return has_content and (relation.schema, relation.table) == ddl.TABLE
+        """Whether a relation has the name of the triggers' table; whether it is theirs the server says, see trusts."""
+        return (relation.schema, relation.table) == ddl.TABLE
 
     def trusts(self, table: int) -> bool:
         """Whether the table of that number is one that only the triggers can write. Raises SourceError.
@@ -88,14 +87,14 @@ class SchemaChangeReader:
         with connect(self.config, application="tailrace catalog") as connection:
             return ddl.triggers(connection)
 
-    def read(self, content: str, lsn: int) -> list[tuple[TableId, SchemaChange]]:
+    def read(self, content: str | None, lsn: int) -> list[tuple[TableId, SchemaChange]]:
         """The schema changes that a row at that place of the log reports.
 
         Any other row is logged and passed over; then changes are inferred, as without the triggers.
         """
         where = f"LSN {format_lsn(lsn)}"
         try:
-            report = json.loads(content)
+            report = json.loads(content or "")
             if report["version"] == ddl.VERSION:
                 return list(self._changes(report, lsn))
             log.warning(
