@@ -86,9 +86,10 @@ def test_the_holder_ends_before_a_task_reads(capture: Capture) -> None:
     with pytest.raises(SourceError, match=r"exported snapshot .* is gone"):
         rows(chunk for split in splits for chunk in capture.connector.read(split))
     second = restarted(capture)
-    assert rows(
-        chunk for split in second.connector.plan(start, second.offset) for chunk in second.connector.read(split)
-    ) == []
+    assert (
+        rows(chunk for split in second.connector.plan(start, second.offset) for chunk in second.connector.read(split))
+        == []
+    )
     assert told(drained(second)) == ALL
     second.close()
 

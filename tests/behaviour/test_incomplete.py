@@ -30,7 +30,9 @@ def role(database: Database) -> Iterator[str]:
 @pytest.fixture
 def capture(database: Database, role: str) -> Iterator[Capture]:
     own = {"database__user": role, "database__password": "secret"}
-    with capturing(database, **GIVEN, **own, publication__name="p", publication__autocreate__mode="disabled") as capture:
+    with capturing(
+        database, **GIVEN, **own, publication__name="p", publication__autocreate__mode="disabled"
+    ) as capture:
         capture.step()
         yield capture
 

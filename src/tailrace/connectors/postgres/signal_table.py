@@ -51,9 +51,7 @@ class SignalTable:
             raise SourceError(self._too_many(connection), where="signal.data.collection", remedy=self._remedy)
         return tuple(mark for _, mark in found)
 
-    def new(
-        self, connection: psycopg.Connection, handled: tuple[Mark, ...]
-    ) -> tuple[list[Signal], tuple[Mark, ...]]:
+    def new(self, connection: psycopg.Connection, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """The signals that are not handled yet, in the order they came, and the marks of all rows."""
         found = self._rows(connection)
         if len(found) > MOST_ROWS:

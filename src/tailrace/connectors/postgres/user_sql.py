@@ -34,9 +34,7 @@ def check_condition(connection: psycopg.Connection, table: sql.Composable, text:
 
     Between WHEN and THEN no parenthesis is open that the text could close, so `true) UNION SELECT ...` is an error.
     """
-    one_statement(
-        connection, sql.SQL("SELECT CASE WHEN {}\n THEN 1 END FROM {} LIMIT 0").format(sql.SQL(text), table)
-    )
+    one_statement(connection, sql.SQL("SELECT CASE WHEN {}\n THEN 1 END FROM {} LIMIT 0").format(sql.SQL(text), table))
     one_statement(connection, sql.SQL("SELECT 1 FROM {} WHERE {} LIMIT 0").format(table, condition(text)))
 
 
