@@ -200,11 +200,16 @@ class Progress:
 
     def giving_up(self, requests: Iterable[Request], why: str) -> Progress:
         """The state in which it is known that the rows of these requests were never read."""
-        incomplete, now = self.incomplete, time.time_ns() // 1_000_000
+        state = self
         for request in requests:
             reason = f"{why} (signal {request.signal}, {request.kind} snapshot)"
-            incomplete = with_table(incomplete, Incomplete(request.table, reason, now, request.keys is not None))
-        return replace(self, incomplete=incomplete)
+            state = state.lacking(request.table, reason, of_keys=request.keys is not None)
+        return state
+
+    def lacking(self, table: str, why: str, *, of_keys: bool = False) -> Progress:
+        """The state in which a table is incomplete."""
+        found = Incomplete(table, why, time.time_ns() // 1_000_000, of_keys)
+        return replace(self, incomplete=with_table(self.incomplete, found))
 
     def _stopped(self, signal: Signal, tables: list[TableId]) -> Progress:
         content = signal.content()

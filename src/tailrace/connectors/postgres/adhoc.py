@@ -19,7 +19,9 @@ from tailrace.connectors.postgres.blocking import BlockingSnapshots
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import is_lost
 from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk, reason
+from tailrace.connectors.postgres.lineages import Name
 from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.publication import ADDED_LATE
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
 from tailrace.errors import SignalError, TailraceError
 from tailrace.events import notifications
@@ -58,13 +60,18 @@ class AdHocSnapshots:
         self._blocking = BlockingSnapshots(config)
         self._waits: int | None = None
         self._kept: tuple[dict[str, Any], Step] | None = None
+        self.late: tuple[Name, ...] = ()
 
     def before(self) -> Progress:
         """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
         return Progress(self._ask(self._incremental.table.marks))
 
-    def step(self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool) -> Step:
+    def step(
+        self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool, warnings: tuple[str, ...]
+    ) -> Step:
         """The next step, new signals included; nothing is read while there is a backlog of the log.
+
+        `warnings` are those of the publication, which the offset shows.
 
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
@@ -76,6 +83,7 @@ class AdHocSnapshots:
         before = known.undone() if is_start else replace(known, undo=None)
         if is_start:
             before = capture.settled(self._start, before)
+        before = replace(self._with_late(before), warnings=warnings)
         progress = self._signalled(before, here.to_json())
         self.use(progress)
         notices = _told(before, progress)
@@ -99,6 +107,13 @@ class AdHocSnapshots:
             notices += _read(at, after, status)
             at = after
         return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
+
+    def _with_late(self, progress: Progress) -> Progress:
+        """The state in which tables are incomplete that the publication has got at this start."""
+        for name in self.late:
+            progress = progress.lacking(".".join(name), ADDED_LATE)
+        self.late = ()
+        return progress
 
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
