@@ -23,8 +23,9 @@ class Incomplete:
     of_keys: bool = False
 
     def __str__(self) -> str:
-        rows = "rows of some keys" if self.of_keys else "its rows"
-        return f"{self.table} is incomplete, {rows} are not read: {self.why}"
+        rows = "rows of some keys" if self.of_keys else "rows"
+        again = f"read them again by `tailrace signal FILE execute-snapshot -t {self.table}`"
+        return f"{self.table}: {rows} were not read: {self.why}; {again}"
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
