@@ -145,6 +145,17 @@ def test_a_new_table_that_only_a_pattern_matches_is_a_warning_until_it_is_publis
         second.close()
 
 
+def test_a_new_snapshot_of_a_pipeline_that_has_begun_demands_no_more_than_its_stream(tables: Database) -> None:
+    with capturing(tables, **{**properties(r"public\..*"), "snapshot__mode": "always"}) as capture:
+        drained(capture)
+        tables.execute("CREATE TABLE scratch (id int PRIMARY KEY)", "INSERT INTO a VALUES (1)")
+        assert told(drained(capture)) == [("c", 1)]
+        second = restarted(capture)
+        assert told(drained(second)) == [("r", 1)]
+        assert "lacks public.scratch" in warnings(second)
+        second.close()
+
+
 def test_rows_and_columns_that_the_publication_hides_are_warnings(
     capture: Capture, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -256,6 +256,8 @@ class PostgresConnector:
         The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
         _pause(self.config, "snapshot.delay.ms")
+        if start.phase == BEGIN:
+            self._ask(lambda connection: publication.demand(connection, self.config))
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             self._untold = (Notice(INITIAL, SKIPPED),)

@@ -19,8 +19,8 @@ from tailrace.connectors.postgres.lineages import Name
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.position import BEGIN
 from tailrace.connectors.postgres.preflight_tables import CapturedTable, captured_tables, quoted, tables_findings
-from tailrace.connectors.postgres.publication_plan import after, plan, will_come_as
-from tailrace.connectors.postgres.published import differences, find
+from tailrace.connectors.postgres.publication import predicted
+from tailrace.connectors.postgres.published import find
 from tailrace.connectors.postgres.standing import standing
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.table import TableId
@@ -171,26 +171,13 @@ def _tables(server: _Server) -> Iterator[Finding]:
 
 
 def _publication(server: _Server) -> Iterator[Finding]:
-    """By the very functions that a start goes by, so that it needs nothing else."""
     connection, config, name = server.connection, server.config, server.config.text("publication.name")
-    there, mode = find(connection, name), config.text("publication.autocreate.mode")
-    reads = SnapshotMode.of(config)
-    if there is None and server.has_begun and reads.streams and not reads.at_start:
+    mode = SnapshotMode.of(config)
+    if server.has_begun and mode.streams and not mode.at_start and find(connection, name) is None:
         what = f"there is no publication {name}, and the pipeline has begun: changes written without it are lost"
         yield Finding("publication", False, what, "create it, and start with a new checkpoint for a new snapshot")
         return
-    try:
-        actions = plan(connection, config)
-    except SourceError as error:
-        yield Finding("publication", False, f"{name}: {error.what}", error.remedy)
-        return
-    if there is not None:
-        yield Finding("publication", True, f"{name} exists")
-    for action in actions:
-        yield from action.lacks or [Finding("publication", True, action.does)]
-    if there is not None:
-        comes_as = will_come_as(mode, server.names, via_root=there.via_root) if mode == "filtered" else None
-        yield from differences(connection, config, after(there, actions), begun=server.has_begun, comes_as=comes_as)
+    yield from predicted(connection, config, begun=server.has_begun)
 
 
 def _identity(server: _Server) -> Iterator[Finding]:

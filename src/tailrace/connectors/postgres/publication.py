@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -15,8 +16,8 @@ from tailrace.connectors.postgres import identity
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
 from tailrace.connectors.postgres.lineages import Name, first_of, lineages, published, unheard
-from tailrace.connectors.postgres.publication_plan import plan
-from tailrace.connectors.postgres.published import verify
+from tailrace.connectors.postgres.publication_plan import after, plan, will_come_as
+from tailrace.connectors.postgres.published import captured, differences, find, verify
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -63,9 +64,36 @@ def ensure(
         remedy = "create the publication yourself, and set publication.autocreate.mode=disabled"
         what = f"cannot make the publication: {first_line(error)}"
         raise SourceError(what, where=f"publication {name}", remedy=remedy) from error
-    for warning in verify(connection, config, begun=not create):
+    for warning in verify(connection, config):
         log.warning("%s", warning)
     return tuple(table for action in actions for table in action.adds)
+
+
+def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> Iterator[Finding]:
+    """What a start finds, does and lacks, for `check` and for the first start itself, which so fails before it acts."""
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    there = find(connection, name)
+    try:
+        actions = plan(connection, config)
+    except SourceError as error:
+        yield Finding("publication", False, f"{name}: {error.what}", error.remedy)
+        return
+    if there is not None:
+        yield Finding("publication", True, f"{name} exists")
+    for action in actions:
+        yield from action.lacks or [Finding("publication", True, action.does)]
+    if there is not None:
+        names = {table.name for table in captured(connection, config)}
+        comes_as = will_come_as(mode, names, via_root=there.via_root) if mode == "filtered" else None
+        yield from differences(connection, config, after(there, actions), begun=begun, comes_as=comes_as)
+
+
+def demand(connection: psycopg.Connection, config: Config) -> None:
+    """Raise SourceError where a first start would fail, or would begin with less than the include lists name."""
+    errors = [finding for finding in predicted(connection, config, begun=False) if finding.ok is False]
+    if errors:
+        remedy = "; ".join(finding.remedy for finding in errors if finding.remedy)
+        raise SourceError("; ".join(finding.what for finding in errors), remedy=remedy or None)
 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:

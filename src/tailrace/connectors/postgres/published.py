@@ -127,15 +127,18 @@ def problems(config: Config, *, begun: bool) -> list[Finding]:
         if publication is None:
             what = f"there is no publication {config.text('publication.name')}"
             return [Finding("publication", False, what, "`tailrace check` says what it takes")] if begun else []
-        return _all(connection, config, publication, begun)
+        return _all(connection, config, publication, begun=begun)
 
 
-def verify(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> tuple[str, ...]:
-    """Lines of warning about the publication, none where it is missing. Raises SourceError where changes are lost."""
+def verify(connection: psycopg.Connection[Any], config: Config) -> tuple[str, ...]:
+    """Lines of warning about the publication of a pipeline that has begun, none where it is missing.
+
+    Raises SourceError where changes are lost that the configuration demands.
+    """
     publication = find(connection, config.text("publication.name"))
     if publication is None:
         return ()
-    found = _all(connection, config, publication, begun)
+    found = _all(connection, config, publication, begun=True)
     errors = [finding for finding in found if finding.ok is False]
     if errors:
         what = "; ".join(finding.what for finding in errors)
@@ -143,7 +146,9 @@ def verify(connection: psycopg.Connection[Any], config: Config, *, begun: bool) 
     return tuple(f"{finding.what}; remedy: {finding.remedy}" for finding in found)
 
 
-def _all(connection: psycopg.Connection[Any], config: Config, publication: Publication, begun: bool) -> list[Finding]:
+def _all(
+    connection: psycopg.Connection[Any], config: Config, publication: Publication, *, begun: bool
+) -> list[Finding]:
     streams = SnapshotMode.of(config).streams
     lost = unlogged(captured(connection, config)) if streams else ()
     return [*differences(connection, config, publication, begun=begun), *lost]

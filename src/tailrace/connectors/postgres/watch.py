@@ -33,7 +33,7 @@ class PublicationWatch:
         """Warnings, for an offset; the server is asked when the interval is over. Raises SourceError for losses."""
         now = time.monotonic()
         if self._looked is None or now >= self._looked + INTERVAL_SECONDS:
-            warnings = self._ask(lambda connection: verify(connection, config, begun=True))
+            warnings = self._ask(lambda connection: verify(connection, config))
             if warnings != self._warnings or self._logged is None or now >= self._logged + REPEAT_SECONDS:
                 self._logged = now
                 for warning in warnings:
