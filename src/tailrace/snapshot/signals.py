@@ -62,6 +62,26 @@ class Signal:
         return content
 
 
+def check_size(signal: Signal) -> None:
+    """Raise SignalError for a signal that is too large, whoever sends it."""
+    if len(signal.data or "") > DATA_BYTES:
+        raise SignalError(f"its data is longer than {DATA_BYTES:,} characters", remedy="ask for less at a time")
+    keys = _keys(signal) if signal.type in (EXECUTE, ADD) else None
+    if isinstance(keys, list) and len(keys) > MOST_KEYS:
+        parts = -(-len(keys) // MOST_KEYS)
+        what = f"it names {len(keys):,} keys, and a signal may name {MOST_KEYS:,}"
+        raise SignalError(what, remedy=f"send {parts} signals, each when the one before it is done")
+
+
+def _keys(signal: Signal) -> Any:
+    """What is given as its keys; None also where its data cannot be read, which others log."""
+    try:
+        content = _loaded(signal.data or "{}")
+    except ValueError:
+        return None
+    return content.get("keys") if isinstance(content, dict) else None
+
+
 def _loaded(text: str) -> Any:
     """The content of JSON text. Raises ValueError, also for texts that are no Unicode (half a pair of surrogates)."""
     try:
@@ -132,7 +152,7 @@ class Request:
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     """What an execute-snapshot signal asks for, table by table. Malformed parts are logged and ignored.
 
-    Raises SignalError for more than an offset should hold, and for expressions that take too long.
+    Raises SignalError for expressions that take too long.
     """
     known = list(tables)
     schemas = {str(table): table.schema for table in known if "." in table.schema}
@@ -168,17 +188,13 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
-    """Requests for keys of one table, as many as a chunk reads each. Raises SignalError for too many."""
+    """Requests for keys of one table, as many as a chunk reads each."""
     is_keys = isinstance(listed, list) and all(
         isinstance(key, list) and all(isinstance(part, str) for part in key) for key in listed
     )
     if not is_keys or kind != INCREMENTAL or len(tables) != 1:
         log.warning("signal %s is ignored: keys takes lists of texts, one table, and type incremental", signal.id)
         return []
-    if len(listed) > MOST_KEYS:
-        parts = -(-len(listed) // MOST_KEYS)
-        what = f"it names {len(listed):,} keys, and a signal may name {MOST_KEYS:,}"
-        raise SignalError(what, remedy=f"send {parts} signals, each when the one before it is done")
     keys = [tuple(key) for key in listed]
     chunks = (keys[start : start + KEYS_AT_ONCE] for start in range(0, len(keys), KEYS_AT_ONCE))
     return [Request(signal.id, kind, tables[0], keys=tuple(chunk)) for chunk in chunks]

@@ -23,13 +23,13 @@ from tailrace.connectors.postgres.lineages import Name
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.publication import ADDED_LATE
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
-from tailrace.errors import SignalError, TailraceError
+from tailrace.errors import TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.progress import PagingKey, Progress
-from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, DATA_BYTES, INCREMENTAL, REMOVE, Request, Signal
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, Signal, check_size
 
 log = logging.getLogger(__name__)
 
@@ -139,8 +139,7 @@ class AdHocSnapshots:
 
     def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after a signal. Raises SignalError for one that is not carried out."""
-        if len(signal.data or "") > DATA_BYTES:
-            raise SignalError(f"its data is longer than {DATA_BYTES:,} characters", remedy="ask for less at a time")
+        check_size(signal)
         if signal.type in ABOUT_SNAPSHOTS:
             return progress.asked(signal, self._ask(lambda connection: Catalog(connection, self.config).tables()))
         if signal.type in (ADD, REMOVE):

@@ -83,9 +83,10 @@ def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: boo
     for action in actions:
         yield from action.lacks or [Finding("publication", True, action.does)]
     if there is not None:
-        names = {table.name for table in captured(connection, config)}
+        tables = captured(connection, config)
+        names = {table.name for table in tables}
         comes_as = will_come_as(mode, names, via_root=there.via_root) if mode == "filtered" else None
-        yield from differences(connection, config, after(there, actions), begun=begun, comes_as=comes_as)
+        yield from differences(connection, config, after(there, actions), tables, begun=begun, comes_as=comes_as)
 
 
 def demand(connection: psycopg.Connection, config: Config) -> None:

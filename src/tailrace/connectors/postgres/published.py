@@ -38,17 +38,19 @@ _LISTED = """
 SELECT n.nspname::text, c.relname::text FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
 JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s
 """
+_SENT = "SELECT schemaname::text, tablename::text, NULL, NULL FROM pg_publication_tables WHERE pubname = %s"
 # Row filters and column lists are known to PostgreSQL 15 and newer.
-_SENT_14 = "SELECT schemaname::text, tablename::text, NULL, NULL FROM pg_publication_tables WHERE pubname = %s"
-_SENT = """
-SELECT t.schemaname::text, t.tablename::text, t.rowfilter, CASE
-  WHEN EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
-               WHERE p.pubname = %s AND r.prattrs IS NOT NULL)
-  THEN ARRAY(SELECT a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-             JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = t.schemaname AND c.relname = t.tablename AND a.attnum > 0 AND NOT a.attisdropped
-               AND a.attgenerated = '' AND a.attname <> ALL (t.attnames) ORDER BY a.attnum)
-END FROM pg_publication_tables t WHERE t.pubname = %s
+_HAS_DETAILS = """
+SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+WHERE p.pubname = %s AND (r.prqual IS NOT NULL OR r.prattrs IS NOT NULL) LIMIT 1
+"""
+_SENT_IN_DETAIL = """
+SELECT t.schemaname::text, t.tablename::text, t.rowfilter,
+  ARRAY(SELECT a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = t.schemaname AND c.relname = t.tablename AND a.attnum > 0 AND NOT a.attisdropped
+          AND a.attgenerated = '' AND a.attname <> ALL (t.attnames) ORDER BY a.attnum)
+FROM pg_publication_tables t WHERE t.pubname = %s
 """
 
 
@@ -103,10 +105,9 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     all_tables, *flags, via_root, owned = row
     operations = frozenset(word for word, is_sent in zip(OPERATIONS.values(), flags, strict=True) if is_sent)
     listed = frozenset(cursor.execute(_LISTED, [name]).fetchall())
-    if connection.info.server_version >= 150_000:
-        sent = cursor.execute(_SENT, [name, name]).fetchall()
-    else:
-        sent = cursor.execute(_SENT_14, [name]).fetchall()
+    knows_details = connection.info.server_version >= 150_000
+    has_details = knows_details and cursor.execute(_HAS_DETAILS, [name]).fetchone() is not None
+    sent = cursor.execute((_SENT_IN_DETAIL if has_details else _SENT).encode(), [name]).fetchall()
     filters = {(schema, table): condition for schema, table, condition, _ in sent if condition is not None}
     hidden = {(schema, table): columns for schema, table, _, columns in sent if columns}
     names = frozenset((schema, table) for schema, table, *_ in sent)
@@ -149,27 +150,27 @@ def verify(connection: psycopg.Connection[Any], config: Config) -> tuple[str, ..
 def _all(
     connection: psycopg.Connection[Any], config: Config, publication: Publication, *, begun: bool
 ) -> list[Finding]:
-    streams = SnapshotMode.of(config).streams
-    lost = unlogged(captured(connection, config)) if streams else ()
-    return [*differences(connection, config, publication, begun=begun), *lost]
+    tables = captured(connection, config)
+    lost = unlogged(tables) if SnapshotMode.of(config).streams else ()
+    return [*differences(connection, config, publication, tables, begun=begun), *lost]
 
 
 def differences(
     connection: psycopg.Connection[Any],
     config: Config,
     publication: Publication,
+    tables: Sequence[Table],
     *,
     begun: bool,
     comes_as: ComesAs | None = None,
 ) -> Iterator[Finding]:
-    """What is captured and does not come: an error where the configuration names it, else a warning.
+    """What of the captured tables does not come: an error where the configuration names it, else a warning.
 
     `begun`: the pipeline has begun, so that tables may have been made since. `comes_as` is by which names partitions
     will come, if the start is to change that.
     """
     if not SnapshotMode.of(config).streams:
         return
-    tables = captured(connection, config)
     demands = _Demands(config, begun)
     yield from _operations(config, publication)
     names = {table.name for table in tables}
@@ -215,7 +216,8 @@ def _missing(
     sent = publication.sent | {part for line in lines if publication.sent.intersection(line) for part in line}
     # Of a partitioned table that has no partitions yet nothing could be sent.
     silent = {table.name for table in tables if table.is_partitioned}.difference(*lines)
-    missing = [table for table in tables if table.name not in sent | silent and not table.unlogged]
+    known = sent | silent
+    missing = [table for table in tables if table.name not in known and not table.unlogged]
     for level in (False, None):
         lacking = [table for table in missing if demands.level(table.name) is level]
         if not lacking:
