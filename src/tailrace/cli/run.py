@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from tailrace.cli.stop import asked_to_stop
 from tailrace.cli.terminal import notes, print_json
@@ -15,7 +16,7 @@ from tailrace.cli.terminal import notes, print_json
 if TYPE_CHECKING:
     from tailrace.pipeline.runner import Progress, Run
 
-QUIET_SECONDS = 10.0
+QUIET_SECONDS, REMINDER_SECONDS = 10.0, 600.0
 
 
 def command(
@@ -55,7 +56,8 @@ def follow(running: Run, *, as_json: bool) -> int:
 class Teller:
     """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most.
 
-    A first snapshot, which is one long batch, is told of every few seconds.
+    A first snapshot, which is one long batch, is shown every few seconds. Incomplete tables and warnings are shown when
+    they change, and again every ten minutes.
     """
 
     def __init__(self, as_json: bool) -> None:
@@ -64,6 +66,8 @@ class Teller:
         self._events = 0
         self._next = 0.0
         self._begun = time.monotonic()
+        self._warned: tuple[str, ...] = ()
+        self._reminder = 0.0
 
     def tell(self, progress: Progress, *, last: bool = False) -> None:
         """Prints `progress` if it says something new and it is time."""
@@ -77,10 +81,28 @@ class Teller:
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
             self._told(progress)
             notes.print(line(progress))
+        self._warn(warnings(progress.offset), now)
+
+    def _warn(self, found: tuple[str, ...], now: float) -> None:
+        if self._warned and not found:
+            notes.print("What was warned of is over")
+        elif found and (found != self._warned or now >= self._reminder):
+            self._reminder = now + REMINDER_SECONDS
+            for warning in found:
+                notes.print(f"[yellow]Warning[/] {escape(warning)}")
+        self._warned = found
 
     def _told(self, progress: Progress) -> None:
         self._batch, self._events = progress.batch, progress.events
         self._next = time.monotonic() + QUIET_SECONDS
+
+
+def warnings(offset: dict[str, Any]) -> tuple[str, ...]:
+    """What is wrong by a pipeline's offset: tables whose snapshots were given up, a publication that hides changes."""
+    from tailrace.snapshot.progress import Progress as Snapshots
+
+    state = Snapshots.from_json(offset.get("snapshots"))
+    return (*map(str, state.incomplete), *state.warnings)
 
 
 def line(progress: Progress) -> str:

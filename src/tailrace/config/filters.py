@@ -19,6 +19,7 @@ Patterns = tuple[re.Pattern[str], ...]
 OWN_SCHEMA = "tailrace_ddl"
 
 _BUILTIN_SCHEMA = re.compile(r"pg_catalog|information_schema|pg_toast.*|pg_temp.*")
+_ESCAPE = re.compile(r"\\(\W)")
 _BUILTIN_TABLES = ("spatial_ref_sys",)
 
 
@@ -79,6 +80,12 @@ class TableFilter:
         if self.ignore_builtin and (_BUILTIN_SCHEMA.fullmatch(schema) or table in _BUILTIN_TABLES):
             return False
         return self.schemas.lets(schema) and self.tables.lets(f"{schema}.{table}")
+
+    def names(self, schema: str, table: str) -> bool:
+        """Whether the table was added by a signal, or table.include.list has an entry for it alone."""
+        name = f"{schema}.{table}"
+        entries = (_ESCAPE.sub(r"\1", pattern.pattern) for pattern in self.tables.include if pattern.fullmatch(name))
+        return self.decided.get(name, False) or name in entries
 
     def snapshots(self, schema: str, table: str) -> bool:
         """Whether the initial snapshot reads the table: signals are no data."""

@@ -22,6 +22,11 @@ SESSION_SETTINGS = {
 }
 # What holds an exported snapshot is quiet in its transaction for as long as the snapshot is read.
 HOLDING_SETTINGS = {"idle_in_transaction_session_timeout": "0"}
+# The same for a limit that exists from PostgreSQL 17 on, which older servers refuse as a parameter of a connection.
+_UNLIMITED_TRANSACTIONS = (
+    "SELECT set_config('transaction_timeout', '0', false) "
+    "WHERE current_setting('transaction_timeout', true) IS NOT NULL"
+)
 # A walsender whose reader is held up by a slow sink in the middle of a stretch should not give up after a minute.
 REPLICATION_SETTINGS = {"wal_sender_timeout": "120000"}
 
@@ -100,9 +105,8 @@ def connect(config: Config, *, replication: bool = False, application: str | Non
     given = parameters(config, replication=replication, application=application)
     try:
         connection = psycopg.connect(autocommit=True, prepare_threshold=None, **given)
-        if not replication:
-            for statement in initial_statements(config):
-                connection.execute(statement.encode())
+        for statement in (_UNLIMITED_TRANSACTIONS,) if replication else initial_statements(config):
+            connection.execute(statement.encode())
         return connection
     except psycopg.Error as error:
         raise connection_error(config, error) from error
@@ -113,7 +117,8 @@ def initial_statements(config: Config) -> list[str]:
     # `;;` is a literal semicolon (Debezium's documentation of database.initial.statements).
     given = (config.optional("database.initial.statements") or "").replace(";;", "\0").split(";")
     own = [statement.replace("\0", ";") for statement in given if statement.strip()]
-    return [f"SET statement_timeout = {config.number('database.query.timeout.ms')}", *own]
+    timeout = config.number("database.query.timeout.ms")
+    return [_UNLIMITED_TRANSACTIONS, f"SET statement_timeout = {timeout}", *own]
 
 
 def connection_error(config: Config, error: Exception) -> SourceError:
@@ -183,3 +188,16 @@ def is_lost(error: BaseException) -> bool:
     """Whether it is the connection that failed, and not what was asked over it."""
     cause = error.__cause__ if isinstance(error, SourceError) else error
     return is_transient(error) or (isinstance(cause, psycopg.OperationalError) and not cause.sqlstate)
+
+
+# SQLSTATEs, or their classes, that may go away by themselves: connection, rollback, resources, object in use, operator
+# intervention, input/output, a transaction that took too long, internal error.
+_PASSING = ("08", "40", "53", "55", "57", "58", "25P03", "25P04", "XX000")
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same request may succeed later, although nobody changes it, a table or a privilege."""
+    cause = error.__cause__ if isinstance(error, SourceError) else error
+    if not isinstance(cause, psycopg.Error) or isinstance(cause, psycopg.errors.QueryCanceled):
+        return False
+    return is_lost(cause) or (cause.sqlstate or "").startswith(_PASSING)

@@ -27,6 +27,7 @@ from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.preflight_ddl import warn_of_triggers
 from tailrace.connectors.postgres.reader import LogSplit, read_log
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
+from tailrace.connectors.postgres.watch import PublicationWatch
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.notifications import INITIAL, SKIPPED, Notice
@@ -55,6 +56,7 @@ class PostgresConnector:
         self._initial = InitialSnapshot(config, self._ask)
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._has_adapted = False
+        self._watch = PublicationWatch(self._ask)
         self._has_started = False
         self._has_timelines = True
         self._untold: tuple[Notice, ...] = ()
@@ -84,6 +86,7 @@ class PostgresConnector:
         """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
         here = self._position(start)
         self._use(here)
+        warnings = self._watched(here)
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
@@ -98,7 +101,6 @@ class PostgresConnector:
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
-        self._adapt_publication()
         if is_start and here.phase == STREAM:
             self._untold = (Notice(INITIAL, SKIPPED),)
         newest, seen = log_end.lsn, self._ask(lambda connection: _last_read(connection, here.application))
@@ -110,7 +112,7 @@ class PostgresConnector:
             self._act()
         step = Step()
         if self._adhoc is not None:
-            step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest)
+            step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest, warnings=warnings)
             self.config = self._adhoc.config
         end = end if step.end is None else step.end
         # The position of a snapshot is written down at once, though nothing may have come after it.
@@ -256,24 +258,37 @@ class PostgresConnector:
         The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
         _pause(self.config, "snapshot.delay.ms")
+        if start.phase == BEGIN:
+            self._ask(lambda connection: publication.demand(connection, self.config))
         if start.phase == BEGIN and not self._mode.at_first:
             self._ask(self._prepare_slot)
             self._untold = (Notice(INITIAL, SKIPPED),)
             return []
         return retrying(self.config, lambda: self._initial.begin(end.application, end.reading), is_transient)
 
+    def _watched(self, here: Position) -> tuple[str, ...]:
+        """Warnings about the publication of a pipeline that has begun. Raises SourceError where changes are lost."""
+        if here.phase == BEGIN or not self._mode.streams:
+            return ()
+        self._adapt_publication()
+        return self._watch.look(self.config)
+
     def _adapt_publication(self) -> None:
         """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.
 
-        So do replica identities.
+        So do replica identities. What these tables held before does not come by itself.
         """
         is_filtered = self.config.text("publication.autocreate.mode") == "filtered"
         if not self._has_adapted and (is_filtered or self.config.names("replica.identity.autoset.values")):
-            self._ask(
+            added = self._ask(
                 lambda connection: publication.ensure(
                     connection, self.config, Catalog(connection, self.config).tables(), create=False
                 )
             )
+            for schema, table in added:
+                log.warning("%s.%s %s", schema, table, publication.ADDED_LATE)
+            if self._adhoc is not None:
+                self._adhoc.late = added
         self._has_adapted = True
 
     def _prepare_slot(self, connection: psycopg.Connection) -> None:

@@ -21,6 +21,10 @@ from tailrace.model.table import TableId
 log = logging.getLogger(__name__)
 
 
+class SnapshotGone(SourceError):
+    """An exported snapshot that cannot be read under any more."""
+
+
 @dataclass(frozen=True)
 class Export:
     """An exported snapshot, held open by connections until everything is read; one of them may hold locks."""
@@ -119,12 +123,12 @@ def adopting(name: str) -> list[str]:
     ]
 
 
-def gone(config: Config, name: str, said: str) -> SourceError:
+def gone(config: Config, name: str, said: str) -> SnapshotGone:
     """An exported snapshot that cannot be read under."""
-    return SourceError(
+    return SnapshotGone(
         f"the exported snapshot {name} is gone, as the connection that held it has ended ({said})",
         where=address(config),
         remedy="start again: a snapshot of several batches goes on with what is left, one of a single batch begins "
-        "anew; see the server's log for what ended the connection named `tailrace ... snapshot` (a restart, "
-        "pg_terminate_backend, a firewall that drops quiet connections)",
+        "anew, one that a signal asked for is read again; see the server's log for what ended the connection named "
+        "`tailrace ... snapshot` (a restart, pg_terminate_backend, a firewall that drops quiet connections)",
     )

@@ -24,7 +24,8 @@ _TABLES = f"""
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
        pg_total_relation_size(c.oid) AS bytes,
        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS key,
-       c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition
+       c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition,
+       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', '{OWN_SCHEMA}') AND n.nspname NOT LIKE 'pg\\_%'
@@ -47,7 +48,10 @@ _APPLICATIONS = (
 
 @dataclass(frozen=True)
 class TableOverview:
-    """A table one could capture; `rows` is the planner's estimate, `key` whether it has a primary key."""
+    """A table one could capture; `rows` is the planner's estimate, `key` whether it has a primary key.
+
+    `readable`: the role may read its rows.
+    """
 
     schema: str
     table: str
@@ -56,6 +60,7 @@ class TableOverview:
     key: bool
     is_partitioned: bool = False
     is_partition: bool = False
+    readable: bool = True
 
     @property
     def name(self) -> str:

@@ -14,12 +14,12 @@ from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.overrides import unmatched
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.published import Table, shown, unlogged
 from tailrace.connectors.postgres.snapshot_tables import grants
 from tailrace.connectors.postgres.table_keys import TableKeys, table_keys
 from tailrace.model.table import TableId
 
-_SHOWN = 5
-
+# Keys: the primary key, else the first unique index that is whole, immediate and without NULLs (as the event key).
 _TABLES = """
 SELECT c.oid::int8 AS oid, n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned,
        c.relpersistence = 'u' AS unlogged, c.relreplident::text AS identity,
@@ -35,22 +35,12 @@ ORDER BY 2, 3
 
 
 @dataclass(frozen=True)
-class CapturedTable:
+class CapturedTable(Table):
     """A table the filters let in. `key` is the event's key, `identity` the columns of an old row image."""
 
-    schema: str
-    table: str
-    is_partitioned: bool
-    unlogged: bool
-    owned: bool
     readable: bool
     key: frozenset[str]
     identity: frozenset[str]
-
-    @property
-    def quoted(self) -> str:
-        """The name as SQL takes it."""
-        return f"{quoted(self.schema)}.{quoted(self.table)}"
 
 
 def quoted(name: str) -> str:
@@ -58,13 +48,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def listed(tables: Sequence[CapturedTable]) -> str:
-    """The first few names, and how many more there are."""
-    names = ", ".join(f"{table.schema}.{table.table}" for table in tables[:_SHOWN])
-    return names if len(tables) <= _SHOWN else f"{names} and {len(tables) - _SHOWN} more"
-
-
-def captured_tables(connection: psycopg.Connection[Any], config: Config) -> list[CapturedTable]:
+def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Config) -> list[CapturedTable]:
     """The tables of the connection's database that the filters let in."""
     wanted = TableFilter.from_config(config)
     found = connection.cursor(row_factory=dict_row).execute(_TABLES)
@@ -98,10 +82,7 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
         )
         return
     yield Finding("tables", True, f"{len(tables)} tables are captured")
-    unlogged = [table for table in tables if table.unlogged]
-    if unlogged:
-        what = f"{listed(unlogged)}: unlogged, so changes are never in the log"
-        yield Finding("tables", None, what, _statements(unlogged, "ALTER TABLE {} SET LOGGED"))
+    yield from unlogged(tables)
     yield from _select(tables, config)
     for what, remedy in unmatched(config, {f"{table.schema}.{table.table}" for table in tables}):
         yield Finding("snapshot", None, what, remedy)
@@ -116,7 +97,7 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
     if hidden:
         ids = [TableId(config.text("database.dbname"), table.schema, table.table) for table in hidden]
         remedy = "; ".join(grants(config, ids))
-        yield Finding("select", False, f"the snapshot may not read {listed(hidden)}", remedy)
+        yield Finding("select", False, f"the snapshot may not read {shown(hidden)}", remedy)
     else:
         yield Finding("select", True, "the snapshot may read them")
 
@@ -127,14 +108,14 @@ def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
     uncovered = [table for table in tables if table.identity and not table.key <= table.identity]
     keyless = [table for table in tables if table.identity and not table.key]
     if refused:
-        what = f"{listed(refused)}: no replica identity, so once published the server refuses updates and deletes"
+        what = f"{shown(refused)}: no replica identity, so once published the server refuses updates and deletes"
         yield Finding("identity", None, what, f"add a primary key, or: {_statements(refused, full)}")
     if uncovered:
-        what = f"{listed(uncovered)}: the replica identity does not cover the key, so deletes carry a made-up key"
+        what = f"{shown(uncovered)}: the replica identity does not cover the key, so deletes carry a made-up key"
         remedy = f"{_statements(uncovered, full)}; or name the identity's columns in message.key.columns"
         yield Finding("identity", None, what, remedy)
     if keyless:
-        what = f"{listed(keyless)}: no key, so events have none and no tombstones follow deletes"
+        what = f"{shown(keyless)}: no key, so events have none and no tombstones follow deletes"
         yield Finding("key", None, what, "add a primary key, or name columns in message.key.columns")
     if not refused and not uncovered and not keyless:
         yield Finding("identity", True, "every key is covered by its table's replica identity")

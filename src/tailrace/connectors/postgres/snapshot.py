@@ -18,6 +18,7 @@ from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.ranges import Range
+from tailrace.connectors.postgres.user_sql import subquery
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
@@ -67,7 +68,7 @@ class SnapshotSplit:
 def source(table: CapturedTable, select: str | None) -> sql.Composable:
     """What is read for a table: itself, or a SELECT of the user's."""
     if select is not None:
-        return sql.SQL("({}) AS overridden").format(sql.SQL(select.rstrip("; ")))
+        return subquery(select)
     return sql.Identifier(table.schema.id.schema, table.schema.id.table)
 
 

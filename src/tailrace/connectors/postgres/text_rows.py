@@ -45,9 +45,12 @@ def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> Block:
 
 
 def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:
-    """Lines of a COPY to STDOUT, some megabytes at a time. Raises SourceError, naming the table."""
+    """Lines of a COPY to STDOUT, some megabytes at a time. Raises SourceError, naming the table.
+
+    By the extended protocol, which refuses a second statement: the query may contain text of a user.
+    """
     pgconn = connection.pgconn
-    result = pgconn.exec_(query.as_bytes(connection))
+    result = pgconn.exec_params(query.as_bytes(connection), None)
     if result.status != pq.ExecStatus.COPY_OUT:
         raise _refused(table, result)
     lines: list[bytes | memoryview] = []
