@@ -66,6 +66,11 @@ _TRANSIENT = (
 )
 
 
+def planner_application(application: str) -> str:
+    """The name of a planner's connection, by which a reader sees that its pipeline still runs."""
+    return f"{application} planner"
+
+
 def parameters(config: Config, *, replication: bool = False, application: str | None = None) -> dict[str, Any]:
     """libpq's parameters of a connection."""
     settings = {**SESSION_SETTINGS, **HOLDING_SETTINGS, **(REPLICATION_SETTINGS if replication else {})}
