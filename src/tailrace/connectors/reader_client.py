@@ -17,7 +17,7 @@ from tailrace.errors import SourceError
 
 _START_SECONDS = 60
 _MAIN = "from tailrace.connectors.reader_process import main; main()"
-# Held so that Python collects what they leave behind when they end before this process does.
+# Held to be collected when they have ended: else they would stay in the table of processes as long as this one lives.
 _started: list[subprocess.Popen[bytes]] = []
 
 
@@ -50,6 +50,7 @@ def _lost() -> ReaderLost:
 
 
 def _connected(path: Path) -> socket.socket:
+    _started[:] = [process for process in _started if process.poll() is None]
     connection = _connect(path)
     if connection is not None:
         return connection
@@ -86,7 +87,6 @@ def _start(path: Path) -> None:
 
     Its command line and environment hold no property of the pipeline: those come with each request.
     """
-    _started[:] = [process for process in _started if process.poll() is None]
     process = subprocess.Popen(
         [sys.executable, "-c", _MAIN, str(path), str(os.getppid())],
         stdin=subprocess.DEVNULL,
