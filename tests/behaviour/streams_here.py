@@ -6,15 +6,17 @@ import socket
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 
 from tailrace.connectors import reader_client
 from tailrace.connectors.reader_socket import Block, Request, Source
 
 streams: dict[str, Source] = {}
 _configs: dict[str, object] = {}
-_locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+# A read that a test does not take to its end keeps its lock, but not from the thread that reads.
+_locks: dict[str, threading.RLock] = defaultdict(threading.RLock)
+_ask_process = reader_client.ask
 
 
 def ask(request: Request) -> Generator[Block, None, None]:
@@ -48,6 +50,16 @@ def _tend() -> None:
                         stream.wait([], [], 0)
                 finally:
                     _locks[name].release()
+
+
+@contextmanager
+def in_a_process() -> Iterator[None]:
+    """Read by a reader process within this block."""
+    reader_client.ask = _ask_process
+    try:
+        yield
+    finally:
+        reader_client.ask = ask
 
 
 def install() -> None:

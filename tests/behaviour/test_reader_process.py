@@ -94,15 +94,15 @@ class Program:
 
     def processes(self, *parts: str) -> list[psutil.Process]:
         """The program's processes with these parts in their command lines, oldest first."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                command = " ".join(process.cmdline())
-                if os.getsid(process.pid) == self.process.pid and all(part in command for part in parts):
-                    found.append(process)
-            except (psutil.NoSuchProcess, ProcessLookupError):
-                continue
+        found = [process for process in psutil.process_iter() if self._is(process, parts)]
         return sorted(found, key=lambda process: process.create_time())
+
+    def _is(self, process: psutil.Process, parts: tuple[str, ...]) -> bool:
+        try:
+            command = " ".join(process.cmdline())
+            return os.getsid(process.pid) == self.process.pid and all(part in command for part in parts)
+        except (psutil.NoSuchProcess, ProcessLookupError):
+            return False
 
     @property
     def readers(self) -> list[psutil.Process]:

@@ -20,8 +20,9 @@ from tailrace.connectors.postgres import slot as slots
 from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.protocol.framing import CORRUPT, XLOG_HEADER
-from tailrace.connectors.postgres.protocol.pgoutput import EPOCH_US
+from tailrace.connectors.postgres.protocol.pgoutput import EPOCH_US, RELATION
 from tailrace.connectors.postgres.refusals import Refused, broken, ended
+from tailrace.connectors.postgres.silence import begin_copy
 from tailrace.connectors.reader_socket import ClientGone
 from tailrace.errors import DecodeError
 
@@ -101,7 +102,7 @@ class Replication:
         )
         self.connection.add_notice_handler(self._warned)
         pgconn = self.connection.pgconn
-        result = pgconn.exec_(command.as_bytes(self.connection))
+        result = begin_copy(self.connection, command.as_bytes(self.connection))
         if result.status != pq.ExecStatus.COPY_BOTH:
             message = (result.error_message or b"").decode(errors="replace")
             # A connection that broke at this moment is no refusal.
@@ -155,10 +156,11 @@ class Replication:
             else:
                 self.reached = self.keepalive(data)
 
-    def describe(self, message: Message) -> None:
-        """Keep the description of a relation."""
-        self.described += 1
-        self.descriptions[int.from_bytes(message[_RELATION_OID], "big")] = self.described, bytes(message)
+    def describe(self, kind: int, message: Message) -> None:
+        """Keep the description of a relation; those of types are not needed."""
+        if kind == RELATION:
+            self.described += 1
+            self.descriptions[int.from_bytes(message[_RELATION_OID], "big")] = self.described, bytes(message)
 
     def keepalive(self, data: Message) -> int:
         """Answer a keepalive if it asks for one; returns how far the server has come. Raises DecodeError."""
@@ -172,14 +174,14 @@ class Replication:
                 self.report()
         return int.from_bytes(data[1:9], "big")
 
-    def await_bytes(self, asker: Asker, client: socket.socket) -> None:
+    def await_bytes(self, asker: Asker) -> None:
         """Wait for bytes; ask an idle server now and then how far it has come. Raises ClientGone, Silent."""
         if asker.due() or self.is_report_due:
             self.report(ask=True)
         pgconn = self.connection.pgconn
-        watched: list[Any] = [pgconn.socket, client]
+        watched: list[Any] = [pgconn.socket, asker.client]
         readable, _, _ = select.select(watched, [], [], min(asker.pause(), self.interval))
-        if client in readable:
+        if asker.client in readable:
             raise ClientGone
         self.listen(bool(readable))
 
@@ -214,9 +216,13 @@ class Replication:
 
 
 class Asker:
-    """When to ask an idle server for its position: at once, then at growing intervals while it is still decoding."""
+    """When to ask an idle server for its position: at once, then at growing intervals while it is still decoding.
 
-    def __init__(self) -> None:
+    `client` is who waits for it.
+    """
+
+    def __init__(self, client: socket.socket) -> None:
+        self.client = client
         self.interval = _ASK_SECONDS
         self.next = 0.0
         self.since = self.logged = time.monotonic()

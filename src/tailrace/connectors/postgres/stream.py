@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 # Wire bytes that cross to a worker together: large enough that numpy's fixed costs vanish, small enough for its memory.
 CHUNK_BYTES = 4 << 20
 Take = Callable[[int], tuple[int, Message]]
+Counted = tuple[list[Message], int]
 _DESCRIPTIONS = (RELATION, TYPE)
 _NOTABLE = frozenset((BEGIN, COMMIT, MESSAGE, *_DESCRIPTIONS))
 # Of a Message: flags, LSN and the content's length, which stand beside prefix (with its NUL) and content.
@@ -125,19 +126,16 @@ class LogStream:
         news: list[Message] = [message for number, message in replication.descriptions.values() if number > known]
         if news:
             yield _block(replication, news, 0)
-        for messages, countable in self._receive(replication, end, wish.skip, client):
+        for messages, countable in self._receive(replication, end, wish.skip, Asker(client)):
             yield _block(replication, messages, countable)
 
-    def _receive(
-        self, replication: Replication, end: int, skip: int, client: socket.socket
-    ) -> Iterator[tuple[list[Message], int]]:
+    def _receive(self, replication: Replication, end: int, skip: int, asker: Asker) -> Iterator[Counted]:
         """Messages up to `end` and how many of them are countable; the first `skip` countable ones are left out."""
         live: Take = replication.connection.pgconn.get_copy_data
         take: Take = replication.take_ahead
         messages: list[Message] = []
         size = descriptions = 0
         commit: Message | None = None
-        asker = Asker()
         # The only loop over messages there is, so it does as little as can be.
         while True:
             length, data = take(1)
@@ -147,8 +145,7 @@ class LogStream:
                     if kind in _NOTABLE:
                         if kind in _DESCRIPTIONS:
                             # Sent once a connection: it must not move the end of a block, or a repeat is cut otherwise.
-                            if kind == RELATION:
-                                replication.describe(data)
+                            replication.describe(kind, data)
                             messages.append(data)
                             descriptions += 1
                             continue
@@ -172,7 +169,7 @@ class LogStream:
             elif length < 0:
                 raise ended(replication.connection)
             elif take is live:
-                replication.await_bytes(asker, client)
+                replication.await_bytes(asker)
             elif replication.reached >= end:
                 break
             else:
