@@ -9,8 +9,10 @@ from typing import Any
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connector import PostgresConnector
-from tailrace.connectors.postgres.reader import streams
+from tests.behaviour import streams_here
 from tests.conftest import Database
+
+streams_here.install()
 
 
 class Capture:
@@ -36,10 +38,8 @@ class Capture:
         return rows(chunk for split in self.plan(limit) for chunk in self.connector.read(split))
 
     def forget_streams(self) -> None:
-        """As if the worker process had ended: the next read makes a new connection."""
-        application = f"tailrace {self.offset['pipeline']}"
-        if application in streams:
-            streams.pop(application).close()
+        """As if the reader process had ended: the next read makes a new connection."""
+        streams_here.forget(f"tailrace {self.offset['pipeline']}")
 
     def close(self) -> None:
         self.forget_streams()

@@ -15,6 +15,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import yaml
 
@@ -117,6 +118,24 @@ class Rig:
 
         self._until(found, "nobody reads the slot")
         return pids[-1]
+
+    def reader_process(self) -> int:
+        """The process that holds the slot for the pipeline's workers, once there is one."""
+        pids: list[int] = []
+
+        def found() -> bool:
+            pids.extend(process.pid for process in psutil.process_iter() if self._is_reader(process))
+            return bool(pids)
+
+        self._until(found, "there is no reader process")
+        return pids[-1]
+
+    def _is_reader(self, process: psutil.Process) -> bool:
+        assert self._process is not None
+        try:
+            return os.getsid(process.pid) == self._process.pid and "reader_process" in " ".join(process.cmdline())
+        except (psutil.Error, ProcessLookupError):
+            return False
 
     def check(self, *tables: str) -> None:
         """Every table's replica has exactly the source's rows, and the slot was never ahead of Spark."""

@@ -14,9 +14,9 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from tailrace.connectors.ahead import ahead
 from tailrace.connectors.base import Connector
 from tailrace.spark import failpoint
-from tailrace.spark.ahead import ahead
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
 

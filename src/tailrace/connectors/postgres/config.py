@@ -74,7 +74,21 @@ CONNECTION = (
         CONNECT,
         "database.sslmode decides",
     ),
-    Option("database.tcpKeepAlive", FLAG, "true", "TCP keep-alive probes."),
+    Option(
+        "database.tcpKeepAlive",
+        FLAG,
+        "true",
+        "TCP keep-alive probes, by which either side notices within a minute that the other host is gone.",
+    ),
+    Option("database.connectTimeout", COUNT, "10", "Limit of connecting, in seconds; 0 is none."),
+    Option("database.loginTimeout", COUNT, "0", "The same; the lower of the two counts."),
+    Option(
+        "database.socketTimeout",
+        COUNT,
+        "0",
+        "Seconds of silence after which a connection is given up, whatever the server does; 0: once the server does "
+        "nothing for it.",
+    ),
     Option(
         "database.initial.statements",
         TEXT,

@@ -18,7 +18,7 @@ from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres import gap, publication, slot, snapshot, splits
 from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
 from tailrace.connectors.postgres.catalog import Catalog, system_identifier
-from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
+from tailrace.connectors.postgres.connect import connect, first_line, is_transient, planner_application, server_errors
 from tailrace.connectors.postgres.export import Export, export_now
 from tailrace.connectors.postgres.initial import InitialSnapshot
 from tailrace.connectors.postgres.modes import SnapshotMode
@@ -52,6 +52,7 @@ class PostgresConnector:
         self.config = config
         self.source = source_block(config)
         self._control: psycopg.Connection | None = None
+        self._name = "tailrace planner"
         self._export: Export | None = None
         self._initial = InitialSnapshot(config, self._ask)
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
@@ -161,7 +162,11 @@ class PostgresConnector:
         return here.at(lsn=end, last_commit=max(here.last_commit or 0, seen) or None)
 
     def _use(self, position: Position) -> None:
-        """Capture the tables that are captured at a position."""
+        """Capture the tables that are captured at a position, and be seen by the pipeline's readers."""
+        name = planner_application(position.application)
+        if self._name != name:
+            self._name = name
+            self._ask(lambda connection: connection.execute("SELECT set_config('application_name', %s, false)", [name]))
         if self._adhoc is not None:
             self.config = self._initial.config = self._adhoc.use(position.progress)
 
@@ -363,13 +368,13 @@ class PostgresConnector:
         A server that went away is waited for; one that was never reached is more likely a wrong address.
         """
         if self._control is None:
-            self._control = connect(self.config, application="tailrace planner")
+            self._control = connect(self.config, application=self._name)
         control = self._control
 
         def attempt() -> T:
             nonlocal control
             if control.closed:
-                control = self._control = connect(self.config, application="tailrace planner")
+                control = self._control = connect(self.config, application=self._name)
             return query(control)
 
         with server_errors("the server's catalog cannot be read"):

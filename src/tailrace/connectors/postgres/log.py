@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from tailrace.connectors.postgres.ddl import CONTENT
 from tailrace.connectors.postgres.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
-from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
+from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, Packed, frame
 from tailrace.connectors.postgres.protocol.pgoutput import Messages, Relation, Relations, Rows
 from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.reselect import Reselector
@@ -64,7 +64,7 @@ class LogDecoder:
     xmin: int | None = None
     faults: Faults = field(default_factory=Faults)
 
-    def decode(self, messages: Sequence[bytes | memoryview]) -> Chunk:
+    def decode(self, messages: Packed) -> Chunk:
         """The changes of some consecutive messages. Raises DecodeError."""
         frames = frame(messages)
         pgoutput.check_kinds(frames)
