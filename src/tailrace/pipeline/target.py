@@ -51,7 +51,7 @@ def build(definition: Definition, config: Config) -> Target:
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
         signals = table_of_signals(config)
-        return Replica(target, aside=None if signals is None else str(signals))
+        return Replica(target, aside=None if signals is None else signals.unique)
     if isinstance(target, FileTarget):
         kind = ParquetSink if definition.sink.kind == "parquet" else JsonLinesSink
         return kind(target.path)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
+from tailrace.sinks.replica.marks import Standing
 from tailrace.sinks.replica.parts import Part, parts
-from tailrace.sinks.replica.target import Mark, Target
-
-_PART_BITS = 16
+from tailrace.sinks.replica.target import Target
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,9 @@ class MicroBatch:
         """The replica of a table."""
         return Target(self.root, table, self.storage_options)
 
-    def mark(self, table: str, number: int, epoch: int | None) -> Mark:
-        """What the commit of a part says."""
-        app = f"{self.query_id}/{table}" + ("" if epoch is None else f"/snapshot-{epoch}")
-        return Mark(app, self.batch_id << _PART_BITS | number, epoch is not None)
+    def standing(self, table: str, target: DeltaTable | None) -> Standing:
+        """What a table holds of the query's changes. Raises SinkError for the replica of another table."""
+        return Standing(target, self.query_id, table, self.batch_id)
 
 
 def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Part]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
@@ -12,20 +13,22 @@ from pyspark.sql.functions import spark_partition_id
 
 from tailrace.sinks.replica import delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, summed, table_parts
-from tailrace.sinks.replica.fold import fold
-from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.target import read_table, row_count
 from tailrace.spark import failpoint
 
 __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
-# What was done to a part's table, or where it stopped: then there is a position.
-_REPORT, _STOP = ("table", "upserted", "deleted", "version"), ("number", "position", "old", "new")
+# What was done to a part's table; or where its task stopped for a rename, as JSON.
+_REPORT = ("table", "upserted", "deleted", "version")
+_TOLD = "table string, upserted bigint, deleted bigint, version bigint, stop string"
 _TOLD_SCHEMA = pa.schema(
-    [(name, pa.string() if name in ("table", "old", "new") else pa.int64()) for name in (*_REPORT, *_STOP)]
+    [
+        ("table", pa.string()),
+        *((name, pa.int64()) for name in ("upserted", "deleted", "version")),
+        ("stop", pa.string()),
+    ]
 )
-_TOLD = ", ".join(f"{each.name} {'string' if each.type == pa.string() else 'bigint'}" for each in _TOLD_SCHEMA)
 # A blob is megabytes, and a batch of Arrow bytes ends at 2 GiB.
 _BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_A_BATCH = "16"
@@ -78,12 +81,8 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
             ordered.persist()  # the log is decoded once more, and then no more
         rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _TOLD).collect()]
         return (
-            [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["position"] is None],
-            [
-                Stop(row["table"], row["number"], Rename(row["position"], row["old"], row["new"]))
-                for row in rows
-                if row["position"] is not None
-            ],
+            [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["stop"] is None],
+            [Stop.from_json(json.loads(row["stop"])) for row in rows if row["stop"] is not None],
         )
 
     def move(old: Stop, new: Stop) -> None:
@@ -102,10 +101,10 @@ def _merging(
         for table, parts in table_parts(batches):
             for part in parts:
                 if part.rename is None:
-                    told = asdict(_written(batch, table, part))
+                    told = asdict(delta_rs.write(batch, table, part))
                     failpoint.reach("after-table")
                 elif part.rename not in done:
-                    told = {"table": table, "number": part.number, **asdict(part.rename)}
+                    told = {"table": table, "stop": json.dumps(asdict(Stop(table, part.extent, part.rename)))}
                 else:
                     continue
                 yield pa.RecordBatch.from_pylist([told], _TOLD_SCHEMA)
@@ -115,23 +114,11 @@ def _merging(
     return merge
 
 
-def _written(batch: MicroBatch, table: str, part: Part) -> TableReport:
-    place, mark = batch.target(table), batch.mark(table, part.number, part.epoch)
-    if part.change is not None:
-        version = delta_rs.alter(place, part.change, mark, keeps_dropped=batch.keeps_dropped)
-        return TableReport(table, 0, 0, version)
-    net = fold(part.batches)
-    version = delta_rs.apply(place, net, mark)
-    put, deleted = (0, 0) if version is None else (net.upserted, net.deleted)
-    return TableReport(table, put, deleted, version)
-
-
 def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def move(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        source = batch.target(old.table)
-        delta_rs.copy(source, batch.target(new.table), batch.mark(new.table, new.number, None))
+        delta_rs.copy(batch, old, new)
         failpoint.reach("after-copy")
-        delta_rs.clear(source, batch.mark(old.table, old.number, None))
+        delta_rs.clear(batch, old.table, old.extent)
         yield from batches
 
     return move
