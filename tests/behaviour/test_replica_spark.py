@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 MERGES = (
-    "inserts or truncate or changed_key or equal_rows or large_value or written_again or added or renamed or copied_back"
+    "inserts or truncate or changed_key or equal_rows or large_value or written_again or added or renamed"
+    " or copied_back"
 )
 
 
