@@ -199,3 +199,25 @@ def test_a_file_sink_ahead_of_its_checkpoint(
     (tmp_path / "lake" / "_spark_metadata" / str(written)).unlink()
     case.run()
     assert count(case) == 3
+
+
+def test_commits_without_offsets_are_named(replica: Case) -> None:
+    number = replica.newest()
+    replica.delete("offsets")
+    replica.database.execute(*WRITTEN)
+    error = refused(replica)
+    assert f"offsets/{number} is not" in str(error)
+    assert f"above {number - 1}" in str(error.remedy)
+    for file in (replica.folder / "state" / "commits").glob(f"*{number}*"):
+        file.unlink()
+    replica.run()
+    replica.check()
+
+
+@pytest.mark.skipif(ENGINE != "deltalake", reason="the engine has no part in it")
+def test_a_new_checkpoint_over_files_of_another(database: Database, spark: SparkSession, tmp_path: Path) -> None:
+    case = Case(database, spark, tmp_path, {"json": {"path": "lake"}})
+    database.execute("CREATE TABLE keyed (id int PRIMARY KEY, v text)", "INSERT INTO keyed VALUES (1, 'first')")
+    case.run()
+    shutil.rmtree(tmp_path / "state")
+    assert "the checkpoint is new" in str(refused(case))

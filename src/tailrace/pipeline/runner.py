@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.postgres.operations import drop_at_stop
 from tailrace.errors import ConfigError
+from tailrace.pipeline.ahead import numbers, refuse_ahead
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.session import local_session
-from tailrace.pipeline.target import Target, build
+from tailrace.pipeline.target import Replica, Target, build
+from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.snapshot.report import Report, report
 
 if TYPE_CHECKING:
@@ -149,6 +151,11 @@ class Pipeline:
         refuse_unsafe(session)
         target = self.target or build(definition, config)
         with _sentences(self):
+            known = numbers(session, definition.checkpoint)
+            if isinstance(target, ParquetSink | JsonLinesSink):
+                refuse_ahead(session, target.path, known.planned)
+            if isinstance(target, Replica):
+                target.repeated = known.repeated
             return Run(self._query(session, target), target, None if self.session else session, self)
 
     def _local_session(self) -> SparkSession:

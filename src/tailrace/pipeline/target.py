@@ -63,12 +63,13 @@ class Replica:
     """The replica sink, hooked into a stream. `written` counts the rows it changed by batch.
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
-    The table of signals, `aside`, is none of the replica's.
+    The table of signals, `aside`, is none of the replica's. `repeated` is the micro-batch that this run repeats.
     """
 
     target: ReplicaTarget
     watch: Callable[[ChangeBatch], None] | None = None
     aside: str | None = None
+    repeated: int | None = None
     written: dict[int, int] = field(default_factory=dict)
     shape: str = "arrow"
 
@@ -84,7 +85,7 @@ class Replica:
         assert query_id is not None  # Spark sets it for every streaming query
         target = self.target
         sink = ReplicaSink(target.path, query_id, target.engine, target.storage_options, target.on_drop)
-        reports = sink.write(frame, batch_id)
+        reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated)
         failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
 

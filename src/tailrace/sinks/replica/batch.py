@@ -26,13 +26,17 @@ class TableReport:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """One micro-batch of one query, and where its tables lie. `keeps_dropped`: rows of dropped tables stay."""
+    """One micro-batch of one query, and where its tables lie. `keeps_dropped`: rows of dropped tables stay.
+
+    `repeats`: whether another run has begun it, None if that is unknown.
+    """
 
     root: str
     query_id: str
     batch_id: int
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     keeps_dropped: bool = False
+    repeats: bool | None = None
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
@@ -40,7 +44,7 @@ class MicroBatch:
 
     def standing(self, table: str, target: DeltaTable | None) -> Standing:
         """What a table holds of the query's changes. Raises SinkError for the replica of another table."""
-        return Standing(target, self.query_id, table, self.batch_id)
+        return Standing(target, self.query_id, table, self.batch_id, self.repeats)
 
 
 def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Part]]]:

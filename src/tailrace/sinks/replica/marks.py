@@ -129,8 +129,10 @@ def _commits(target: DeltaTable) -> Iterator[dict[str, Any]]:
 class Standing:
     """What a table holds of one query's changes when a micro-batch comes to it."""
 
-    def __init__(self, target: DeltaTable | None, query: str, table: str, batch: int) -> None:
-        self._target, self._query, self._table, self._batch = target, query, table, batch
+    def __init__(
+        self, target: DeltaTable | None, query: str, table: str, batch: int, repeats: bool | None = None
+    ) -> None:
+        self._target, self._query, self._table, self._batch, self._repeats = target, query, table, batch, repeats
         self._app = f"tailrace/{query}"
         self._version = None if target is None else target.transaction_version(self._app)
         self.record = None
@@ -201,46 +203,33 @@ class Standing:
     def _has_number(self, extent: Extent) -> bool:
         """Whether a commit without a record, of the first version or removed from the log since, has written it.
 
-        Such commits are known by the micro-batch's number alone. Raises SinkError for one that is not written yet.
+        Such commits are known by the micro-batch's number alone. Raises SinkError for a number that cannot be there.
         """
         if self._target is None:
             return False
         snapshot = None if extent.read is None else extent.read.snapshot
         former = self._former_app if snapshot is None else f"{self._former_app}/snapshot-{snapshot}"
         known = self._version if self._version is not None else self._target.transaction_version(former)
-        if known is not None and known >> _PART_BITS > self._batch:
-            raise ahead(self._table, known >> _PART_BITS, self._batch)
-        return known is not None and known >= self._number(extent)
+        if known is None:
+            return False
+        written = known >> _PART_BITS
+        if written > self._batch or (written == self._batch and self._repeats is False):
+            raise SinkError(
+                f"the replica holds a micro-batch {written}, and the checkpoint is before it: it was copied back, or "
+                "its newest files were lost. Which range of the log that was is not recorded, as an older release "
+                "wrote the table",
+                where=self._table,
+                remedy="put the newest checkpoint back; or use another `checkpoint`, which takes a new snapshot",
+            )
+        return known >= self._number(extent)
 
     def _number(self, extent: Extent) -> int:
         return self._batch << _PART_BITS | extent.number
 
     @property
     def _former_app(self) -> str:
-        return former_app(self._query, self._table)
-
-
-def former_app(query: str, table: str) -> str:
-    """Under what the first version, which wrote no records, marked its commits of a table."""
-    return f"{query}/{table.replace('!2E', '.').replace('!21', '!')}"
-
-
-def former_batch(target: DeltaTable, query: str, table: str) -> int | None:
-    """The last micro-batch of a query that the first version wrote, None where records tell more."""
-    if target.transaction_version(f"tailrace/{query}") is not None:
-        return None
-    known = target.transaction_version(former_app(query, table))
-    return None if known is None else known >> _PART_BITS
-
-
-def ahead(table: str, written: int, here: int) -> SinkError:
-    """The error for a table that was written by number alone, beyond where the checkpoint is."""
-    return SinkError(
-        f"the replica holds micro-batch {written}, and the checkpoint is at {here}: it was copied back, or its newest "
-        "files were lost. An older version wrote the table, so it is unknown which range of the log that batch was",
-        where=table,
-        remedy="put the newest checkpoint back; or begin anew with another `checkpoint`, which takes a new snapshot",
-    )
+        """Under what the first version, which wrote no records, marked its commits of the table."""
+        return f"{self._query}/{self._table.replace('!2E', '.').replace('!21', '!')}"
 
 
 def _reaches(place: Place | None, wanted: Place) -> bool:

@@ -50,10 +50,14 @@ class ReplicaSink:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_drop: Literal["clear", "keep"] = "clear"
 
-    def write(self, frame: DataFrame, batch_id: int) -> dict[str, TableReport]:
-        """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError."""
+    def write(self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None) -> dict[str, TableReport]:
+        """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError.
+
+        `repeats`: whether another run has begun this very micro-batch, None if that is unknown. It matters for tables
+        of the first version alone.
+        """
         options = dict(self.storage_options)
-        batch = MicroBatch(self.root, self.query_id, batch_id, options, self.on_drop == "keep")
+        batch = MicroBatch(self.root, self.query_id, batch_id, options, self.on_drop == "keep", repeats)
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
