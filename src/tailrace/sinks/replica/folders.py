@@ -24,7 +24,8 @@ def folder(name: str) -> str:
     escaped = _UNSAFE.sub(lambda match: "".join(f"!{byte:02X}" for byte in match[0].encode()), name)
     if len(escaped) <= _LONGEST:
         return escaped
-    return f"{escaped[: _LONGEST - _DIGITS]}!-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"
+    begin = re.sub("![0-9A-F]?$", "", escaped[: _LONGEST - _DIGITS - 2])
+    return f"{begin}!-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"
 
 
 def former_folder(root: str, name: str) -> str | None:
