@@ -13,6 +13,7 @@ from tailrace.connectors.postgres.position import source_block
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.sinks.console import ConsoleSink
+from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.sinks.kafka import KafkaSink
 from tailrace.sinks.null import NullSink
@@ -70,7 +71,7 @@ class Replica:
     watch: Callable[[ChangeBatch], None] | None = None
     aside: str | None = None
     repeated: int | None = None
-    written: dict[int, int] = field(default_factory=dict)
+    written: Counts = field(default_factory=Counts)
     shape: str = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
@@ -84,7 +85,9 @@ class Replica:
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         assert query_id is not None  # Spark sets it for every streaming query
         target = self.target
-        sink = ReplicaSink(target.path, query_id, target.engine, target.storage_options, target.on_drop)
+        sink = ReplicaSink(
+            target.path, query_id, target.engine, target.storage_options, target.on_drop, target.retention_minutes
+        )
         reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated)
         failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())

@@ -213,6 +213,11 @@ class PostgresConnector:
             except (SourceError, psycopg.Error) as error:
                 log.error("heartbeat.action.query failed: %s", first_line(error))
 
+    def has_snapshot(self, offset: Offset) -> bool:
+        """See Connector.has_snapshot."""
+        position = self._position(offset)
+        return position.phase != STREAM or (position.progress is not None and bool(position.progress.queue))
+
     def plan(self, start: Offset, end: Offset) -> Sequence[Split]:
         """See Connector.plan. Asked again for the same range (a second action on a batch), gives the same splits."""
         if self._planned is None or self._planned[:2] != (start, end):

@@ -25,6 +25,7 @@ from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Stop
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema, scan
+from tailrace.sinks.replica.upkeep import Upkeep
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
         standing = batch.standing(new.table, target)
         if source is not None and not standing.has(new.extent):
             rows = _streamed(source, arrow_schema(source))
-            _overwrite(place, target, rows, standing.mark(new.extent), "overwrite")
+            _overwrite(place, target, rows, standing.mark(new.extent), "overwrite", batch.upkeep)
 
     _retried(place, attempt)
 
@@ -90,9 +91,13 @@ def _written(batch: MicroBatch, place: Target, part: Part) -> TableReport:
     if not left:
         return TableReport(place.table, 0, 0, None)
     net = fold(left)
-    _apply(place, target, net, standing.mark(part.extent), replaces=standing.begins(part.extent))
-    written = place.open()
-    return TableReport(place.table, net.upserted, net.deleted, None if written is None else written.version())
+    mark = standing.mark(part.extent)
+    if target is None:
+        _overwrite(place, None, _puts(net), mark, "overwrite", batch.upkeep)
+        target = place.open()
+    else:
+        _apply(place, target, net, mark, replaces=standing.begins(part.extent))
+    return TableReport(place.table, net.upserted, net.deleted, None if target is None else int(target.version()))
 
 
 def _alter(batch: MicroBatch, place: Target, target: DeltaTable | None, standing: Standing, part: Part) -> int | None:
@@ -113,9 +118,9 @@ def _alter(batch: MicroBatch, place: Target, target: DeltaTable | None, standing
     return int(target.version())
 
 
-def _apply(place: Target, target: DeltaTable | None, net: Net, mark: Mark, *, replaces: bool) -> None:
+def _apply(place: Target, target: DeltaTable, net: Net, mark: Mark, *, replaces: bool) -> None:
     fields = pa.schema(_fields(net))
-    if target is None or replaces or takes_over(target, fields):
+    if replaces or takes_over(target, fields):
         _overwrite(place, target, _puts(net), mark, "overwrite")
         return
     change = evolution(arrow_schema(target), fields, place.table)
@@ -157,6 +162,7 @@ def _overwrite(
     rows: pa.Table | pa.RecordBatchReader,
     mark: Mark,
     schema_mode: Literal["overwrite"] | None,
+    upkeep: Upkeep | None = None,
 ) -> None:
     write_deltalake(
         place.uri if target is None else target,
@@ -164,6 +170,7 @@ def _overwrite(
         mode="overwrite",
         schema_mode=schema_mode,
         storage_options=dict(place.storage_options) if target is None else None,
+        configuration=None if upkeep is None or target is not None else upkeep.properties,
         commit_properties=_properties(mark),
     )
 
