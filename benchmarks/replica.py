@@ -33,7 +33,7 @@ FILL = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=9)
-    parser.add_argument("--trigger", default="500ms")
+    parser.add_argument("--trigger", help="that of the pipeline file; else the default of a replica")
     parser.add_argument("--settings", type=json.loads, default={}, help="further settings of sink.replica, as JSON")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, EmbeddedPostgres(18) as server:
@@ -45,7 +45,7 @@ def main() -> None:
             "source": {"config": {**server.properties("shop"), "topic.prefix": "shop"}},
             "sink": {"replica": {"path": "lake", **given.settings}},
             "checkpoint": "state",
-            "trigger": given.trigger,
+            **({"trigger": given.trigger} if given.trigger else {}),
             "spark": {"spark.master": "local[2]"},
         }
         running = Pipeline(from_content(content, base=Path(folder), where="benchmark")).start()

@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 from pyspark.sql import SparkSession
 
+from tailrace.cli.status import replica_rows
 from tailrace.model.table import TableId
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.reconcile import Reconciler
@@ -61,6 +62,7 @@ def test_odd_names(database: Database, session: SparkSession, tmp_path: Path) ->
     for number, table in enumerate(tables()):
         assert read_table(root, table).to_pylist() == [{"id": 2, "v": -number}], table
     assert len([*Path(root).iterdir()]) == len(tables())
+    assert replica_rows(definition) == {str(table): 1 for table in tables()}
     reconciler = Reconciler(definition, 1)
     for table in tables():
         found = reconciler.compare(TableId(database.name, table.schema, table.table)).report

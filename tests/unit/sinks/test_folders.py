@@ -12,15 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.model.table import TableId
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import folder, shown
 from tailrace.sinks.replica.target import Target, read_table
 
 ROWS = pa.table({"id": [1]})
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=80)
-
-
-def unescaped(name: str) -> str:
-    return re.sub("(![0-9A-F]{2})+", lambda match: bytes.fromhex(match[0].replace("!", "")).decode(), name)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +43,7 @@ def test_a_name_survives_whatever_it_holds(schema: str, table: str) -> None:
     assert len(name) <= 200
     assert name == name.rstrip()
     if "!-" not in name:
-        assert unescaped(name) == f"{schema}.{table}"
+        assert shown(name) == f"{schema}.{table}"
 
 
 @given(st.tuples(NAMES, NAMES), st.tuples(NAMES, NAMES))
@@ -59,6 +55,7 @@ def test_no_two_tables_share_a_folder(one: tuple[str, str], other: tuple[str, st
 def test_long_names_that_begin_alike_differ() -> None:
     names = {folder(TableId("d", "public", "日" * 100 + end).unique) for end in "ab"}
     assert len(names) == 2
+    assert all(shown(name).startswith("public.日日") for name in names)
 
 
 def test_a_folder_that_an_older_release_wrote_is_found(tmp_path: Path) -> None:

@@ -28,6 +28,13 @@ def folder(name: str) -> str:
     return f"{begin}!-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"
 
 
+def shown(folder: str) -> str:
+    """The name of the table in a folder, for people; a long one has its hash."""
+    return re.sub(
+        "(?:![0-9A-F]{2})+", lambda match: bytes.fromhex(match[0].replace("!", "")).decode(errors="replace"), folder
+    )
+
+
 def former_folder(root: str, name: str) -> str | None:
     """Where the first version wrote a table, if that is another folder and the version could read it again.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from tailrace.errors import SinkError
 from tailrace.model.table import TableId
-from tailrace.sinks.replica.folders import folder, former_folder
+from tailrace.sinks.replica.folders import folder, former_folder, shown
 from tailrace.sinks.replica.marks import newest
 
 
@@ -66,6 +67,13 @@ def read_table(root: str, table: str | TableId, storage_options: Mapping[str, st
 def row_count(root: str, table: str | TableId, storage_options: Mapping[str, str] | None = None) -> int:
     """How many rows the replica of `schema.table` has, see `read_table`. Raises SinkError when there is none."""
     return int(_existing(root, table, storage_options).count())
+
+
+def row_counts(root: Path) -> dict[str, int]:
+    """How many rows each replica below a local root has, by the names of the tables."""
+    folders = sorted(log.parent for log in root.glob("*/_delta_log"))
+    # Percent signs are of releases that could not read such folders again.
+    return {shown(folder.name): int(DeltaTable(folder).count()) for folder in folders if "%" not in folder.name}
 
 
 def _existing(root: str, table: str | TableId, storage_options: Mapping[str, str] | None) -> DeltaTable:
