@@ -30,6 +30,7 @@ from tailrace.sinks.replica.marks import Extent, Place
 from tailrace.sinks.replica.renames import Rename, Stop
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table, row_count
 from tailrace.sinks.replica.target import Target
+from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark.shapes import Blobs
 from tests.behaviour.engines import ENGINE
 
@@ -166,6 +167,26 @@ def test_inserts_updates_and_deletes(replica: Replica) -> None:
     source = native_rows(ORDERS, pa.array([full, order(2, "new"), order(2, line="b")], ORDERS.row_type))
     expected = Totals([layout.digests(pa.Table.from_struct_array(source))])
     assert not expected.differing(Totals(read_back.rows())).any(), "a comparison sees what the engine wrote"
+
+
+@pytest.mark.skipif(ENGINE != "spark", reason="needs Delta for Spark in the session")
+def test_engines_take_turns_and_both_are_maintained(replica: Replica) -> None:
+    """Tables are known by their records to both, and the properties of maintenance are none that Spark refuses."""
+    by_spark = replica.sink
+    for number in range(4):
+        replica.sink = by_spark if number % 2 else replace(by_spark, engine="deltalake")
+        batch = [created(order(number), order(9, str(number))), created(event("a"), table=EVENTS)]
+        replica.write(number, *batch)
+    replica.write(3, *batch)
+    wider = replace(ORDERS, columns=(*ORDERS.columns, Column("extra", ConnectSchema("int32", True), pa.int32())))
+    for number, engine in ((4, "spark"), (5, "deltalake")):
+        replica.sink = replace(by_spark, engine=engine)  # type: ignore[arg-type]
+        replica.write(number, changes(wider, {"op": "t"}), created(order(1, extra=number), table=wider))
+    target = Target(replica.root, "public.orders").open()
+    assert target is not None
+    assert target.metadata().configuration == Upkeep(120).properties
+    assert [row["extra"] for row in replica.rows()] == [5]
+    assert len(replica.rows(EVENTS)) == 4
 
 
 def test_several_tables_and_a_control_topic_in_one_batch(replica: Replica) -> None:
