@@ -57,11 +57,16 @@ def capturing(database: Database, **properties: str) -> Iterator[Capture]:
 
 
 def rows(chunks: Iterable[Chunk]) -> list[dict[str, Any]]:
-    """All rows in log order, each with its table and schema; `order` must ascend."""
+    """All rows in log order, each with its table and schema, `of` the snapshot it is of; `order` must ascend."""
     found: list[dict[str, Any]] = []
     for chunk in chunks:
         part = [
-            {**row, "table": str(batch.table.id), "schema": batch.table}
+            {
+                **row,
+                "table": str(batch.table.id),
+                "schema": batch.table,
+                "of": None if batch.read is None else batch.read.snapshot,
+            }
             for batch in chunk.batches
             for row in batch.rows.to_pylist()
         ]

@@ -18,7 +18,6 @@ from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.signaling import send
 from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.parts import parts
 from tailrace.spark.shapes import Shaper
 from tests.behaviour import streams_here
@@ -112,8 +111,7 @@ class Following:
         for table, found in blobs.items():
             for part in parts(iter(found), self.rows):
                 time.sleep(self.pause)
-                mark = batch.mark(table, part.number, part.epoch)
-                delta_rs.apply(batch.target(table), fold(part.batches), mark)
+                delta_rs.write(batch, table, part)
 
 
 def _put(file: Path, text: str) -> None:

@@ -41,6 +41,7 @@ class Rig:
         self.failpoint = folder / "failpoint"
         self.slot = f"slot_{database}"
         self.properties: dict[str, str] = {}
+        self.sink: dict[str, Any] = {}
         self.starts = 0
         self._masters = cycle(MASTERS)
         self._process: subprocess.Popen[bytes] | None = None
@@ -96,6 +97,15 @@ class Rig:
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+
+    def lose_newest(self) -> None:
+        """Take the files of the last micro-batch planned from the checkpoint, as a power failure may."""
+        planned = position(str(self.checkpoint)).planned
+        assert planned is not None
+        if planned.number == 0:  # there would be nothing left
+            return
+        for folder in ("offsets", "commits"):
+            (self.checkpoint / folder / str(planned.number)).unlink(missing_ok=True)
 
     def close(self) -> None:
         """End everything."""
@@ -164,7 +174,7 @@ class Rig:
         content = {
             "name": "crash",
             "source": {"config": properties},
-            "sink": {"replica": {"path": "replica"}},
+            "sink": {"replica": {"path": "replica", **self.sink}},
             "checkpoint": "state",
             "trigger": "200ms",
             "spark": {"spark.master": next(self._masters), "spark.sql.shuffle.partitions": 2, **QUICK_JAVA},

@@ -125,13 +125,11 @@ def first(
 
 def replica_rows(definition: Definition) -> dict[str, int]:
     """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
-    from tailrace.sinks.replica.target import row_count
+    from tailrace.sinks.replica.target import row_counts
 
     if definition.sink.replica is None:
         return {}
-    root = Path(definition.sink.replica.path)
-    names = sorted(folder.parent.name for folder in root.glob("*/_delta_log"))
-    return {name: row_count(str(root), name) for name in names}
+    return row_counts(Path(definition.sink.replica.path))
 
 
 def table(status: Status) -> Table:

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.postgres.operations import drop_at_stop
 from tailrace.errors import ConfigError
+from tailrace.pipeline.ahead import numbers, refuse_ahead
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.session import local_session
-from tailrace.pipeline.target import Target, build
+from tailrace.pipeline.target import Replica, Target, build
+from tailrace.sinks.counts import Counts
+from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.snapshot.report import Report, report
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ class Run:
         self._query = query
         self._pipeline = pipeline
         self._own_session = own_session
-        self._written: dict[int, int] = getattr(target, "written", {})
+        self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
         self._drops_slot = pipeline.definition.config().flag(DROP)
 
@@ -102,14 +105,15 @@ class Run:
         with _sentences(self._pipeline):
             recent = [json.loads(progress.json) for progress in self._query.recentProgress]
         if not self._counts_itself:
-            self._written.update({batch["batchId"]: batch["numInputRows"] for batch in recent})
+            for batch in recent:
+                self._written[batch["batchId"]] = batch["numInputRows"]
         last = recent[-1] if recent else {}
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
-        events = self._written.get(last.get("batchId", -1), 0)
+        events = self._written[last.get("batchId", -1)]
         offset = _offset(last)
         return Progress(
             batch=last.get("batchId"),
-            events=sum(self._written.values()),
+            events=self._written.total,
             events_per_second=events / seconds if seconds else 0.0,
             batch_seconds=seconds,
             offset=offset,
@@ -149,6 +153,11 @@ class Pipeline:
         refuse_unsafe(session)
         target = self.target or build(definition, config)
         with _sentences(self):
+            known = numbers(session, definition.checkpoint)
+            if isinstance(target, ParquetSink | JsonLinesSink):
+                refuse_ahead(session, target.path, known.planned)
+            if isinstance(target, Replica):
+                target.repeated = known.repeated
             return Run(self._query(session, target), target, None if self.session else session, self)
 
     def _local_session(self) -> SparkSession:
@@ -170,6 +179,7 @@ class Pipeline:
             session.readStream.format("postgres-cdc")
             .option("tailrace.properties", json.dumps(_of_source(definition.properties())))
             .option("tailrace.steps", definition.steps_text())
+            .option("tailrace.pause.seconds", definition.pause_seconds)
             .option("shape", target.shape)
             .load()
         )

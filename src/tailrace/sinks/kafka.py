@@ -19,6 +19,7 @@ from tailrace.config import Config
 from tailrace.errors import SinkError
 from tailrace.model.change import from_ipc
 from tailrace.model.source import SourceBlock
+from tailrace.sinks.counts import Counts
 from tailrace.transforms import Step
 from tailrace.transforms.encoder import Encoder
 
@@ -61,7 +62,7 @@ class KafkaSink:
     source: SourceBlock
     steps: Sequence[Step] = ()
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    written: dict[int, int] = field(default_factory=dict)
+    written: Counts = field(default_factory=Counts)
     shape = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:

@@ -222,10 +222,17 @@ class PostgresConnector:
             except (SourceError, psycopg.Error) as error:
                 log.error("heartbeat.action.query failed: %s", first_line(error))
 
+    def has_snapshot(self, offset: Offset) -> bool:
+        """See Connector.has_snapshot."""
+        position = self._position(offset)
+        return position.phase != STREAM or (position.progress is not None and bool(position.progress.queue))
+
     def plan(self, start: Offset, end: Offset) -> Sequence[Split]:
         """See Connector.plan. Asked again for the same range (a second action on a batch), gives the same splits."""
         if self._planned is None or self._planned[:2] != (start, end):
-            self._planned = start, end, self._plan(self._position(start), self._position(end))
+            read_id = uuid.uuid4().hex
+            planned = self._plan(self._position(start), self._position(end))
+            self._planned = start, end, [replace(split, read_id=read_id) for split in planned]
         return self._planned[2]
 
     def _plan(self, start: Position, end: Position) -> Sequence[Split]:

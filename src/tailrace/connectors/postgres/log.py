@@ -25,7 +25,7 @@ from tailrace.connectors.postgres.values import ValueType, converted
 from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
-from tailrace.model.change import CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
 from tailrace.model.table import TableSchema
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.
@@ -39,6 +39,7 @@ class Transaction:
 
     xid: int = 0
     commit_us: int = 0
+    commit_lsn: int = 0
     origin: tuple[int, str] | None = None
 
 
@@ -145,8 +146,10 @@ class LogDecoder:
 
     def _carry(self, context: _Context, count: int) -> None:
         self.order = context.order + count * ORDER_STEP
-        if len(context.begins.index):
-            self.transaction = Transaction(int(context.begins.xid[-1]), int(context.begins.commit_us[-1]))
+        begins = context.begins
+        if len(begins.index):
+            xid, commit_us, commit_lsn = (int(each[-1]) for each in (begins.xid, begins.commit_us, begins.final_lsn))
+            self.transaction = Transaction(xid, commit_us, commit_lsn)
         self.transaction.origin = context.last_origin()
         if len(context.commits.index):
             self.last_commit = int(context.commits.end_lsn[-1])
@@ -189,6 +192,11 @@ class _Context:
         times = np.concatenate([[self.carried.commit_us], self.begins.commit_us])
         xids = np.concatenate([[self.carried.xid], self.begins.xid])
         return times[which], xids[which]
+
+    def commit_lsns(self, index: npt.NDArray[np.intp]) -> pa.Array:
+        """The commit record of the transaction that each message belongs to: ranges of the log are cut by them."""
+        which = np.searchsorted(self.begins.index, index, side="right")
+        return indices(np.concatenate([[self.carried.commit_lsn], self.begins.final_lsn])[which])
 
     def source(self, index: npt.NDArray[np.intp], xids: Ints) -> pa.StructArray:
         which = np.searchsorted(self.commits.index, index, side="right")
@@ -262,6 +270,7 @@ def _batch(
         "source": context.source(rows.index, xids),
         "before": before,
         "after": after,
+        COMMIT: context.commit_lsns(rows.index),
     }
     if unchanged is not None:
         columns["unchanged"] = unchanged
@@ -357,5 +366,6 @@ def _without_images(op: str, table: TableSchema, context: _Context, index: npt.N
         "source": context.source(index, xids),
         "before": nothing,
         "after": nothing,
+        COMMIT: context.commit_lsns(index),
     }
     return ChangeBatch(table, pa.RecordBatch.from_pydict(columns))

@@ -31,7 +31,7 @@ from tailrace.events.faults import Faults
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
-from tailrace.model.change import ChangeBatch, from_ipc
+from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc
 from tailrace.snapshot.window import Window
 
 
@@ -66,7 +66,7 @@ class LogSplit:
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
     incremental snapshot, which was read in between, and `notices` of that. `untouched` tables are left out, as their
-    rows come later. `timeline` and `since_us` are those of a Claim.
+    rows come later. `timeline` and `since_us` are those of a Claim, `read_id` that of the chunk's SnapshotRead.
     """
 
     application: str
@@ -78,6 +78,7 @@ class LogSplit:
     notices: tuple[Notice, ...] = ()
     tables: tuple[tuple[str, bool], ...] = ()
     xmin: int | None = None
+    read_id: str = ""
     untouched: tuple[str, ...] = ()
     timeline: int | None = None
     since_us: int | None = None
@@ -92,7 +93,7 @@ def read_log(config: Config, split: LogSplit) -> Iterator[Chunk]:
             window.observe(*chunk.batches)
         yield chunk
     if window is not None:
-        yield Chunk([window.survivors()])
+        yield Chunk([replace(window.survivors(), read=SnapshotRead(split.read_id))])
     if split.notices:
         yield Chunk([], controls=notify(config, split.notices))
     if split.heartbeat is not None:
