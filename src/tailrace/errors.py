@@ -7,6 +7,7 @@ TailraceError
 ├── TransformError     a record that a transform cannot take
 ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
 └── SinkError          a target cannot be written
+    └── FencedError    another run of the pipeline has taken over the target
 """
 
 from __future__ import annotations
@@ -56,3 +57,7 @@ class OffsetError(TailraceError):
 
 class SinkError(TailraceError):
     """A target that cannot be written."""
+
+
+class FencedError(SinkError):
+    """Another run of the pipeline has taken over the target; this one may not write any more."""

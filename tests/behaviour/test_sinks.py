@@ -3,88 +3,39 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from tailrace.connectors.postgres import ddl
 from tailrace.errors import SinkError
-from tailrace.events.headers import HEADERS
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
 from tailrace.sinks.console import ConsoleSink
-from tailrace.sinks.kafka import DEFAULTS, Delivery
+from tailrace.sinks.kafka.client import Settings
+from tailrace.sinks.kafka.delivery import AtLeastOnce
 from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.kafka import EmbeddedKafka, spark_kafka_jars
+from tests.behaviour.kafka_topics import consumed, records, topic
 from tests.conftest import Database
 
-Record = tuple[str, int | None, str | None, str | None, list[tuple[str, bytes]]]
 
-
-def records(*rows: Record) -> pa.RecordBatch:
-    """Rows of the `kafka` shape."""
-    topics, partitions, keys, values, headers = zip(*rows, strict=True)
-    return pa.record_batch(
-        {
-            "topic": pa.array(topics, pa.string()),
-            "partition": pa.array(partitions, pa.int32()),
-            "key": pa.array(keys, pa.string()),
-            "value": pa.array(values, pa.string()),
-            "headers": pa.array([[{"key": k, "value": v} for k, v in pairs] for pairs in headers], HEADERS),
-        }
-    )
-
-
-def topic(kafka: EmbeddedKafka, partitions: int = 1) -> str:
-    """A new topic."""
-    name = f"t-{uuid4().hex}"
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    for future in admin.create_topics([NewTopic(name, partitions, 1)]).values():
-        future.result()
-    return name
-
-
-def consumed(kafka: EmbeddedKafka, name: str) -> Iterator[Message]:
-    """Everything in a topic, partition by partition."""
-    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "tests", "enable.auto.commit": False})
-    try:
-        for partition in consumer.list_topics(name, timeout=10).topics[name].partitions:
-            low, high = consumer.get_watermark_offsets(TopicPartition(name, partition), timeout=10)
-            consumer.assign([TopicPartition(name, partition, low)])
-            deadline = time.monotonic() + 30
-            while low < high:
-                assert time.monotonic() < deadline
-                message = consumer.poll(1)
-                # A tombstone is falsy: ask for None.
-                if message is not None:
-                    assert message.error() is None
-                    low = message.offset() + 1
-                    yield message
-    finally:
-        consumer.close()
-
-
-def delivery(kafka: EmbeddedKafka, **properties: Any) -> Delivery:
-    return Delivery({**DEFAULTS, "bootstrap.servers": kafka.bootstrap, **properties})
+def delivery(servers: str, **properties: Any) -> AtLeastOnce:
+    return AtLeastOnce(Settings({"bootstrap.servers": servers, **properties}))
 
 
 def test_kafka_gets_keys_values_tombstones_headers_and_partitions(kafka: EmbeddedKafka) -> None:
     name = topic(kafka, partitions=3)
-    sent = delivery(kafka)
+    sent = delivery(kafka.bootstrap)
     headers = [("h", b'{"a":1}'), ("h2", b"")]
     sent.send(records((name, 2, '{"id":1}', '{"op":"c"}', headers), (name, 2, '{"id":1}', None, [])))
     sent.send(records((name, 1, None, "é", [])))
-    assert sent.finish() == 3
+    sent.finish()
+    assert sent.count == 3
     found = [(m.partition(), m.key(), m.value(), m.headers()) for m in consumed(kafka, name)]
     assert found == [
         (1, None, "é".encode(), None),
@@ -95,9 +46,10 @@ def test_kafka_gets_keys_values_tombstones_headers_and_partitions(kafka: Embedde
 
 def test_kafka_keeps_the_order_of_a_key_and_puts_it_where_java_would(kafka: EmbeddedKafka) -> None:
     name = topic(kafka, partitions=5)
-    sent = delivery(kafka, **{"queue.buffering.max.messages": 100})
+    sent = delivery(kafka.bootstrap, **{"queue.buffering.max.messages": 100})
     sent.send(records(*[(name, None, f"key {n % 7}", str(n), []) for n in range(5000)]))
-    assert sent.finish() == 5000
+    sent.finish()
+    assert sent.count == 5000
     by_key: dict[bytes, list[int]] = {}
     places: dict[bytes, set[int]] = {}
     for message in consumed(kafka, name):
@@ -130,13 +82,13 @@ def murmur2(data: bytes) -> int:
 def test_a_record_too_large_is_an_error_with_its_topic_and_remedy(kafka: EmbeddedKafka) -> None:
     name = topic(kafka)
     with pytest.raises(SinkError, match=name) as caught:
-        delivery(kafka).send(records((name, None, "k", "x" * 2_000_000, [])))
+        delivery(kafka.bootstrap).send(records((name, None, "k", "x" * 2_000_000, [])))
     assert "message.max.bytes" in str(caught.value)
 
 
 def test_a_topic_the_broker_refuses_is_an_error(kafka: EmbeddedKafka) -> None:
     def send() -> None:
-        sent = delivery(kafka)
+        sent = delivery(kafka.bootstrap)
         sent.send(records(("no/topic", None, "k", "v", [])))
         sent.finish()
 
@@ -147,7 +99,7 @@ def test_a_topic_the_broker_refuses_is_an_error(kafka: EmbeddedKafka) -> None:
 
 
 def test_an_unreachable_broker_is_an_error_with_its_address() -> None:
-    sent = Delivery({**DEFAULTS, "bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 1500})
+    sent = delivery("127.0.0.1:9", **{"message.timeout.ms": 1500})
     sent.send(records(("t", None, "k", "v", [])))
     with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:
         sent.finish()
@@ -156,7 +108,7 @@ def test_an_unreachable_broker_is_an_error_with_its_address() -> None:
 
 def test_settings_the_producer_does_not_know_are_an_error() -> None:
     with pytest.raises(SinkError, match=r"sink\.kafka\.properties"):
-        Delivery({**DEFAULTS, "bootstrap.servers": "127.0.0.1:9", "linger.mss": 5})
+        delivery("127.0.0.1:9", **{"linger.mss": 5})
 
 
 SETUP = (
