@@ -43,7 +43,7 @@ class Rig:
         self.properties: dict[str, str] = {}
         self.sink: dict[str, Any] = {"replica": {"path": "replica"}}
         self.starts = 0
-        self._masters = cycle(MASTERS)
+        self.masters = cycle(MASTERS)
         self._process: subprocess.Popen[bytes] | None = None
         self._watch = Watch(self)
 
@@ -164,7 +164,7 @@ class Rig:
             "sink": self.sink,
             "checkpoint": "state",
             "trigger": "200ms",
-            "spark": {"spark.master": next(self._masters), "spark.sql.shuffle.partitions": 2, **QUICK_JAVA},
+            "spark": {"spark.master": next(self.masters), "spark.sql.shuffle.partitions": 2, **QUICK_JAVA},
         }
         file = self.folder / "pipeline.yaml"
         file.write_text(yaml.safe_dump(content), encoding="utf-8")

@@ -138,7 +138,10 @@ _REMEDIES = {
     "_UNKNOWN_TOPIC": _CREATE,
     "UNKNOWN_TOPIC_OR_PART": _CREATE,
     "TOPIC_EXCEPTION": "The topic's name is not allowed in Kafka: rename it with a route step.",
-    "TOPIC_AUTHORIZATION_FAILED": "Grant the producer's user Write and Create on the topic.",
+    "TOPIC_AUTHORIZATION_FAILED": (
+        "Grant the producer's user Write and Create on the topic: kafka-acls.sh --bootstrap-server ... --add "
+        "--allow-principal User:<user> --operation Write --operation Create --topic <topic>."
+    ),
     "CLUSTER_AUTHORIZATION_FAILED": "Grant the producer's user IdempotentWrite on the cluster.",
     "_AUTHENTICATION": _LOGIN,
     "SASL_AUTHENTICATION_FAILED": _LOGIN,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tailrace.errors import SinkError
-from tailrace.sinks.kafka.client import Settings, library, new_producer, refused
+from tailrace.sinks.kafka.client import REACH, Settings, library, new_producer, refused
 from tailrace.sinks.kafka.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _TOPIC = {
     "segment.bytes": "52428800",
     "min.cleanable.dirty.ratio": "0.1",
 }
+_TELL_SECONDS = 5
+_FOREIGN = "a transaction that another pipeline has open there"
 
 
 @dataclass
@@ -102,11 +104,16 @@ def read(settings: Settings, pipeline: str, since: int, *, is_committed: bool = 
 def _read_to_end(settings: Settings, consumer: Consumer, pipeline: str) -> Found:
     kafka = library()
     partition, where = kafka.TopicPartition(settings.state_topic, 0), _where(settings)
-    found, high = Found(), None
+    found, high, has_told = Found(), None, False
     begin = time.monotonic()
-    while time.monotonic() < begin + settings.timeout + settings.transaction_timeout:
+    while (waited := time.monotonic() - begin) < settings.timeout + settings.transaction_timeout:
         message: Message | None = consumer.poll(1)
         if message is None:
+            if high is None:
+                _check_readable(settings, consumer)
+            if waited > _TELL_SECONDS and not has_told:
+                log.warning("%s: waiting for %s", where, "the brokers" if high is None else _FOREIGN)
+                has_told = True
             continue
         error = message.error()
         if error is None:
@@ -122,13 +129,22 @@ def _read_to_end(settings: Settings, consumer: Consumer, pipeline: str) -> Found
                 return found
         # A consumer without a group needs no right to one; librdkafka asks for its coordinator all the same.
         elif error.name() != "GROUP_AUTHORIZATION_FAILED":
-            raise refused(error, "the state of the pipeline cannot be read", where)
-    what = (
-        "the state of the pipeline cannot be read" if high is None else "a transaction of another pipeline stays open"
-    )
-    raise SinkError(
-        what, where=where, remedy="Check that the brokers run; end the transaction by kafka-transactions.sh."
-    )
+            raise _unusable(settings, error, "cannot be read")
+    if high is None:
+        raise SinkError("the brokers do not answer", where=where, remedy=REACH)
+    remedy = "Start that pipeline, which ends it, or abort it (kafka-transactions.sh find-hanging, abort)."
+    raise SinkError(f"{_FOREIGN} does not end", where=where, remedy=remedy)
+
+
+def _check_readable(settings: Settings, consumer: Consumer) -> None:
+    """A consumer that asks for a partition by its number is not told that the topic is refused."""
+    kafka, name = library(), settings.state_topic
+    try:
+        error = consumer.list_topics(name, settings.timeout).topics[name].error
+    except kafka.KafkaException as failure:
+        raise _unusable(settings, failure.args[0], "cannot be read") from failure
+    if error is not None:
+        raise _unusable(settings, error, "cannot be read")
 
 
 def _state(message: Message, pipeline: str, where: str) -> dict[str, Any] | None:

@@ -161,13 +161,20 @@ class ExactlyOnce:
         failpoint.reach("kafka-init")
         sender = Sender(self._settings, self._id)
         failpoint.reach("kafka-check")
-        found = state.read(self._settings, self._ticket.pipeline, self._ticket.since)
-        if found.run not in (None, self._ticket.run) or found.batch > self._ticket.batch:
-            raise taken_over(sender.where)
-        self._splits |= found.splits
-        self.end = found.end
+        self._look(sender)
         _senders[self._id] = sender
         return sender
+
+    def _look(self, sender: Sender) -> None:
+        """Stops a task that was given up before its producer started; finds what other attempts have committed."""
+        settings, ticket = self._settings, self._ticket
+        # A newer run or batch counts whether or not it is committed, so that nobody waits for another's transaction.
+        found = state.read(settings, ticket.pipeline, ticket.since, is_committed=False)
+        if found.run not in (None, ticket.run) or found.batch > ticket.batch:
+            raise taken_over(sender.where)
+        self.end = found.end
+        if self._attempt or found.batch == ticket.batch:
+            self._splits |= state.read(settings, ticket.pipeline, ticket.since).splits
 
     def _begin(self, sender: Sender) -> None:
         failpoint.reach("kafka-begin")
