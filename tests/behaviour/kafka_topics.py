@@ -30,9 +30,9 @@ def records(*rows: Record) -> pa.RecordBatch:
     )
 
 
-def topic(kafka: EmbeddedKafka, partitions: int = 1) -> str:
+def topic(kafka: EmbeddedKafka, partitions: int = 1, name: str | None = None) -> str:
     """A new topic."""
-    name = f"t-{uuid4().hex}"
+    name = name or f"t-{uuid4().hex}"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     for future in admin.create_topics([NewTopic(name, partitions, 1)]).values():
         future.result()

@@ -149,11 +149,26 @@ def test_a_task_of_an_earlier_run_is_cut_off(case: Case, step: str) -> None:
 
 
 def test_a_task_of_an_earlier_run_that_starts_late_stops(case: Case) -> None:
+    late = case.writer(case.claim())
+    newest = case.writer(case.claim())
+    assert newest.starts(SPLIT)
+    with pytest.raises(FencedError):
+        late.starts(SPLIT)
+    newest.send(case.record("new"))
+    newest.finish()
+    assert case.values() == ["new"]
+
+
+def test_a_task_of_an_earlier_run_that_was_starting_stops(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """It cuts off the newest run's producer before it finds out; nothing is lost, that run's batch is repeated."""
     late = case.writer(case.claim())
     claim = case.claim()
     newest = case.writer(claim)
     assert newest.starts(SPLIT)
+    looks = iter([state.Found(), None])
+    monkeypatch.setattr(
+        transactions.state, "read", lambda *given, read=state.read, **how: next(looks, None) or read(*given, **how)
+    )
     with pytest.raises(FencedError):
         late.starts(SPLIT)
 

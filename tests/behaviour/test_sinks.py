@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,15 @@ from tailrace.connectors.postgres import ddl
 from tailrace.errors import SinkError
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
+from tailrace.pipeline.target import build
 from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.delivery import AtLeastOnce
+from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.kafka import EmbeddedKafka, spark_kafka_jars
 from tests.behaviour.kafka_topics import consumed, records, topic
+from tests.behaviour.streams import eventually
 from tests.conftest import Database
 
 
@@ -128,7 +133,9 @@ HISTORY = [
 ]  # fmt: skip
 
 
-def pipeline(database: Database, folder: Path, sink: dict[str, Any], **more: Any) -> Definition:
+def pipeline(
+    database: Database, folder: Path, sink: dict[str, Any], properties: Mapping[str, str] | None = None, **more: Any
+) -> Definition:
     """A pipeline that stops when all is read."""
     config = {
         **database.properties,
@@ -137,6 +144,7 @@ def pipeline(database: Database, folder: Path, sink: dict[str, Any], **more: Any
         "skipped.operations": "none",
         "key.converter.schemas.enable": "false",
         "value.converter.schemas.enable": "false",
+        **(properties or {}),
     }
     content = {"source": {"config": config}, "sink": sink, "checkpoint": "state", "trigger": "availableNow", **more}
     return from_content(content, base=folder, where="test")
@@ -180,6 +188,76 @@ def test_pipeline_into_kafka(kafka: EmbeddedKafka, database: Database, spark: Sp
     headers = dict(found[0].headers() or [])
     assert json.loads(headers["__debezium.context.connectorName"] or "")["payload"] == "postgresql"
     assert "__debezium.newkey" in dict(found[7].headers() or []), "a tombstone has its delete's headers"
+
+
+@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
+def test_pipeline_into_kafka_and_a_replayed_batch(
+    kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path, delivery: str
+) -> None:
+    target = {"bootstrap.servers": kafka.bootstrap, "delivery": delivery}
+    given = {"provide.transaction.metadata": "true", "heartbeat.interval.ms": "1"}
+    definition = pipeline(database, tmp_path, {"kafka": target}, given)
+    prefix = f"p-{database.name}"
+    names = [topic(kafka, name=f"{prefix}.{end}") for end in ("public.items", "transaction")]
+    names.append(topic(kafka, name=f"__debezium-heartbeat.{prefix}"))
+    run_history(database, definition, spark)
+    before = [found(kafka, name) for name in names]
+    assert [told(*record) for record in before[0]] == HISTORY
+    replay_last_batch(tmp_path / "state")
+    run(definition, spark)
+    after = [found(kafka, name) for name in names]
+    if delivery == "exactly-once":
+        assert after == before
+    else:
+        assert all(len(now) > len(then) for now, then in zip(after, before, strict=True)), "the batch came again"
+
+
+def test_a_restored_checkpoint_loses_nothing_in_kafka(
+    kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark gives another range of the log the number of a batch that is in Kafka."""
+    definition = pipeline(database, tmp_path, {"kafka": {"bootstrap.servers": kafka.bootstrap}})
+    name = topic(kafka, name=f"p-{database.name}.public.items")
+    database.execute(*SETUP)
+    run(definition, spark)
+    shutil.copytree(tmp_path / "state", tmp_path / "older")
+    database.execute("INSERT INTO items VALUES (3, 'three')")
+    run(definition, spark)
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "older").rename(tmp_path / "state")
+    database.execute("INSERT INTO items VALUES (4, 'four')")
+    run(definition, spark)
+    events = [told(*record) for record in found(kafka, name)]
+    assert events == [("r", 1), ("r", 2), ("c", 3), ("c", 3), ("c", 4)]
+
+
+def test_the_log_is_written_by_one_producer(
+    kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also behind a snapshot of several tasks, which leave several Python workers behind."""
+    database.execute("CREATE TABLE others (id int PRIMARY KEY)", *SETUP)
+    database.execute("INSERT INTO others VALUES (1)")
+    definition = pipeline(database, tmp_path, {"kafka": {"bootstrap.servers": kafka.bootstrap}}, trigger="100ms")
+    sink = build(definition, definition.config())
+    assert isinstance(sink, KafkaSink)
+    running = Pipeline(definition, spark, sink).start()
+    try:
+        assert eventually(lambda: sum(sink.written.values()) == 3)
+        owners = set()
+        for n in range(10, 16):
+            database.execute(f"INSERT INTO items VALUES ({n}, 'n')")
+            written = n - 6
+            assert eventually(lambda: sum(sink.written.values()) == written)  # noqa: B023
+            (claim,) = sink._claims.values()
+            owners.add(claim._owners[0])
+    finally:
+        running.stop()
+    assert len(owners) == 1
+
+
+def found(kafka: EmbeddedKafka, name: str) -> list[tuple[str | bytes | None, str | bytes | None]]:
+    """Keys and values of a topic of one partition."""
+    return [(message.key(), message.value()) for message in consumed(kafka, name)]
 
 
 def test_pipeline_into_kafka_that_is_down_fails_with_the_sentence(

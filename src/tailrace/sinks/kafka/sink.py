@@ -67,22 +67,28 @@ class KafkaSink:
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Sends a micro-batch, the frame as `foreachBatch` has it. Raises SinkError."""
         settings = Settings(self.properties, self.id_prefix, self.state_topic)
-        if self.delivery == "at-least-once":
-            self.written[batch_id] = sum(records for records, *_ in self._send(frame, settings, None))
-            return
         context = frame.sparkSession.sparkContext
         # The query's id lives in the checkpoint: it outlives restarts, and no other checkpoint has it.
         query = context.getLocalProperty("sql.streaming.queryId")
         assert query is not None  # Spark sets it for every streaming query
-        tasks = context.defaultParallelism
-        # After a failure somebody may be left over, of this run as well.
+        splits = frame.rdd.getNumPartitions()
+        # Tasks that run side by side get another pool: in this one is one worker, whose producer stays.
+        pool = f"{query} {'one' if splits < 2 else 'many'}"
+        if self.delivery == "at-least-once":
+            self.written[batch_id] = sum(records for records, *_ in self._send(frame, settings, None, pool))
+            return
+        # Each task needs a transactional id, and the next run cuts all of them off: no more than run at once.
+        tasks = max(1, min(splits, context.defaultParallelism))
+        # After a failure somebody may be left over, of this run as well: then the claim is made again.
         claim = self._claims.pop(query, None) or Claim(settings, query, tasks)
-        told = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks))
+        told = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)
         claim.done((task, token, end) for _, task, token, end in told)
         self._claims[query] = claim
         self.written[batch_id] = sum(records for records, *_ in told)
 
-    def _send(self, frame: DataFrame, settings: Settings, ticket: Ticket | None) -> list[tuple[int, int, str, int]]:
+    def _send(
+        self, frame: DataFrame, settings: Settings, ticket: Ticket | None, pool: str
+    ) -> list[tuple[int, int, str, int]]:
         """Runs the tasks; what each says of each row."""
         from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
@@ -92,7 +98,7 @@ class KafkaSink:
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
         try:
             # Not mapInArrow: that loads pandas, which nothing here needs.
-            with _own_workers(session):
+            with _own_workers(session, pool):
                 told = arrow_udf(send, _TOLD)("split", "bytes")
             return [tuple(row["told"]) for row in frame.select(told.alias("told")).collect()]
         finally:
@@ -100,18 +106,18 @@ class KafkaSink:
 
 
 @contextmanager
-def _own_workers(session: SparkSession) -> Iterator[None]:
-    """Python workers of their own for the functions made meanwhile, as Spark keeps a pool for each environment.
+def _own_workers(session: SparkSession, pool: str) -> Iterator[None]:
+    """A pool of Python workers of that name for the functions made meanwhile: Spark has one for each environment.
 
-    Spark hands idle workers out in turn. In one pool with the source's, producers would change the process with each
-    batch, and be started anew.
+    Spark hands idle workers out in turn. If the pool held others, which the source's readers or a snapshot's tasks
+    leave behind, each batch would go to another process, and its producer would be started anew.
     """
     environment = session.sparkContext.environment
-    environment[_OWN_WORKERS] = "kafka"
+    environment[_OWN_WORKERS] = pool
     try:
         yield
     finally:
-        del environment[_OWN_WORKERS]
+        environment.pop(_OWN_WORKERS, None)  # another query of the session may have done it
 
 
 def _task(

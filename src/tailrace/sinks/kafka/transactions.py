@@ -158,23 +158,26 @@ class ExactlyOnce:
         if kept is not None and is_newest and time.monotonic() < kept.used + _FRESH_SECONDS:
             _senders[self._id] = kept
             return kept
+        failpoint.reach("kafka-start")
+        # A task that was given up before stops here and cuts off nobody. Only what is read after the start is final.
+        self._look()
         failpoint.reach("kafka-init")
         sender = Sender(self._settings, self._id)
         failpoint.reach("kafka-check")
-        self._look(sender)
+        if self._look().batch == self._ticket.batch or self._attempt:
+            self._splits |= state.read(self._settings, self._ticket.pipeline, self._ticket.since).splits
         _senders[self._id] = sender
         return sender
 
-    def _look(self, sender: Sender) -> None:
-        """Stops a task that was given up before its producer started; finds what other attempts have committed."""
+    def _look(self) -> state.Found:
+        """Stops a task that was given up meanwhile."""
         settings, ticket = self._settings, self._ticket
         # A newer run or batch counts whether or not it is committed, so that nobody waits for another's transaction.
         found = state.read(settings, ticket.pipeline, ticket.since, is_committed=False)
         if found.run not in (None, ticket.run) or found.batch > ticket.batch:
-            raise taken_over(sender.where)
+            raise taken_over(f"transactional.id {self._id} at {settings.servers}")
         self.end = found.end
-        if self._attempt or found.batch == ticket.batch:
-            self._splits |= state.read(settings, ticket.pipeline, ticket.since).splits
+        return found
 
     def _begin(self, sender: Sender) -> None:
         failpoint.reach("kafka-begin")
