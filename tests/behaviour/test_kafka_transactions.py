@@ -194,6 +194,26 @@ def test_more_tasks_of_an_earlier_run_are_cut_off(case: Case) -> None:
     assert case.values() == ["new"]
 
 
+def test_an_earlier_run_that_needs_more_tasks_stops(case: Case) -> None:
+    earlier = case.claim(tasks=1)
+    claim = case.claim(tasks=1)
+    with pytest.raises(FencedError):
+        earlier.ticket(batch=1, tasks=2)
+    case.write(claim, "new")
+    assert case.values() == ["new"]
+
+
+def test_a_run_that_needs_more_tasks_leaves_their_number_to_the_next(case: Case) -> None:
+    claim = case.claim(tasks=1)
+    orphan = ExactlyOnce(case.settings, claim.ticket(batch=0, tasks=3), 2, 0)
+    assert orphan.starts("range-1/2/3")
+    orphan.send(case.record("old"))
+    case.claim(tasks=1)
+    with pytest.raises(FencedError):
+        orphan.finish()
+    assert case.values() == []
+
+
 def test_an_attempt_cuts_off_the_one_before(case: Case) -> None:
     claim = case.claim()
     lost = case.writer(claim)
@@ -273,6 +293,13 @@ def test_a_timeout_that_the_brokers_do_not_allow_is_an_error_with_both_settings(
     with pytest.raises(SinkError, match=r"transactional\.id tailrace-") as caught:
         case.claim()
     assert "transaction.max.timeout.ms" in str(caught.value.remedy)
+
+
+def test_brokers_out_of_reach_are_an_error_with_their_address() -> None:
+    settings = Settings({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 1500})
+    with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:
+        Claim(settings, "pipeline", 1)
+    assert "bootstrap.servers" in str(caught.value.remedy)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tailrace.sinks.kafka import state
 from tailrace.sinks.kafka.client import Settings
-from tailrace.sinks.kafka.transactions import Ticket, fence, taken_over
+from tailrace.sinks.kafka.transactions import Ticket, fence, look, taken_over
 from tailrace.spark import failpoint
 
 _AT_ONCE = 16
@@ -39,13 +39,16 @@ class Claim:
             list(pool.map(lambda one: fence(settings, one), ids))
         found = state.read(settings, pipeline, 0)
         if found.run != self._run:
-            raise taken_over(f"pipeline {pipeline} at {settings.servers}")
+            raise taken_over(settings, pipeline)
         self._since, self._splits = found.end, frozenset(found.splits)
 
     def ticket(self, batch: int, tasks: int) -> Ticket:
         """What the tasks of a micro-batch need, of which there are so many at most."""
         if tasks > self._tasks:
+            # A run that is not the newest any more must not become it again: it would write what it planned long ago.
+            self._look()
             state.register(self._settings, self._pipeline, self._run, tasks)
+            self._look()
             self._tasks = tasks
         return Ticket(self._pipeline, self._run, batch, self._since, self._splits, dict(self._owners))
 
@@ -57,3 +60,6 @@ class Claim:
             if token:
                 self._owners[task] = token
             self._since = max(self._since, end)
+
+    def _look(self) -> None:
+        self._since = look(self._settings, self._pipeline, self._run, self._since).end

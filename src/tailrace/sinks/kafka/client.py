@@ -129,6 +129,11 @@ _CREATE = (
 )
 _LOGIN = "Check sasl.* and security.protocol in sink.kafka.properties."
 _SWITCH_OFF = "or set sink.kafka.delivery to at-least-once"
+# Of a start of a producer that nobody answers, though the brokers are reached.
+NO_COORDINATOR = (
+    "Check that the brokers can keep their topic __transaction_state: transaction.state.log.replication.factor and "
+    f"transaction.state.log.min.isr must not exceed the number of brokers; {_SWITCH_OFF}."
+)
 _REMEDIES = {
     "MSG_SIZE_TOO_LARGE": "Raise message.max.bytes in sink.kafka.properties, and the topic's max.message.bytes.",
     "_MSG_TIMED_OUT": REACH,
@@ -154,8 +159,5 @@ _REMEDIES = {
         "Raise transaction.max.timeout.ms on the brokers, or lower transaction.timeout.ms in sink.kafka.properties."
     ),
     "_UNSUPPORTED_FEATURE": f"Use brokers with transactions (0.11 or newer), {_SWITCH_OFF}.",
-    "_TIMED_OUT": (
-        "Check that the brokers run and can keep their topic __transaction_state: transaction.state.log.replication"
-        f".factor and transaction.state.log.min.isr must not exceed the number of brokers; {_SWITCH_OFF}."
-    ),
+    "_TIMED_OUT": REACH,
 }

@@ -34,6 +34,7 @@ _ROWS_A_BATCH = "16"
 # What a task says for each row: how many records it sent, and what Claim.done takes.
 _TOLD = "struct<records: bigint, task: int, token: string, end: bigint>"
 _TOLD_TYPE = pa.struct([("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())])
+_MOST_TASKS = 64
 _OWN_WORKERS = "TAILRACE_SINK"
 
 Rows = tuple[pa.Array, pa.Array]
@@ -78,7 +79,7 @@ class KafkaSink:
             self.written[batch_id] = sum(records for records, *_ in self._send(frame, settings, None, pool))
             return
         # Each task needs a transactional id, and the next run cuts all of them off: no more than run at once.
-        tasks = max(1, min(splits, context.defaultParallelism))
+        tasks = max(1, min(splits, context.defaultParallelism, _MOST_TASKS))
         # After a failure somebody may be left over, of this run as well: then the claim is made again.
         claim = self._claims.pop(query, None) or Claim(settings, query, tasks)
         told = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)

@@ -39,10 +39,14 @@ _FOREIGN = "a transaction that another pipeline has open there"
 
 @dataclass
 class Found:
-    """What the topic says of a pipeline. `end` is the offset behind what was read, `batch` the newest one of `run`."""
+    """What a part of the topic says of a pipeline. `end` is the offset behind it, `run` the newest of all `runs`.
+
+    `batch` is the newest of `run`.
+    """
 
     end: int = 0
     run: str | None = None
+    runs: set[str] = field(default_factory=set)
     tasks: int = 0
     batch: int = -1
     splits: set[str] = field(default_factory=set)
@@ -50,7 +54,10 @@ class Found:
     def add(self, state: dict[str, Any]) -> None:
         """Take a record of the pipeline into account."""
         if "split" not in state:
-            self.run, self.tasks, self.batch = state["run"], state["tasks"], -1
+            if state["run"] != self.run:
+                self.run, self.batch = state["run"], -1
+            self.runs.add(self.run)
+            self.tasks = state["tasks"]
             return
         self.splits.add(state["split"])
         if self.run is None or state["run"] == self.run:

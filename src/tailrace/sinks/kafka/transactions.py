@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tailrace.errors import FencedError, SinkError
 from tailrace.sinks.kafka import state
-from tailrace.sinks.kafka.client import Settings, library, new_producer, refused
+from tailrace.sinks.kafka.client import NO_COORDINATOR, Settings, library, new_producer, refused
 from tailrace.sinks.kafka.delivery import Delivery
 from tailrace.spark import failpoint
 
@@ -60,7 +60,10 @@ class Sender:
         try:
             self.producer.init_transactions(settings.timeout)
         except kafka.KafkaException as error:
-            raise refused(error.args[0], "transactions cannot be used", self.where) from error
+            failure = refused(error.args[0], "transactions cannot be used", self.where)
+            if error.args[0].name() == "_TIMED_OUT":
+                failure = SinkError(failure.what, where=self.where, remedy=NO_COORDINATOR)
+            raise failure from error
 
     def abort(self) -> KafkaError | None:
         """End an open transaction; what the producer has failed of for good, if it has."""
@@ -171,11 +174,10 @@ class ExactlyOnce:
 
     def _look(self) -> state.Found:
         """Stops a task that was given up meanwhile."""
-        settings, ticket = self._settings, self._ticket
-        # A newer run or batch counts whether or not it is committed, so that nobody waits for another's transaction.
-        found = state.read(settings, ticket.pipeline, ticket.since, is_committed=False)
-        if found.run not in (None, ticket.run) or found.batch > ticket.batch:
-            raise taken_over(f"transactional.id {self._id} at {settings.servers}")
+        ticket = self._ticket
+        found = look(self._settings, ticket.pipeline, ticket.run, ticket.since)
+        if found.batch > ticket.batch:
+            raise taken_over(self._settings, ticket.pipeline)
         self.end = found.end
         return found
 
@@ -238,9 +240,22 @@ class ExactlyOnce:
         )
 
 
-def taken_over(where: str) -> FencedError:
+def look(settings: Settings, pipeline: str, run: str, since: int) -> state.Found:
+    """What the state topic says from an offset on that the run has read up to. Raises FencedError for a newer run.
+
+    Records count whether or not they are committed, so that nobody waits for the transaction of another pipeline.
+    """
+    found = state.read(settings, pipeline, since, is_committed=False)
+    if found.runs - {run}:
+        raise taken_over(settings, pipeline)
+    return found
+
+
+def taken_over(settings: Settings, pipeline: str) -> FencedError:
     """The error of a task or run that is not the newest any more."""
     kafka = library()
-    error = refused(kafka.KafkaError(kafka.KafkaError._FENCED), "", where)
+    error = refused(
+        kafka.KafkaError(kafka.KafkaError._FENCED), "", f"{settings.prefix}{pipeline} at {settings.servers}"
+    )
     assert isinstance(error, FencedError)
     return error
