@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden crash big types model fuzz bench bench-snapshot docs lock clean
+.PHONY: help env demo check format test golden crash big types model fuzz bench bench-snapshot bench-kafka docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -60,6 +60,9 @@ bench: env  ## Measure rows a second, rows per CPU-second and memory (ARGS=...)
 
 bench-snapshot: env  ## Measure a first snapshot beside COPY, pg_dump and the engine (ARGS=...)
 	$(BIN)/python benchmarks/snapshot.py $(ARGS)
+
+bench-kafka: env  ## Measure the Kafka sink with and without transactions (ARGS=...)
+	$(BIN)/python benchmarks/kafka.py $(ARGS)
 
 docs: env  ## Write the generated pages of docs/ anew
 	$(BIN)/python tools/options_reference.py

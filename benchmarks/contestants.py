@@ -116,13 +116,13 @@ def recvlogical(course: Course, slot: str) -> Result:
 def tailrace_null(course: Course, slot: str) -> Result:
     """Tailrace into Spark's null sink: every event encoded, none kept. Spark counts the rows."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
-        return _tailrace(course, course.content(slot, "null"), Path(folder))
+        return measured(course, course.content(slot, "null"), Path(folder))
 
 
 def tailrace_parquet(course: Course, slot: str) -> Result:
     """Tailrace into Parquet files, whose contents are read again and compared."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
-        result = _tailrace(course, course.content(slot, "parquet"), Path(folder))
+        result = measured(course, course.content(slot, "parquet"), Path(folder))
         check_files(Path(folder) / "out", course.backlog.rows, course.backlog.ids)
         return result
 
@@ -135,7 +135,8 @@ def check_files(files: Path, rows: int, ids: int) -> None:
         raise SystemExit(f"the files hold {found[0]} records with ids summing up to {found[1]}, not {rows} and {ids}")
 
 
-def _tailrace(course: Course, content: dict[str, Any], folder: Path) -> Result:
+def measured(course: Course, content: dict[str, Any], folder: Path) -> Result:
+    """A pipeline over the backlog, in a process of its own; the sink counts its events."""
     server = measure.Tree(workload.pid(course.server))
     task = {"content": content, "folder": str(folder), "kind": "backlog"}
     with reader(task) as process, measure.Tree(process.pid) as tree:

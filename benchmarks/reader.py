@@ -2,7 +2,8 @@
 
 It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `kind`), says READY when Spark runs, waits
 for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `latency` notes when rows come, until a
-line says how many there are; both say STREAMING after the first micro-batch. `first` waits for the first row alone.
+line says how many there are, `live` follows the log until a line comes; all say STREAMING after the first micro-batch.
+`first` waits for the first row alone.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def main() -> None:
     session = local_session("benchmark", folder / "spark.log", definition.spark)
     print("READY", flush=True)
     sys.stdin.readline()
-    result = {"backlog": backlog, "latency": latency, "first": first}[task["kind"]](definition, session)
+    result = {"backlog": backlog, "latency": latency, "live": live, "first": first}[task["kind"]](definition, session)
     print(json.dumps(result), flush=True)
     sys.stdin.readline()
     session.stop()
@@ -66,7 +67,7 @@ def backlog(definition: Definition, session: Any) -> dict[str, Any]:
     batches = [batch for batch in batches if batch["numInputRows"]]
     begin, last = _time(batches[0]), _time(batches[-1])
     return {
-        "rows": sum(batch["numInputRows"] for batch in batches),
+        "rows": run.progress().events,
         "seconds": last + batches[-1]["durationMs"]["triggerExecution"] / 1000 - begin,
         "batches": len(batches),
     }
@@ -82,6 +83,16 @@ def latency(definition: Definition, session: Any) -> dict[str, Any]:
         run.await_(0.1)
     run.stop()
     return {"seen": noted.seen}
+
+
+def live(definition: Definition, session: Any) -> dict[str, Any]:
+    """Runs the pipeline as it is until told to stop."""
+    run = Pipeline(definition, session).start()
+    streaming(run)
+    sys.stdin.readline()
+    batches = run.progress().batch
+    run.stop()
+    return {"batches": batches}
 
 
 @dataclass

@@ -8,6 +8,7 @@ TailraceError
 ├── SignalError        a signal asks for something that cannot be done, or for too much at a time
 ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
 └── SinkError          a target cannot be written
+    └── FencedError    another run of the pipeline has taken over the target
 """
 
 from __future__ import annotations
@@ -66,3 +67,7 @@ class OffsetError(TailraceError):
 
 class SinkError(TailraceError):
     """A target that cannot be written."""
+
+
+class FencedError(SinkError):
+    """Another run of the pipeline has taken over the target; this one may not write any more."""

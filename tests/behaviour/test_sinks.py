@@ -3,88 +3,44 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
+import shutil
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 from tailrace.connectors.postgres import ddl
 from tailrace.errors import SinkError
-from tailrace.events.headers import HEADERS
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
+from tailrace.pipeline.target import build
 from tailrace.sinks.console import ConsoleSink
-from tailrace.sinks.kafka import DEFAULTS, Delivery
+from tailrace.sinks.kafka.client import Settings
+from tailrace.sinks.kafka.delivery import AtLeastOnce
+from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.kafka import EmbeddedKafka, spark_kafka_jars
+from tests.behaviour.kafka_topics import consumed, records, topic
+from tests.behaviour.streams import eventually
 from tests.conftest import Database
 
-Record = tuple[str, int | None, str | None, str | None, list[tuple[str, bytes]]]
 
-
-def records(*rows: Record) -> pa.RecordBatch:
-    """Rows of the `kafka` shape."""
-    topics, partitions, keys, values, headers = zip(*rows, strict=True)
-    return pa.record_batch(
-        {
-            "topic": pa.array(topics, pa.string()),
-            "partition": pa.array(partitions, pa.int32()),
-            "key": pa.array(keys, pa.string()),
-            "value": pa.array(values, pa.string()),
-            "headers": pa.array([[{"key": k, "value": v} for k, v in pairs] for pairs in headers], HEADERS),
-        }
-    )
-
-
-def topic(kafka: EmbeddedKafka, partitions: int = 1) -> str:
-    """A new topic."""
-    name = f"t-{uuid4().hex}"
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    for future in admin.create_topics([NewTopic(name, partitions, 1)]).values():
-        future.result()
-    return name
-
-
-def consumed(kafka: EmbeddedKafka, name: str) -> Iterator[Message]:
-    """Everything in a topic, partition by partition."""
-    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "tests", "enable.auto.commit": False})
-    try:
-        for partition in consumer.list_topics(name, timeout=10).topics[name].partitions:
-            low, high = consumer.get_watermark_offsets(TopicPartition(name, partition), timeout=10)
-            consumer.assign([TopicPartition(name, partition, low)])
-            deadline = time.monotonic() + 30
-            while low < high:
-                assert time.monotonic() < deadline
-                message = consumer.poll(1)
-                # A tombstone is falsy: ask for None.
-                if message is not None:
-                    assert message.error() is None
-                    low = message.offset() + 1
-                    yield message
-    finally:
-        consumer.close()
-
-
-def delivery(kafka: EmbeddedKafka, **properties: Any) -> Delivery:
-    return Delivery({**DEFAULTS, "bootstrap.servers": kafka.bootstrap, **properties})
+def delivery(servers: str, **properties: Any) -> AtLeastOnce:
+    return AtLeastOnce(Settings({"bootstrap.servers": servers, **properties}))
 
 
 def test_kafka_gets_keys_values_tombstones_headers_and_partitions(kafka: EmbeddedKafka) -> None:
     name = topic(kafka, partitions=3)
-    sent = delivery(kafka)
+    sent = delivery(kafka.bootstrap)
     headers = [("h", b'{"a":1}'), ("h2", b"")]
     sent.send(records((name, 2, '{"id":1}', '{"op":"c"}', headers), (name, 2, '{"id":1}', None, [])))
     sent.send(records((name, 1, None, "é", [])))
-    assert sent.finish() == 3
+    sent.finish()
+    assert sent.count == 3
     found = [(m.partition(), m.key(), m.value(), m.headers()) for m in consumed(kafka, name)]
     assert found == [
         (1, None, "é".encode(), None),
@@ -95,9 +51,10 @@ def test_kafka_gets_keys_values_tombstones_headers_and_partitions(kafka: Embedde
 
 def test_kafka_keeps_the_order_of_a_key_and_puts_it_where_java_would(kafka: EmbeddedKafka) -> None:
     name = topic(kafka, partitions=5)
-    sent = delivery(kafka, **{"queue.buffering.max.messages": 100})
+    sent = delivery(kafka.bootstrap, **{"queue.buffering.max.messages": 100})
     sent.send(records(*[(name, None, f"key {n % 7}", str(n), []) for n in range(5000)]))
-    assert sent.finish() == 5000
+    sent.finish()
+    assert sent.count == 5000
     by_key: dict[bytes, list[int]] = {}
     places: dict[bytes, set[int]] = {}
     for message in consumed(kafka, name):
@@ -130,13 +87,13 @@ def murmur2(data: bytes) -> int:
 def test_a_record_too_large_is_an_error_with_its_topic_and_remedy(kafka: EmbeddedKafka) -> None:
     name = topic(kafka)
     with pytest.raises(SinkError, match=name) as caught:
-        delivery(kafka).send(records((name, None, "k", "x" * 2_000_000, [])))
+        delivery(kafka.bootstrap).send(records((name, None, "k", "x" * 2_000_000, [])))
     assert "message.max.bytes" in str(caught.value)
 
 
 def test_a_topic_the_broker_refuses_is_an_error(kafka: EmbeddedKafka) -> None:
     def send() -> None:
-        sent = delivery(kafka)
+        sent = delivery(kafka.bootstrap)
         sent.send(records(("no/topic", None, "k", "v", [])))
         sent.finish()
 
@@ -147,7 +104,7 @@ def test_a_topic_the_broker_refuses_is_an_error(kafka: EmbeddedKafka) -> None:
 
 
 def test_an_unreachable_broker_is_an_error_with_its_address() -> None:
-    sent = Delivery({**DEFAULTS, "bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 1500})
+    sent = delivery("127.0.0.1:9", **{"message.timeout.ms": 1500})
     sent.send(records(("t", None, "k", "v", [])))
     with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:
         sent.finish()
@@ -156,7 +113,7 @@ def test_an_unreachable_broker_is_an_error_with_its_address() -> None:
 
 def test_settings_the_producer_does_not_know_are_an_error() -> None:
     with pytest.raises(SinkError, match=r"sink\.kafka\.properties"):
-        Delivery({**DEFAULTS, "bootstrap.servers": "127.0.0.1:9", "linger.mss": 5})
+        delivery("127.0.0.1:9", **{"linger.mss": 5})
 
 
 SETUP = (
@@ -176,7 +133,9 @@ HISTORY = [
 ]  # fmt: skip
 
 
-def pipeline(database: Database, folder: Path, sink: dict[str, Any], **more: Any) -> Definition:
+def pipeline(
+    database: Database, folder: Path, sink: dict[str, Any], properties: Mapping[str, str] | None = None, **more: Any
+) -> Definition:
     """A pipeline that stops when all is read."""
     config = {
         **database.properties,
@@ -185,6 +144,7 @@ def pipeline(database: Database, folder: Path, sink: dict[str, Any], **more: Any
         "skipped.operations": "none",
         "key.converter.schemas.enable": "false",
         "value.converter.schemas.enable": "false",
+        **(properties or {}),
     }
     content = {"source": {"config": config}, "sink": sink, "checkpoint": "state", "trigger": "availableNow", **more}
     return from_content(content, base=folder, where="test")
@@ -228,6 +188,76 @@ def test_pipeline_into_kafka(kafka: EmbeddedKafka, database: Database, spark: Sp
     headers = dict(found[0].headers() or [])
     assert json.loads(headers["__debezium.context.connectorName"] or "")["payload"] == "postgresql"
     assert "__debezium.newkey" in dict(found[7].headers() or []), "a tombstone has its delete's headers"
+
+
+@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
+def test_pipeline_into_kafka_and_a_replayed_batch(
+    kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path, delivery: str
+) -> None:
+    target = {"bootstrap.servers": kafka.bootstrap, "delivery": delivery}
+    given = {"provide.transaction.metadata": "true", "heartbeat.interval.ms": "1"}
+    definition = pipeline(database, tmp_path, {"kafka": target}, given)
+    prefix = f"p-{database.name}"
+    names = [topic(kafka, name=f"{prefix}.{end}") for end in ("public.items", "transaction")]
+    names.append(topic(kafka, name=f"__debezium-heartbeat.{prefix}"))
+    run_history(database, definition, spark)
+    before = [found(kafka, name) for name in names]
+    assert [told(*record) for record in before[0]] == HISTORY
+    replay_last_batch(tmp_path / "state")
+    run(definition, spark)
+    after = [found(kafka, name) for name in names]
+    if delivery == "exactly-once":
+        assert after == before
+    else:
+        assert all(len(now) > len(then) for now, then in zip(after, before, strict=True)), "the batch came again"
+
+
+def test_a_restored_checkpoint_loses_nothing_in_kafka(
+    kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark gives another range of the log the number of a batch that is in Kafka."""
+    definition = pipeline(database, tmp_path, {"kafka": {"bootstrap.servers": kafka.bootstrap}})
+    name = topic(kafka, name=f"p-{database.name}.public.items")
+    database.execute(*SETUP)
+    run(definition, spark)
+    shutil.copytree(tmp_path / "state", tmp_path / "older")
+    database.execute("INSERT INTO items VALUES (3, 'three')")
+    run(definition, spark)
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "older").rename(tmp_path / "state")
+    database.execute("INSERT INTO items VALUES (4, 'four')")
+    run(definition, spark)
+    events = [told(*record) for record in found(kafka, name)]
+    assert events == [("r", 1), ("r", 2), ("c", 3), ("c", 3), ("c", 4)]
+
+
+def test_the_log_is_written_by_one_producer(
+    kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also behind a snapshot of several tasks, which leave several Python workers behind."""
+    database.execute("CREATE TABLE others (id int PRIMARY KEY)", *SETUP)
+    database.execute("INSERT INTO others VALUES (1)")
+    definition = pipeline(database, tmp_path, {"kafka": {"bootstrap.servers": kafka.bootstrap}}, trigger="100ms")
+    sink = build(definition, definition.config())
+    assert isinstance(sink, KafkaSink)
+    running = Pipeline(definition, spark, sink).start()
+    try:
+        assert eventually(lambda: sum(sink.written.values()) == 3)
+        owners = set()
+        for n in range(10, 16):
+            database.execute(f"INSERT INTO items VALUES ({n}, 'n')")
+            written = n - 6
+            assert eventually(lambda: sum(sink.written.values()) == written)  # noqa: B023
+            (claim,) = sink._claims.values()
+            owners.add(claim._owners[0])
+    finally:
+        running.stop()
+    assert len(owners) == 1
+
+
+def found(kafka: EmbeddedKafka, name: str) -> list[tuple[str | bytes | None, str | bytes | None]]:
+    """Keys and values of a topic of one partition."""
+    return [(message.key(), message.value()) for message in consumed(kafka, name)]
 
 
 def test_pipeline_into_kafka_that_is_down_fails_with_the_sentence(

@@ -1,4 +1,4 @@
-"""A pipeline into a replica that can be killed anywhere, and a watch over what must hold all the time."""
+"""A pipeline, by default into a replica, that can be killed anywhere, and a watch over what must hold all the time."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Rig:
         self.failpoint = folder / "failpoint"
         self.slot = f"slot_{database}"
         self.properties: dict[str, str] = {}
-        self.sink: dict[str, Any] = {}
+        self.sink: dict[str, Any] = {"replica": {"path": "replica"}}
         self.starts = 0
-        self._masters = cycle(MASTERS)
+        self.masters = cycle(MASTERS)
         self._process: subprocess.Popen[bytes] | None = None
         self._watch = Watch(self)
 
@@ -70,13 +70,27 @@ class Rig:
     def arm(self, place: str, nth: int, *, driver: bool) -> None:
         """Kill at the nth passage of a place from now on: the driver with its JVM, or the process that passes alone."""
         assert self._process is not None
+        self._arm(place, nth, str(self._process.pid if driver else 0))
+
+    def arm_stop(self, place: str, nth: int = 1) -> None:
+        """Stop the process that passes a place for the nth time from now on, with SIGSTOP."""
+        self._arm(place, nth, "stop")
+
+    def _arm(self, place: str, nth: int, how: str) -> None:
         draft = self.failpoint.with_suffix(".draft")
-        draft.write_text(f"{place} {nth} {self._process.pid if driver else 0}", encoding="utf-8")
+        draft.write_text(f"{place} {nth} {how}", encoding="utf-8")
         draft.rename(self.failpoint)
 
     def await_kill(self) -> None:
-        """Wait until the armed place was passed."""
+        """Wait until the armed place was reached."""
         self._until(lambda: not self.failpoint.exists(), "nobody came to the failpoint", restart=False)
+
+    def orphaned(self) -> psutil.Process:
+        """The stopped Python worker, once the rest of the run is killed."""
+        self.await_kill()
+        worker = psutil.Process(int(self.failpoint.with_suffix(".stopped").read_text(encoding="utf-8")))
+        self.kill()
+        return worker
 
     def await_batches(self, count: int) -> None:
         """Wait until so many more micro-batches are committed."""
@@ -174,10 +188,10 @@ class Rig:
         content = {
             "name": "crash",
             "source": {"config": properties},
-            "sink": {"replica": {"path": "replica", **self.sink}},
+            "sink": self.sink,
             "checkpoint": "state",
             "trigger": "200ms",
-            "spark": {"spark.master": next(self._masters), "spark.sql.shuffle.partitions": 2, **QUICK_JAVA},
+            "spark": {"spark.master": next(self.masters), "spark.sql.shuffle.partitions": 2, **QUICK_JAVA},
         }
         file = self.folder / "pipeline.yaml"
         file.write_text(yaml.safe_dump(content), encoding="utf-8")

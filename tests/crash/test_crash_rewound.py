@@ -69,7 +69,7 @@ def test_files_lost_in_the_first_snapshot(new_rig: Rig, seed: int) -> None:
 @pytest.mark.parametrize("seed", MORE_SEEDS)
 def test_killed_in_maintenance(new_rig: Rig, driver: bool, seed: int) -> None:
     draw = random.Random(seed)
-    new_rig.sink = {"retention": "1m"}
+    new_rig.sink["replica"]["retention"] = "1m"
     new_rig.start()
     with Traffic(new_rig.connect, seed):
         for _ in range(2):

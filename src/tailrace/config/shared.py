@@ -39,7 +39,7 @@ _JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
 _FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=_JVM)
 _STRUCT_MAKER = choice("io.debezium.connector.postgresql.PostgresSourceInfoStructMaker", otherwise=_JVM)
-_ONCE = "set requested: after a crash records come again, so that consumers have to bear it, or take a replica sink"
+_ONCE = "set requested: the sink decides, and that of Kafka is exactly once unless its `delivery` says otherwise"
 _MASKED = "schema.table.column"
 _METRICS = "there are no JMX metrics; Spark's query progress and `tailrace status` tell how far a pipeline is"
 

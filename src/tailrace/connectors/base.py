@@ -60,6 +60,12 @@ class Connector(Protocol):
     def plan(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of a stretch of the log or of the snapshot."""
 
+    def snapshot_of(self, split: Any) -> str | None:
+        """The name of the snapshot that a planned split reads; None for a split of the log.
+
+        Splits of the log hold the same changes whenever they are planned; those of another snapshot hold other rows.
+        """
+
     def snapshot(self) -> Sequence[Any]:
         """The splits of a bounded read of all captured tables as of now."""
 

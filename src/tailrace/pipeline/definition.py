@@ -60,11 +60,22 @@ def _retention(text: str) -> str:
     return text
 
 
+def _producer(value: dict[str, Any]) -> dict[str, Any]:
+    if "transactional.id" in value:
+        raise ValueError("transactional.id is made for each task; set sink.kafka.transactional.id.prefix")
+    return value
+
+
 class KafkaTarget(_Part):
     """A Kafka cluster; `properties` are the producer's (librdkafka's names) and win over the defaults."""
 
     bootstrap_servers: str = Field(alias="bootstrap.servers", min_length=1)
-    properties: dict[str, str | int | float | bool] = Field(default_factory=dict, repr=False)
+    properties: Annotated[dict[str, str | int | float | bool], AfterValidator(_producer)] = Field(
+        default_factory=dict, repr=False
+    )
+    delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
+    transactional_id_prefix: str = Field(default="tailrace-", alias="transactional.id.prefix", min_length=1)
+    state_topic: str = Field(default="tailrace-state", alias="state.topic", pattern=r"^[A-Za-z0-9._-]{1,249}$")
 
 
 class ReplicaTarget(_Part):

@@ -15,7 +15,7 @@ from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, Re
 from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
-from tailrace.sinks.kafka import KafkaSink
+from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.null import NullSink
 from tailrace.sinks.replica.sink import ReplicaSink
 from tailrace.spark import failpoint
@@ -47,7 +47,9 @@ def build(definition: Definition, config: Config) -> Target:
     target = definition.sink.target
     if isinstance(target, KafkaTarget):
         properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
-        return KafkaSink(properties, config, source_block(config), parse(definition.steps_text()))
+        steps = parse(definition.steps_text())
+        names = target.transactional_id_prefix, target.state_topic
+        return KafkaSink(properties, config, source_block(config), steps, target.delivery, *names)
     if isinstance(target, ReplicaTarget):
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")

@@ -6,8 +6,11 @@ commit), and copies pickled for each task read. A copy needs only the config.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,10 +19,32 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTr
 from pyspark.sql.types import StructType
 
 from tailrace.connectors.ahead import ahead
-from tailrace.connectors.base import Connector
+from tailrace.connectors.base import Connector, Offset
 from tailrace.spark import failpoint
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
+
+
+@dataclass
+class Split(InputPartition):
+    """A connector's split for one task, and its label.
+
+    The label is `<batch>/<place>/<splits>`. Two splits have the same label only if they hold the same changes, so a
+    sink can skip a split that it has written, whatever Spark's number of the micro-batch is.
+    """
+
+    value: Any
+    label: str = ""
+
+
+def labelled(connector: Connector, start: Offset, end: Offset) -> list[Split]:
+    """The splits of a micro-batch with their labels."""
+    splits = connector.plan(start, end)
+    # A snapshot that is planned again reads other rows, so its name is part of the batch's.
+    snapshots = sorted({name for split in splits if (name := connector.snapshot_of(split)) is not None})
+    text = json.dumps([start, end, snapshots], sort_keys=True)
+    batch = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return [Split(split, f"{batch}/{place}/{len(splits)}") for place, split in enumerate(splits)]
 
 
 class _Rows:
@@ -40,14 +65,14 @@ class _Rows:
         self.__dict__.update(state, connector=kind(config))
         write_to_stderr()
 
-    def rows(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def rows(self, partition: Split) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows, encoded one ahead of those Spark takes."""
         yield from ahead(self._encoded(partition))
         failpoint.reach("after-read")
 
-    def _encoded(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def _encoded(self, partition: Split) -> Iterator[pa.RecordBatch]:
         """The same, of chunks received and decoded one ahead of this one."""
-        shaper = Shaper(self.connector, self.schema, self.steps, self.run_id)
+        shaper = Shaper(self.connector, self.schema, self.steps, self.run_id, partition.label)
         for chunk in ahead(self.connector.read(partition.value)):
             yield from shaper.rows(chunk)
 
@@ -63,7 +88,7 @@ class SnapshotReader(_Rows, DataSourceReader):
         """Plan and read in the task, which holds the exported snapshot meanwhile."""
         try:
             for split in self.connector.snapshot():
-                yield from self.rows(InputPartition(split))
+                yield from self.rows(Split(split))
         finally:
             self.connector.close()
 
@@ -113,10 +138,11 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch."""
         failpoint.reach("after-plan")
-        return [InputPartition(split) for split in self.connector.plan(start, end)]
+        return labelled(self.connector, start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split; runs on an executor."""
+        assert isinstance(partition, Split)
         yield from self.rows(partition)
 
     def commit(self, end: dict[str, Any]) -> None:

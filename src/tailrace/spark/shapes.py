@@ -27,7 +27,13 @@ from tailrace.model.table import TableSchema
 from tailrace.transforms.encoder import Encoder
 
 ARROW_SCHEMA = pa.schema(
-    [("table", pa.string()), ("sequence", pa.int64()), ("count", pa.int32()), ("bytes", pa.binary())]
+    [
+        ("table", pa.string()),
+        ("sequence", pa.int64()),
+        ("count", pa.int32()),
+        ("bytes", pa.binary()),
+        ("split", pa.string()),
+    ]
 )
 
 Batch = ChangeBatch | ControlBatch
@@ -87,10 +93,12 @@ class Shaper:
     """Turns the chunks of one read into rows.
 
     What Debezium does between decoding and converting happens here, in order: key changes are split, operations
-    selected, transactions numbered, then the pipeline's steps applied.
+    selected, transactions numbered, then the pipeline's steps applied. `split` is the label of what is read, for the
+    shape `arrow`.
     """
 
-    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str) -> None:
+    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str, split: str = "") -> None:
+        self._split = split
         self.config = config = connector.config
         self.is_old = connector.source.is_old
         self.faults = config.flag("compat.faults")
@@ -133,7 +141,7 @@ class Shaper:
     ) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
         shape = connector.config.text("shape")
         if shape == "arrow":
-            return Blobs().rows
+            return Blobs(self._split).rows
         if shape == "event":
             shaper, faults = EventShaper(connector.config, connector.source), Faults.of(connector.config)
             return lambda batch: self._renamed(faults.encoded(batch, shaper.encode)) if _is_data(batch) else iter(())
@@ -148,7 +156,8 @@ class Shaper:
 class Blobs:
     """`arrow`: a few large blobs instead of many rows, for sinks that encode or merge in tasks of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, split: str = "") -> None:
+        self.split = split
         self.sequence = 0
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
@@ -168,6 +177,7 @@ class Blobs:
             pa.array([self.sequence], pa.int64()),
             pa.array([len(batch)], pa.int32()),
             pa.array([batch.to_ipc()], pa.binary()),
+            pa.array([self.split], pa.string()),
         ]
         self.sequence += 1
         return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)

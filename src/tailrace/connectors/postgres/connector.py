@@ -309,6 +309,13 @@ class PostgresConnector:
             with connect(self.config, replication=True, application="tailrace planner") as holder:
                 slot.create(holder, self.config)
 
+    def snapshot_of(self, split: Split) -> str | None:
+        """See Connector.snapshot_of."""
+        if isinstance(split, LogSplit):
+            return None
+        moment = split.moment
+        return f"{moment.name} {moment.lsn} {moment.ts_us}"  # a server gives names again after its restart
+
     def snapshot(self) -> Sequence[Split]:
         """See Connector.snapshot: the tables as of now, without slot or publication."""
         self._end_export()

@@ -1,0 +1,134 @@
+"""Hands records to a producer, waits for their delivery, and raises the error of a record that Kafka refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NoReturn
+
+import pyarrow as pa
+
+from tailrace.errors import SinkError
+from tailrace.sinks.kafka.client import REACH, Properties, Settings, library, new_producer, refused
+from tailrace.spark import failpoint
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, Producer
+
+Headers = list[tuple[str, str | bytes | None]]
+
+_producers: dict[tuple[tuple[str, object], ...], Producer] = {}
+
+
+class Delivery:
+    """Records on their way to one cluster: sends, counts, and raises SinkError when one is refused."""
+
+    def __init__(self, producer: Producer, settings: Settings) -> None:
+        self._producer = producer
+        self._servers, self._timeout = settings.servers, settings.timeout
+        self._refusal = library().KafkaException
+        self._failure: tuple[KafkaError, str] | None = None
+        self.count = 0
+
+    def send(self, records: pa.RecordBatch) -> None:
+        """Hands rows of the `kafka` shape to the producer, in order; waits while its queue is full."""
+        topics, partitions = records.column("topic").to_pylist(), records.column("partition").to_pylist()
+        keys, values = records.column("key").to_pylist(), records.column("value").to_pylist()
+        rows = zip(topics, partitions, keys, values, _headers(records.column("headers")), strict=True)
+        for topic, partition, key, value, headers in rows:
+            self.produce(topic, -1 if partition is None else partition, key, value, headers)
+        self.count += records.num_rows
+        self._work(lambda: self._producer.poll(0))
+
+    def produce(self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers) -> None:
+        """Hands one record to the producer; it is not counted."""
+        while not self._accepted(topic, partition, key, value, headers):
+            self._work(lambda: self._producer.poll(0.1))
+
+    def flush(self) -> None:
+        """Waits until every record is delivered. Raises SinkError."""
+        left = self._work(lambda: self._producer.flush(self._timeout))
+        if left:
+            what = f"{left} records were not delivered within {self._timeout:.0f} s"
+            raise SinkError(what, where=self._servers, remedy=REACH)
+
+    def _work(self, call: Callable[[], int]) -> int:
+        """Let the producer report deliveries. Raises the first failure."""
+        try:
+            left = call()
+        except (self._refusal, SystemError) as error:
+            # A producer that has failed for good raises here. confluent-kafka may lose the reason: SystemError is left.
+            self._raise()
+            raise SinkError("the Kafka client has failed for good", where=self._servers, remedy=REACH) from error
+        self._raise()
+        return left
+
+    def _accepted(self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers) -> bool:
+        """Whether the producer took the record; not while its queue is full."""
+        try:
+            self._producer.produce(topic, value, key, partition, self._delivered, headers=headers)
+        except BufferError:
+            return False
+        except self._refusal as error:
+            self._fail(error.args[0], topic)
+        return True
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None and self._failure is None:
+            self._failure = (error, message.topic() or "")
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            self._fail(*self._failure)
+
+    def _fail(self, error: KafkaError, topic: str) -> NoReturn:
+        raise refused(error, "Kafka refused a record", f"topic {topic} at {self._servers}")
+
+
+class AtLeastOnce:
+    """Sends a task's records without transactions: a repeated batch sends them again, also behind newer ones."""
+
+    token, end = "", 0
+
+    def __init__(self, settings: Settings) -> None:
+        self._key = tuple(sorted(settings.producer.items()))
+        self._producer = _kept(self._key, settings.producer)
+        self._delivery = Delivery(self._producer, settings)
+
+    @property
+    def count(self) -> int:
+        """Records sent so far."""
+        return self._delivery.count
+
+    def starts(self, split: str) -> bool:
+        """Whether a split is to be sent: always."""
+        return True
+
+    def send(self, records: pa.RecordBatch) -> None:
+        """Sends rows of the `kafka` shape."""
+        self._delivery.send(records)
+
+    def finish(self) -> None:
+        """Waits until all is delivered."""
+        failpoint.reach("kafka-flush")
+        self._delivery.flush()
+
+    def abandon(self) -> None:
+        """Forget a producer that failed: what it still holds must not be sent after the batch's next attempt began."""
+        _producers.pop(self._key, None)
+        self._producer.purge()
+
+
+def _kept(key: tuple[tuple[str, object], ...], properties: Properties) -> Producer:
+    """This worker process's producer; it lives on to the next batch, as connecting costs more than a small batch."""
+    if key not in _producers:
+        _producers[key] = new_producer(properties)
+    return _producers[key]
+
+
+def _headers(column: pa.Array) -> Iterator[Headers]:
+    """Per row the headers as the producer takes them; flat columns are converted at once, not struct by struct."""
+    flat = column.flatten()
+    pairs = list(zip(flat.field("key").to_pylist(), flat.field("value").to_pylist(), strict=True))
+    ends = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).cumsum().tolist()
+    return (pairs[start:end] for start, end in pairwise([0, *ends]))

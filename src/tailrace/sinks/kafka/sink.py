@@ -1,0 +1,161 @@
+"""The Kafka sink for Spark: encodes and sends a micro-batch of `arrow` rows from tasks.
+
+With transactions, a micro-batch that is repeated is skipped where Kafka has it already: readers of committed records
+see each change once (decision 18).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.model.change import from_ipc
+from tailrace.model.source import SourceBlock
+from tailrace.sinks.counts import Counts
+from tailrace.sinks.kafka.claim import Claim
+from tailrace.sinks.kafka.client import Properties, Settings
+from tailrace.sinks.kafka.delivery import AtLeastOnce
+from tailrace.sinks.kafka.transactions import ExactlyOnce, Ticket
+from tailrace.transforms import Step
+from tailrace.transforms.encoder import Encoder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+# Blobs are megabytes each: a task should not be handed thousands of them at once.
+_BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_ROWS_A_BATCH = "16"
+# What a task says for each row: how many records it sent, and what Claim.done takes.
+_TOLD = "struct<records: bigint, task: int, token: string, end: bigint>"
+_TOLD_TYPE = pa.struct([("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())])
+_MOST_TASKS = 64
+_OWN_WORKERS = "TAILRACE_SINK"
+
+Rows = tuple[pa.Array, pa.Array]
+
+
+@dataclass
+class KafkaSink:
+    """A Kafka cluster as the target of a stream of `arrow` rows.
+
+    `properties` are librdkafka's, `bootstrap.servers` among them, and win over the defaults. One task sends the rows of
+    a split in their order, so records of one key keep theirs. `written` counts the records sent by batch. The
+    transactional ids begin with `id_prefix`; `state_topic` holds what is committed.
+    """
+
+    properties: Properties = field(repr=False)
+    config: Config
+    source: SourceBlock
+    steps: Sequence[Step] = ()
+    delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
+    id_prefix: str = "tailrace-"
+    state_topic: str = "tailrace-state"
+    run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    written: Counts = field(default_factory=Counts)
+    shape = "arrow"
+    _claims: dict[str, Claim] = field(default_factory=dict, repr=False)
+
+    def attach(self, frame: DataFrame) -> DataStreamWriter:
+        """A writer that sends each micro-batch of `frame` and fails it with SinkError if a record is not delivered."""
+        return frame.writeStream.foreachBatch(self.write)
+
+    def write(self, frame: DataFrame, batch_id: int) -> None:
+        """Sends a micro-batch, the frame as `foreachBatch` has it. Raises SinkError."""
+        settings = Settings(self.properties, self.id_prefix, self.state_topic)
+        context = frame.sparkSession.sparkContext
+        # The query's id lives in the checkpoint: it outlives restarts, and no other checkpoint has it.
+        query = context.getLocalProperty("sql.streaming.queryId")
+        assert query is not None  # Spark sets it for every streaming query
+        splits = frame.rdd.getNumPartitions()
+        # Tasks that run side by side get another pool: in this one is one worker, whose producer stays.
+        pool = f"{query} {'one' if splits < 2 else 'many'}"
+        if self.delivery == "at-least-once":
+            self.written[batch_id] = sum(records for records, *_ in self._send(frame, settings, None, pool))
+            return
+        # Each task needs a transactional id, and the next run cuts all of them off: no more than run at once.
+        tasks = max(1, min(splits, context.defaultParallelism, _MOST_TASKS))
+        # After a failure somebody may be left over, of this run as well: then the claim is made again.
+        claim = self._claims.pop(query, None) or Claim(settings, query, tasks)
+        told = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)
+        claim.done((task, token, end) for _, task, token, end in told)
+        self._claims[query] = claim
+        self.written[batch_id] = sum(records for records, *_ in told)
+
+    def _send(
+        self, frame: DataFrame, settings: Settings, ticket: Ticket | None, pool: str
+    ) -> list[tuple[int, int, str, int]]:
+        """Runs the tasks; what each says of each row."""
+        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
+
+        send = _task(settings, ticket, self.config, self.source, tuple(self.steps), self.run_id)
+        session = frame.sparkSession
+        usual = session.conf.get(_BATCH_SETTING)
+        session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
+        try:
+            # Not mapInArrow: that loads pandas, which nothing here needs.
+            with _own_workers(session, pool):
+                told = arrow_udf(send, _TOLD)("split", "bytes")
+            return [tuple(row["told"]) for row in frame.select(told.alias("told")).collect()]
+        finally:
+            session.conf.set(_BATCH_SETTING, str(usual))
+
+
+@contextmanager
+def _own_workers(session: SparkSession, pool: str) -> Iterator[None]:
+    """A pool of Python workers of that name for the functions made meanwhile: Spark has one for each environment.
+
+    Spark hands idle workers out in turn. If the pool held others, which the source's readers or a snapshot's tasks
+    leave behind, each batch would go to another process, and its producer would be started anew.
+    """
+    environment = session.sparkContext.environment
+    environment[_OWN_WORKERS] = pool
+    try:
+        yield
+    finally:
+        environment.pop(_OWN_WORKERS, None)  # another query of the session may have done it
+
+
+def _task(
+    settings: Settings,
+    ticket: Ticket | None,
+    config: Config,
+    source: SourceBlock,
+    steps: tuple[Step, ...],
+    run_id: str,
+) -> Callable[[Iterator[Rows]], Iterator[pa.Array]]:
+    """What a task does with its rows: encode and send each, say how many records, and wait until all is safe."""
+
+    def send(chunks: Iterator[Rows]) -> Iterator[pa.Array]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        task = context.partitionId()
+        writer: AtLeastOnce | ExactlyOnce
+        writer = (
+            AtLeastOnce(settings) if ticket is None else ExactlyOnce(settings, ticket, task, context.attemptNumber())
+        )
+        encoder = Encoder(config, source, run_id, steps)
+        try:
+            for splits, blobs in chunks:
+                told = []
+                for split, blob in zip(splits, blobs, strict=True):
+                    before = writer.count
+                    if writer.starts(split.as_py()):
+                        for records in encoder.encode(from_ipc(blob.as_buffer())):
+                            writer.send(records)
+                    told.append((writer.count - before, task, writer.token, writer.end))
+                yield pa.array(told, _TOLD_TYPE)
+            writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+
+    return send

@@ -1,0 +1,62 @@
+"""Topics of the tests: made, and read to their end as committed or as they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tailrace.events.headers import HEADERS
+from tailrace.testing.kafka import EmbeddedKafka
+
+Record = tuple[str, int | None, str | None, str | None, list[tuple[str, bytes]]]
+
+
+def records(*rows: Record) -> pa.RecordBatch:
+    """Rows of the `kafka` shape."""
+    topics, partitions, keys, values, headers = zip(*rows, strict=True)
+    return pa.record_batch(
+        {
+            "topic": pa.array(topics, pa.string()),
+            "partition": pa.array(partitions, pa.int32()),
+            "key": pa.array(keys, pa.string()),
+            "value": pa.array(values, pa.string()),
+            "headers": pa.array([[{"key": k, "value": v} for k, v in pairs] for pairs in headers], HEADERS),
+        }
+    )
+
+
+def topic(kafka: EmbeddedKafka, partitions: int = 1, name: str | None = None) -> str:
+    """A new topic."""
+    name = name or f"t-{uuid4().hex}"
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    for future in admin.create_topics([NewTopic(name, partitions, 1)]).values():
+        future.result()
+    return name
+
+
+def consumed(kafka: EmbeddedKafka, name: str, isolation: str = "read_committed") -> Iterator[Message]:
+    """Everything in a topic, partition by partition; with `read_uncommitted` what is not or never committed as well."""
+    settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "tests", "isolation.level": isolation}
+    consumer = Consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
+    try:
+        for partition in consumer.list_topics(name, timeout=10).topics[name].partitions:
+            consumer.assign([TopicPartition(name, partition, 0)])
+            deadline = time.monotonic() + 30
+            while True:
+                assert time.monotonic() < deadline
+                message = consumer.poll(1)
+                # A tombstone is falsy: ask for None.
+                if message is None:
+                    continue
+                error = message.error()
+                if error is not None:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    break
+                yield message
+    finally:
+        consumer.close()
