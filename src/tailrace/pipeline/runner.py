@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.postgres.operations import drop_at_stop
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
+from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
+from tailrace.pipeline.lease import Lease
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Target, build
 from tailrace.snapshot.report import Report, report
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 DROP = "slot.drop.on.stop"
+LEASE = "lease.json"
 
 
 @dataclass(frozen=True)
@@ -47,31 +50,38 @@ class Run:
     """A pipeline that runs."""
 
     def __init__(
-        self, query: StreamingQuery, target: Target, own_session: SparkSession | None, pipeline: Pipeline
+        self, query: StreamingQuery, target: Target, session: SparkSession, pipeline: Pipeline, lease: Lease
     ) -> None:
-        session = own_session or pipeline.session
-        assert session is not None
         config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
         self._chunk_size = config.number("incremental.snapshot.chunk.size")
         self._first = FirstSnapshot(config, checkpoint, session.sparkContext.statusTracker(), query)
         self._query = query
         self._pipeline = pipeline
-        self._own_session = own_session
+        self._own_session = None if pipeline.session else session
+        self._lease = lease
+        lease.keep(self._is_active, self._lost)
         self._written: dict[int, int] = getattr(target, "written", {})
         self._counts_itself = hasattr(target, "written")
         self._drops_slot = pipeline.definition.config().flag(DROP)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
-        with _sentences(self._pipeline):
-            if seconds is None:
-                self._query.awaitTermination()
-                ended = True
-            else:
-                # Fractions are taken, whatever its annotation says.
-                ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+        try:
+            with _sentences(self._pipeline):
+                if seconds is None:
+                    self._query.awaitTermination()
+                    ended = True
+                else:
+                    # Fractions are taken, whatever its annotation says.
+                    ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+        except TailraceError:
+            self._lease.release()
+            raise
         if ended:
+            self._lease.release()
             self._at_stop(self._application())
+        if ended and self._lease.lost is not None:
+            raise self._lease.lost
         return ended
 
     def stop(self) -> None:
@@ -79,15 +89,32 @@ class Run:
 
         A session of the pipeline's own ends as well, and with it the worker that holds the replication connection.
         """
-        application = self._application()
-        self._query.stop()
-        if self._own_session is not None:
-            self._own_session.stop()
+        try:
+            with _sentences(self._pipeline):
+                application = self._application()
+                self._query.stop()
+        finally:
+            self._lease.release()
+            if self._own_session is not None:
+                with _sentences(self._pipeline):
+                    self._own_session.stop()
         self._at_stop(application)
+
+    def _is_active(self) -> bool:
+        try:
+            with _sentences(self._pipeline):
+                return bool(self._query.isActive)
+        except TailraceError:  # Java is no more, and nor is the query
+            return False
+
+    def _lost(self) -> None:
+        """Another run has taken the checkpoint over: `await_` tells it."""
+        with _sentences(self._pipeline):
+            self._query.stop()
 
     def _application(self) -> str | None:
         """The name of this pipeline's connections; None for a pipeline that failed, whose slot is needed again."""
-        if not self._drops_slot or self._query.exception() is not None:
+        if not self._drops_slot or self._lease.lost is not None or self._query.exception() is not None:
             return None
         return f"tailrace {self.progress().offset.get('pipeline')}"
 
@@ -148,8 +175,14 @@ class Pipeline:
         session = self.session or self._local_session()
         refuse_unsafe(session)
         target = self.target or build(definition, config)
-        with _sentences(self):
-            return Run(self._query(session, target), target, None if self.session else session, self)
+        lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
+        lease.acquire()
+        try:
+            with _sentences(self):
+                return Run(self._query(session, target), target, session, self, lease)
+        except BaseException:
+            lease.release()
+            raise
 
     def _local_session(self) -> SparkSession:
         definition = self.definition

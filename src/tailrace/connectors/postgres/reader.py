@@ -13,7 +13,7 @@ from tailrace.connectors.postgres.connect import connect, is_transient, server_e
 from tailrace.connectors.postgres.incremental import ReadChunk, visibility
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
-from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
@@ -36,7 +36,7 @@ class LogSplit:
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
     incremental snapshot, which was read in between, and `notices` of that. `untouched` tables are left out, as their
-    rows come later. `timeline` and `since_us` are those of a Claim.
+    rows come later. `timeline`, `since_us` and `seen` are those of a Claim.
     """
 
     application: str
@@ -51,6 +51,7 @@ class LogSplit:
     untouched: tuple[str, ...] = ()
     timeline: int | None = None
     since_us: int | None = None
+    seen: Seen | None = None
 
 
 def read_log(config: Config, split: LogSplit) -> Iterator[Chunk]:
@@ -80,7 +81,8 @@ def _decoded(config: Config, split: LogSplit) -> Iterator[Chunk]:
     wish = reselect(config)
     decoder.reselector = None if wish is None else Reselector(config, wish)
     try:
-        for messages in stream.stretch(Claim(split.start, split.end, split.timeline, split.since_us)):
+        claim = Claim(split.start, split.end, split.timeline, split.since_us, seen=split.seen)
+        for messages in stream.stretch(claim):
             chunk = decoder.decode(messages)
             yield _without(chunk, split.untouched) if split.untouched else chunk
     finally:
