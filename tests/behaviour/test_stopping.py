@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -31,20 +31,16 @@ def to_group(process: subprocess.Popen[str], number: signal.Signals) -> None:
 def to_all(process: subprocess.Popen[str], number: signal.Signals) -> None:
     """As systemd does with KillMode=control-group, its default: Java and the Python workers get it as well."""
     for pid in descendants(process.pid):
-        try:
+        with suppress(ProcessLookupError):  # it ended meanwhile
             os.kill(pid, number)
-        except ProcessLookupError:  # it ended meanwhile
-            continue
 
 
 def descendants(root: int) -> list[int]:
     """A process and all that it started, directly or not, the oldest first."""
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with suppress(OSError):  # it ended meanwhile
             parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it ended meanwhile
-            continue
     found = [root]
     for pid in found:
         found += [child for child, parent in parents.items() if parent == pid]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.postgres.operations import drop_at_stop
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.files import checkpoint_file
@@ -79,7 +80,7 @@ class Run:
             raise
         if ended:
             self._lease.release()
-            self._at_stop(self._application())
+            self._at_stop(False)
         if ended and self._lease.lost is not None:
             raise self._lease.lost
         return ended
@@ -91,14 +92,14 @@ class Run:
         """
         try:
             with _sentences(self._pipeline):
-                application = self._application()
+                has_failed = self._query.exception() is not None
                 self._query.stop()
         finally:
             self._lease.release()
             if self._own_session is not None:
                 with _sentences(self._pipeline):
                     self._own_session.stop()
-        self._at_stop(application)
+        self._at_stop(has_failed)
 
     def _is_active(self) -> bool:
         try:
@@ -112,16 +113,11 @@ class Run:
         with _sentences(self._pipeline):
             self._query.stop()
 
-    def _application(self) -> str | None:
-        """The name of this pipeline's connections; None for a pipeline that failed, whose slot is needed again."""
-        if not self._drops_slot or self._lease.lost is not None or self._query.exception() is not None:
-            return None
-        return f"tailrace {self.progress().offset.get('pipeline')}"
-
-    def _at_stop(self, application: str | None) -> None:
-        """What slot.drop.on.stop asks for, once."""
-        if application is not None:
-            drop_at_stop(self._pipeline.definition.config(), application)
+    def _at_stop(self, has_failed: bool) -> None:
+        """What slot.drop.on.stop asks for, once. A pipeline that failed needs its slot again."""
+        if self._drops_slot and not has_failed and self._lease.lost is None:
+            definition = self._pipeline.definition
+            drop_at_stop(definition.config(), position(definition.checkpoint).offsets)
             self._drops_slot = False
 
     def progress(self) -> Progress:
