@@ -165,6 +165,8 @@ def _transactions(
 def _is_sent(confirmed: int, last_commit: int | None) -> bool:
     """Whether the slot sends the transaction that ended there.
 
-    A position on the border of a page may lie inside the record of its commit, and the transaction before it.
+    A position on the border of a page may lie inside the record of a commit, which is then not sent.
     """
-    return last_commit is not None and last_commit > confirmed and confirmed % _PAGE != 0
+    if last_commit is None:
+        return False
+    return last_commit > confirmed + (_PAGE if confirmed % _PAGE == 0 else 0)
