@@ -107,7 +107,7 @@ def goes_on(database: Database, pipeline: Path) -> None:
     assert keys == list(range(len(keys)))
 
 
-@pytest.mark.parametrize("send", [to_group, to_all])
+@pytest.mark.parametrize("send", [pytest.param(to_group, marks=pytest.mark.crash), to_all])
 def test_idle(database: Database, pipeline: Path, send: Sent) -> None:
     with running(pipeline) as process:
         first_batch(process)
@@ -116,7 +116,7 @@ def test_idle(database: Database, pipeline: Path, send: Sent) -> None:
     goes_on(database, pipeline)
 
 
-@pytest.mark.parametrize("send", [to_group, to_all])
+@pytest.mark.parametrize("send", [to_group, pytest.param(to_all, marks=pytest.mark.crash)])
 def test_in_a_batch(database: Database, pipeline: Path, send: Sent) -> None:
     database.execute(f"INSERT INTO orders SELECT generate_series(6, {ROWS}), repeat('x', 200)")
     with running(pipeline) as process:
@@ -130,9 +130,9 @@ def test_in_a_batch(database: Database, pipeline: Path, send: Sent) -> None:
     goes_on(database, pipeline)
 
 
-@pytest.mark.parametrize("send", [to_group, to_all])
-@pytest.mark.parametrize("moment", ["java", "session"])
-def test_while_spark_starts(database: Database, pipeline: Path, send: Sent, moment: str) -> None:
+@pytest.mark.parametrize("send", [pytest.param(to_group, marks=pytest.mark.crash), to_all])
+@pytest.mark.parametrize("moment", [pytest.param("java", marks=pytest.mark.crash), "session"])
+def test_while_spark_starts(pipeline: Path, send: Sent, moment: str) -> None:
     """Java is launched, and then the session is made."""
     with running(pipeline) as process:
         log = pipeline.with_name("state") / "shop.log"
@@ -141,9 +141,10 @@ def test_while_spark_starts(database: Database, pipeline: Path, send: Sent, mome
             time.sleep(0.02)
         send(process, signal.SIGTERM)
         ends(process, pipeline, 0)
-    goes_on(database, pipeline)
+    assert not (pipeline.with_name("state") / "lease.json").exists()
 
 
+@pytest.mark.crash
 def test_a_second_signal_does_not_wait(pipeline: Path) -> None:
     with running(pipeline) as process:
         first_batch(process)
@@ -157,10 +158,10 @@ def test_a_second_signal_does_not_wait(pipeline: Path) -> None:
         assert "Traceback" not in said(pipeline)
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize("send", [to_group, to_all])
-def test_ctrl_c(database: Database, pipeline: Path, send: Sent) -> None:
+def test_ctrl_c(pipeline: Path, send: Sent) -> None:
     with running(pipeline) as process:
         first_batch(process)
         send(process, signal.SIGINT)
         ends(process, pipeline, 130)
-    goes_on(database, pipeline)
