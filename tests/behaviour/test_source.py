@@ -179,6 +179,7 @@ for form in ("plain", "json"):
     read.explain(extended=True)
     assert read.count() == 3
     stream = spark.readStream.format("postgres-cdc").options(**given).option("slot.name", options["slot.name"] + form)
+    stream.option("slot.takeover", "true")  # that an attempt on a busy machine may have left
     stream.load().explain(extended=True)
     for _ in range(4):
         query = stream.load().writeStream.format("noop").queryName(form).trigger(availableNow=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from tailrace.cli.stop import asked_to_stop
+from tailrace.cli.stop import Asked, asked_to_stop
 from tailrace.cli.terminal import notes, print_json
+from tailrace.errors import TailraceError
 
 if TYPE_CHECKING:
     from tailrace.pipeline.runner import Progress, Run
 
 QUIET_SECONDS, REMINDER_SECONDS = 10.0, 600.0
+_LOOK_SECONDS = 0.5
+
+log = logging.getLogger(__name__)
 
 
 def command(
@@ -33,24 +38,40 @@ def command(
         definition = definition.model_copy(update={"trigger": "availableNow"})
     runner = Pipeline(definition)
     notes.print(f"Starting [bold]{definition.name}[/] (Spark's own log: {runner.log})")
-    with notes.status("Starting Spark"):
-        running = runner.start()
-    code = follow(running, as_json=json)
-    if code:
-        raise typer.Exit(code)
-
-
-def follow(running: Run, *, as_json: bool) -> int:
-    """Tells progress until the pipeline ends or a signal asks to stop; returns the exit code."""
-    teller = Teller(as_json)
+    running: Run | None = None
     with asked_to_stop() as asked:
-        while not asked and not running.await_(0.5):
-            teller.tell(running.progress())
-        teller.tell(running.progress(), last=True)
+        try:
+            with notes.status("Starting Spark"):
+                running = runner.start()
+            asked.listen()
+            follow(running, asked, as_json=json)
+        except TailraceError as error:
+            # Java and the workers may have been told to stop as well, and have ended before this process.
+            if not asked.soon():
+                raise
+            log.info("the pipeline ended while it was stopped: %s", error)
         if asked:
             notes.print("Stopping")
+            stop(running)
+    if asked.code:
+        raise typer.Exit(asked.code)
+
+
+def follow(running: Run, asked: Asked, *, as_json: bool) -> None:
+    """Tells progress until the pipeline ends or a signal asks to stop."""
+    teller = Teller(as_json)
+    while not asked and not running.await_(_LOOK_SECONDS):
+        teller.tell(running.progress())
+    teller.tell(running.progress(), last=True)
+
+
+def stop(running: Run | None) -> None:
+    """Stops a pipeline that was started. What it fails with is no error: Java may have been told to stop as well."""
+    try:
+        if running is not None:
             running.stop()
-    return asked.code
+    except TailraceError as error:
+        log.info("the pipeline ended while it was stopped: %s", error)
 
 
 class Teller:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import uuid
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -76,6 +78,7 @@ class PostgresDataSource(DataSource):
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
+        _end_by_sigterm()
         connector = self._connector()
         if connector.config.flag("slot.drop.on.stop"):
             raise ConfigError(
@@ -93,6 +96,13 @@ class PostgresDataSource(DataSource):
 
         write_to_stderr()
         return PostgresConnector(resolve(self.properties))
+
+
+def _end_by_sigterm() -> None:
+    """Have SIGTERM end this process: Spark stops its planner by it. Java ignores it in a pipeline, and so would we."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def properties(options: Mapping[str, str]) -> dict[str, str]:

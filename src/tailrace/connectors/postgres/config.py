@@ -123,6 +123,13 @@ REPLICATION = (
         "query of one's own.",
         aliases=(Alias("slot.drop_on_stop"),),
     ),
+    Option(
+        "slot.takeover",
+        FLAG,
+        "false",
+        "Use the slot though this pipeline's checkpoint did not create it, or somebody else has moved it. A snapshot "
+        "moves it; with snapshot.mode=no_data the log is read from its confirmed position on.",
+    ),
     Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),
     Option("slot.stream.params", TEXT, None, "Parameters of the stream, `k=v;k=v`."),
     Option("slot.max.retries", COUNT, "6", "Attempts to get a slot that is busy."),

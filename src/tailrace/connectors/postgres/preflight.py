@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from tailrace.connectors.postgres.preflight_ddl import ddl_findings
 from tailrace.connectors.postgres.preflight_tables import CapturedTable, captured_tables, quoted, tables_findings
 from tailrace.connectors.postgres.publication import predicted
 from tailrace.connectors.postgres.published import find
-from tailrace.connectors.postgres.standing import standing
+from tailrace.connectors.postgres.standing import Begun, slot_findings
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.table import TableId
 
@@ -31,7 +31,6 @@ __all__ = ["Finding", "check"]
 OLDEST = 140000
 
 Row = dict[str, Any]
-Begun = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -196,57 +195,11 @@ def _identity(server: _Server) -> Iterator[Finding]:
 
 
 def _slot(server: _Server) -> Iterator[Finding]:
-    name = server.config.text("slot.name")
-    row = server.row(
-        """SELECT slot.*, current_database() AS here, activity.application_name, activity.usename
-           FROM pg_replication_slots slot LEFT JOIN pg_stat_activity activity ON activity.pid = slot.active_pid
-           WHERE slot_name = %s""",
-        name,
-    )
-    problems = [] if row is None else list(_slot_problems(name, row))
-    if server.begun is not None and not any(problem.ok is False for problem in problems):
-        lost = standing(server.config, *server.begun)
-        problems += [] if lost is None else [lost]
-    yield from problems or [Finding("slot", True, f"{name} {'will be created' if row is None else 'exists'}")]
-
-
-def _slot_problems(name: str, row: Row) -> Iterator[Finding]:
-    other = "set slot.name to another name, or drop the slot if nobody needs it: " + _drop(name)
-    if row["slot_type"] != "logical":
-        yield Finding("slot", False, f"{name} is a physical slot", other)
-        return
-    if row["plugin"] != "pgoutput":
-        yield Finding("slot", False, f"{name} belongs to the plug-in {row['plugin']}, not pgoutput", other)
-    if row["database"] != row["here"]:
-        yield Finding("slot", False, f"{name} belongs to the database {row['database']}, not {row['here']}", other)
-    if row["active"]:
-        holder = row["application_name"] or "an unknown application"
-        own = holder.startswith("tailrace")
-        yield Finding(
-            "slot",
-            None if own else False,
-            f"{name} is in use by {holder} (pid {row['active_pid']}, role {row['usename']})",
-            "stop that reader, or set slot.name to a name of its own: a slot serves one reader",
-        )
-    if row["wal_status"] == "lost":
-        reason = row.get("invalidation_reason")
-        yield Finding(
-            "slot",
-            False,
-            f"{name} is invalidated{f' ({reason})' if reason else ''}: the server removed log it needs",
-            f"{_drop(name)}, then start with a new checkpoint and snapshot.mode=initial",
-        )
-    elif row["wal_status"] == "unreserved":
-        what = f"{name} is about to lose log it needs: it lags by more than max_slot_wal_keep_size"
-        yield Finding("slot", None, what, "start the pipeline now, or raise max_slot_wal_keep_size")
+    yield from slot_findings(server.connection, server.config, server.begun)
 
 
 def _ddl(server: _Server) -> Iterator[Finding]:
     yield from ddl_findings(server.connection, server.config)
-
-
-def _drop(name: str) -> str:
-    return f"SELECT pg_drop_replication_slot('{name}')"
 
 
 def _capacity(server: _Server) -> Iterator[Finding]:

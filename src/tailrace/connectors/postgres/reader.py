@@ -18,7 +18,7 @@ from tailrace.connectors.postgres.connect import connect, is_transient, server_e
 from tailrace.connectors.postgres.incremental import ReadChunk, visibility
 from tailrace.connectors.postgres.log import LogDecoder
 from tailrace.connectors.postgres.messages import LogicalMessages
-from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.protocol.framing import Packed
 from tailrace.connectors.postgres.protocol.pgoutput import Relation, Relations
 from tailrace.connectors.postgres.refusals import Interrupted
@@ -66,7 +66,7 @@ class LogSplit:
 
     `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
     incremental snapshot, which was read in between, and `notices` of that. `untouched` tables are left out, as their
-    rows come later. `timeline` and `since_us` are those of a Claim, `read_id` that of the chunk's SnapshotRead.
+    rows come later. `timeline`, `since_us` and `seen` are those of a Claim, `read_id` that of the chunk's SnapshotRead.
     """
 
     application: str
@@ -82,6 +82,7 @@ class LogSplit:
     untouched: tuple[str, ...] = ()
     timeline: int | None = None
     since_us: int | None = None
+    seen: Seen | None = None
 
 
 def read_log(config: Config, split: LogSplit) -> Iterator[Chunk]:
@@ -121,7 +122,8 @@ def _decoded(config: Config, split: LogSplit) -> Iterator[Chunk]:
 def _messages(config: Config, split: LogSplit, about: Known) -> Generator[Packed, None, None]:
     """The messages of a split, over as many connections and reader processes as it takes."""
     # The stream is the same whatever is captured of it.
-    config, claim = replace(config, tables=()), Claim(split.start, split.end, split.timeline, split.since_us)
+    config = replace(config, tables=())
+    claim = Claim(split.start, split.end, split.timeline, split.since_us, seen=split.seen)
     delivered, backoff = 0, Backoff(config)
     while True:
         wish = Wish(claim, split.last_commit, delivered, about.epoch, about.described)
