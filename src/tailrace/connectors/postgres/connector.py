@@ -22,7 +22,7 @@ from tailrace.connectors.postgres.control import Control
 from tailrace.connectors.postgres.export import Export, export_now
 from tailrace.connectors.postgres.initial import InitialSnapshot
 from tailrace.connectors.postgres.modes import SnapshotMode
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, parse_lsn, source_block
+from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, source_block
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.preflight_ddl import warn_of_triggers
 from tailrace.connectors.postgres.reader import LogSplit, read_log
@@ -53,7 +53,6 @@ class PostgresConnector:
         self._export: Export | None = None
         self._initial = InitialSnapshot(config, self._ask)
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
-        self._has_adapted = False
         self._watch = PublicationWatch(self._ask)
         self._has_started = False
         self._untold: tuple[Notice, ...] = ()
@@ -101,7 +100,7 @@ class PostgresConnector:
             _pause(self.config, "streaming.delay.ms")
         if is_start and here.phase == STREAM:
             self._untold = (Notice(INITIAL, SKIPPED),)
-        newest, seen = log_end.lsn, self._ask(lambda connection: _last_read(connection, here.application))
+        newest, seen = log_end.lsn, self._ask(lambda connection: slot.last_read(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed(here)
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
         now = time.time_ns() // 1000
@@ -188,7 +187,7 @@ class PostgresConnector:
         from_lsn = here.lsn if here.lsn is not None else self._confirmed(here)
         if stands is None or stands <= from_lsn:
             return here.at(reading=self._initial.next(reading))
-        seen = self._ask(lambda connection: _last_read(connection, here.application))
+        seen = self._ask(lambda connection: slot.last_read(connection, here.application))
         end = stands if limit is None else min(stands, from_lsn + limit)
         return here.at(lsn=end, last_commit=max(here.last_commit or 0, seen) or None, moved_from=None)
 
@@ -313,26 +312,10 @@ class PostgresConnector:
         """Warnings about the publication of a pipeline that has begun. Raises SourceError where changes are lost."""
         if here.phase == BEGIN or not self._mode.streams:
             return ()
-        self._adapt_publication()
+        added = self._watch.adapt(self.config)
+        if added and self._adhoc is not None:
+            self._adhoc.late = added
         return self._watch.look(self.config)
-
-    def _adapt_publication(self) -> None:
-        """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.
-
-        So do replica identities. What these tables held before does not come by itself.
-        """
-        is_filtered = self.config.text("publication.autocreate.mode") == "filtered"
-        if not self._has_adapted and (is_filtered or self.config.names("replica.identity.autoset.values")):
-            added = self._ask(
-                lambda connection: publication.ensure(
-                    connection, self.config, Catalog(connection, self.config).tables(), create=False
-                )
-            )
-            for schema, table in added:
-                log.warning("%s.%s %s", schema, table, publication.ADDED_LATE)
-            if self._adhoc is not None:
-                self._adhoc.late = added
-        self._has_adapted = True
 
     def _prepare_slot(self, connection: psycopg.Connection, claim: Claim) -> None:
         """Create the slot, unless it exists and the log is read from its confirmed position on. Raises OffsetError."""
@@ -405,9 +388,8 @@ class PostgresConnector:
             raise lost.error()
         present = self._ask(lambda connection: slot.existing(connection, self.config))
         if present is None or present.confirmed is None:
-            raise SourceError(
-                "the slot is not ready", where=f"slot {self.config.text('slot.name')}", remedy="start again"
-            )
+            where = f"slot {self.config.text('slot.name')}"
+            raise SourceError("the slot is not ready", where=where, remedy="start again")
         return present.confirmed
 
 
@@ -416,11 +398,3 @@ def _pause(config: Config, name: str) -> None:
     if config.number(name):
         log.info("waiting as %s says: %d ms", name, config.number(name))
         time.sleep(config.number(name) / 1000)
-
-
-def _last_read(connection: psycopg.Connection, application: str) -> int:
-    """The last transaction that the reader has read whole (0: unknown)."""
-    row = connection.execute(
-        "SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s", [application]
-    ).fetchone()
-    return 0 if row is None or row[0] is None else parse_lsn(row[0])

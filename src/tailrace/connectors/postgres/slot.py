@@ -293,3 +293,11 @@ def stream_parameters(config: Config) -> dict[str, str]:
     if any(not sign for _, sign, _ in pairs):
         raise ConfigError("pairs of name=value, separated by `;`, are expected", where="slot.stream.params")
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def last_read(connection: psycopg.Connection, application: str) -> int:
+    """The last transaction that the reader has read whole (0: unknown)."""
+    row = connection.execute(
+        "SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s", [application]
+    ).fetchone()
+    return 0 if row is None or row[0] is None else parse_lsn(row[0])
