@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.values import ValueType, value_type
+from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.values import ValueType, value_type
 
 ROWS, ROUNDS, PROFILED = 200_000, 3, 2_000
 REQUIRED = {

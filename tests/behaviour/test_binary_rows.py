@@ -11,8 +11,8 @@ import pytest
 from psycopg import sql
 
 from tailrace.connectors import retry
-from tailrace.connectors.postgres import roads, snapshot
 from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.snapshot import rows, transfer
 from tailrace.errors import SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
@@ -21,7 +21,7 @@ from tests.conftest import Database
 @pytest.fixture
 def binary(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of any size go by the road of large ones."""
-    monkeypatch.setattr(roads, "BINARY_BYTES", 1)
+    monkeypatch.setattr(transfer, "BINARY_BYTES", 1)
 
 
 def test_large_table_in_several_blocks(database: Database) -> None:
@@ -32,7 +32,7 @@ def test_large_table_in_several_blocks(database: Database) -> None:
     )
     with capturing(database) as capture:
         (split,) = capture.plan()
-        assert split.bytes > roads.BINARY_BYTES
+        assert split.bytes > transfer.BINARY_BYTES
         batches = [batch.rows for chunk in capture.connector.read(split) for batch in chunk.batches]
         assert len(batches) > 2
         after = [batch.column("after") for batch in batches]
@@ -60,7 +60,7 @@ END_READERS = (
 def test_a_reader_that_is_ended_begins_again_where_it_was(
     database: Database, binary_bytes: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(roads, "BINARY_BYTES", binary_bytes)
+    monkeypatch.setattr(transfer, "BINARY_BYTES", binary_bytes)
     monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
     database.execute(*LARGE)
     with capturing(database) as capture:
@@ -83,7 +83,7 @@ def test_rows_that_come_in_another_order_are_not_taken_for_those_read(
     database.execute(*LARGE)
     with capturing(database) as capture:
         (split,) = capture.plan()
-        blocks = roads.blocks(
+        blocks = transfer.blocks(
             capture.config, split.moment.name, split.table, sql.SQL(" FROM t ORDER BY random()"), split.bytes
         )
         next(blocks)
@@ -193,7 +193,7 @@ def test_server_that_does_not_let_in(database: Database) -> None:
         (split,) = capture.plan()
         wrong = resolve({**database.properties, "topic.prefix": "t", "database.password": "not this one"})
         with pytest.raises(SourceError, match="cannot connect") as raised:
-            list(snapshot.read(wrong, split))
+            list(rows.read(wrong, split))
         assert "database.password" in str(raised.value.remedy)
         assert "not this one" not in str(raised.value)
 

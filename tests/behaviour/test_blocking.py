@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tailrace.connectors.postgres import blocking
+from tailrace.connectors.postgres.snapshot import blocking
 from tailrace.errors import SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import Capture, capturing, rows

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.preflight import Finding, check
 from tailrace.errors import TailraceError
 from tests.behaviour.capture import capturing
 from tests.behaviour.signalling import drained, told

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import incremental
+from tailrace.connectors.postgres.snapshot import incremental
 from tests.behaviour.capture import capturing
 from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, told
 from tests.conftest import Database

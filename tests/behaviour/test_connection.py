@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.connectors.postgres.admin.url import properties_of
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.connect import connect
-from tailrace.connectors.postgres.url import properties_of
+from tailrace.connectors.postgres.server.connect import connect
 from tailrace.errors import SourceError
 from tests.conftest import Database
 

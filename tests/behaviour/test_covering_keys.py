@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres import ddl
-from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import connect
-from tailrace.connectors.postgres.preflight_tables import captured_tables
-from tailrace.connectors.postgres.ranges import primary_key
+from tailrace.connectors.postgres.admin.check_tables import captured_tables
+from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.server.connect import connect
+from tailrace.connectors.postgres.snapshot.ranges import primary_key
 from tailrace.model.table import TableId
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
@@ -52,7 +52,7 @@ def keys(found: list[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
 
 def test_the_catalog_the_log_and_the_preflight_agree(tables: Database) -> None:
     with capturing(tables) as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         with connect(capture.config) as connection:
             catalog = Catalog(connection, capture.config)
             found = {table.table: catalog.table(table) for table in catalog.tables()}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres import ddl
+from tailrace.connectors.postgres.ddl import event_triggers
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.events.record import RecordEncoder
 from tailrace.model.change import ChangeBatch
@@ -23,7 +23,7 @@ from tests.conftest import Database
 def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
     """A pipeline that streams from a database with the triggers; on PostgreSQL 18 and 16."""
     with capturing(request.getfixturevalue(request.param)) as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         capture.step()
         yield capture
 
@@ -227,7 +227,7 @@ def test_partitions_schemas_and_types_change_tables_too(told: Capture) -> None:
 )
 def test_filters_see_both_names(database: Database, given: dict[str, str]) -> None:
     with capturing(database, **given) as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         capture.step()
         database.execute(
             "CREATE TABLE other (id int)",
@@ -255,7 +255,7 @@ def records(capture: Capture) -> list[dict[str, Any]]:
 
 def test_a_record_is_as_debeziums(database: Database) -> None:
     with capturing(database) as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         capture.step()
         database.execute('CREATE TABLE "T" (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, twice int)')
         database.execute('DROP TABLE "T"')
@@ -298,7 +298,7 @@ def test_a_record_is_as_debeziums(database: Database) -> None:
 
 def test_records_can_be_left_out(database: Database) -> None:
     with capturing(database, include__schema__changes="false") as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         capture.step()
         database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
         assert [record["topic"] for record in records(capture)] == ["t.public.t"]
@@ -320,14 +320,16 @@ def test_a_restart_gives_the_same_once(told: Capture) -> None:
 
 
 def test_installing_twice_and_removing(told: Capture) -> None:
-    ddl.install(told.config)
+    event_triggers.install(told.config)
     told.database.execute("CREATE TABLE t (a int)")
     assert kinds(told) == [("public.t", "CREATE")]
     slot = told.config.text("slot.name")
     with told.database.connect() as connection:
-        assert ddl.remove(connection, "another") == [f"DDL triggers: kept, as other slots may need them: {slot}"]
-        assert ddl.remove(connection, slot) == ["DDL triggers: dropped"]
-        assert ddl.remove(connection, slot) == []
+        assert event_triggers.remove(connection, "another") == [
+            f"DDL triggers: kept, as other slots may need them: {slot}"
+        ]
+        assert event_triggers.remove(connection, slot) == ["DDL triggers: dropped"]
+        assert event_triggers.remove(connection, slot) == []
     told.database.execute("CREATE TABLE u (a int)")
     assert kinds(told) == []
 

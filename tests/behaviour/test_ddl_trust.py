@@ -9,11 +9,12 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from tailrace.connectors.postgres import ddl, operations
-from tailrace.connectors.postgres.catalog import Catalog
+from tailrace.connectors.postgres.admin import operations
+from tailrace.connectors.postgres.admin.checks import check
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.connect import connect
-from tailrace.connectors.postgres.preflight import check
+from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.server.connect import connect
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.test_ddl import batches, changes, kinds
 from tests.conftest import Database
@@ -78,7 +79,7 @@ def test_a_logical_message_reports_nothing_whoever_writes_it(
     database.execute(*VICTIM)
     with capturing(database, message__prefix__include__list="tailrace.*") as capture:
         if installed:
-            ddl.install(capture.config)
+            event_triggers.install(capture.config)
         capture.step()
         with role(database) as mallory:
             emit = "SELECT pg_logical_emit_message({}, 'tailrace.{}', '{}')"
@@ -107,7 +108,7 @@ def test_a_table_that_somebody_else_made_reports_nothing(database: Database, cap
         assert len(warnings(caplog)) == 1
         # What is made by those who may replaces it, and its rows are not believed afterwards either.
         run_as(database, mallory, *FORGED_TABLE[2:])
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         database.execute("ALTER TABLE victim ADD w int")
         assert kinds(capture) == [("public.victim", "ALTER")]
 
@@ -121,7 +122,7 @@ def test_nobody_but_the_triggers_may_write_the_table(database: Database) -> None
     )
     try:
         with capturing(database) as capture:
-            ddl.install(capture.config)
+            event_triggers.install(capture.config)
             capture.step()
             for statement in (
                 f"INSERT INTO tailrace_ddl.changes (content) VALUES ('{FORGED[1]}')",
@@ -156,7 +157,7 @@ def test_a_table_that_others_may_write_reports_nothing(
 ) -> None:
     database.execute(*VICTIM)
     with role(database) as mallory, capturing(database) as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         capture.step()
         database.execute(grant.format(mallory), "ALTER TABLE victim ADD w int")
         assert kinds(capture) == []
@@ -164,7 +165,7 @@ def test_a_table_that_others_may_write_reports_nothing(
         ((ok, what, remedy),) = ddl_findings(capture)
         assert (ok, "may write" in what) == (None, True)
         assert "tailrace init" in str(remedy)
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         database.execute("ALTER TABLE victim DROP w")
         assert kinds(capture) == [("public.victim", "ALTER")]
 
@@ -172,7 +173,7 @@ def test_a_table_that_others_may_write_reports_nothing(
 def test_what_was_reported_before_the_triggers_went_away_is_not_believed(told: Capture) -> None:
     told.database.execute("CREATE TABLE t (a int)", "DROP TABLE t")
     with told.database.connect() as connection:
-        assert ddl.remove(connection, told.config.text("slot.name")) == ["DDL triggers: dropped"]
+        assert event_triggers.remove(connection, told.config.text("slot.name")) == ["DDL triggers: dropped"]
     assert kinds(told) == []
 
 
@@ -180,7 +181,7 @@ def test_what_was_reported_before_the_triggers_went_away_is_not_believed(told: C
 def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
     """A pipeline that streams from a database with the triggers; on PostgreSQL 18 and 16."""
     with capturing(request.getfixturevalue(request.param)) as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         capture.step()
         yield capture
 
@@ -188,7 +189,7 @@ def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
 def test_made_again_the_triggers_keep_their_table(told: Capture) -> None:
     before = table_number(told.database)
     told.database.execute("CREATE TABLE t (a int)")
-    ddl.install(told.config)
+    event_triggers.install(told.config)
     told.database.execute("ALTER TABLE t RENAME a TO b")
     assert table_number(told.database) == before
     assert kinds(told) == [("public.t", "CREATE"), ("public.t", "ALTER")]
@@ -211,7 +212,7 @@ def test_triggers_of_an_earlier_version_are_replaced(database: Database, caplog:
         ((ok, what, remedy),) = ddl_findings(capture)
         assert (ok, "earlier version" in what) == (None, True)
         assert "tailrace init" in str(remedy)
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         database.execute("ALTER TABLE victim DROP w")
         assert kinds(capture) == [("public.victim", "ALTER")]
         assert ddl_findings(capture) == [(True, "DDL triggers report schema changes", None)]
@@ -220,7 +221,7 @@ def test_triggers_of_an_earlier_version_are_replaced(database: Database, caplog:
 def test_the_table_is_never_data(database: Database) -> None:
     given = {"table__include__list": r".*\.(victim|changes)", "table__ignore__builtin": "false"}
     with capturing(database, **given) as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         database.execute(*VICTIM, f"INSERT INTO tailrace_ddl.changes (content) VALUES ('{FORGED[1]}')")
         assert [row["table"] for row in capture.step()] == ["public.victim"]
         database.execute(
@@ -264,7 +265,7 @@ def test_a_publication_of_the_owners_gets_the_table(database: Database, mode: st
     given = {"publication__autocreate__mode": mode, "table__include__list": r"public\.victim"}
     with capturing(database, **given) as capture:
         capture.step()
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         (found,) = ddl_findings(capture)
         assert found[0] is True
     with capturing(database, **given) as capture:
@@ -285,7 +286,7 @@ def least(database: Database) -> Iterator[Database]:
     database.execute(
         f"GRANT CREATE ON DATABASE {database.name} TO {name}", *VICTIM, f"ALTER TABLE victim OWNER TO {name}"
     )
-    ddl.install(resolve({**database.properties, "topic.prefix": "t"}))
+    event_triggers.install(resolve({**database.properties, "topic.prefix": "t"}))
     try:
         yield database
     finally:
@@ -354,7 +355,7 @@ def test_a_publication_that_somebody_else_makes_is_asked_for_with_the_table(leas
 def test_without_inserts_nothing_is_reported_and_check_says_so(database: Database) -> None:
     database.execute(*VICTIM)
     with capturing(database, skipped__operations="c") as capture:
-        ddl.install(capture.config)
+        event_triggers.install(capture.config)
         capture.step()
         ((ok, what, _),) = ddl_findings(capture)
         assert (ok, "does not publish insert" in what) == (None, True)

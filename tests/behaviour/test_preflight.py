@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, STREAM, Offset
-from tailrace.connectors.postgres.preflight import Finding, check
 from tailrace.snapshot.reading import Place, Reading
 from tailrace.testing.postgres import EmbeddedPostgres
 

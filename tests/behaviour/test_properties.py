@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailrace.connectors.postgres.admin.checks import check
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.preflight import check
-from tailrace.connectors.postgres.snapshot import SnapshotSplit
+from tailrace.connectors.postgres.snapshot.rows import SnapshotSplit
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour import streams_here
 from tests.behaviour.capture import Capture, capturing

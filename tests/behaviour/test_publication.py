@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.postgres import publication
 from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.server import publication
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tests.behaviour.capture import capturing

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tailrace.connectors.postgres import watch
+from tailrace.connectors.postgres.server import publication_watch
 from tailrace.errors import SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import GIVEN, SIGNALS, drained, told
@@ -18,7 +18,7 @@ NAMED = r"public\.a,public\.b"
 
 @pytest.fixture(autouse=True)
 def at_every_planning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(publication_watch, "INTERVAL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_new_table_that_only_a_pattern_matches_is_a_warning_until_it_is_publis
         assert told(drained(capture)) == [("c", 1)]
         assert "lacks public.scratch" in warnings(capture)
         assert caplog.text.count("lacks public.scratch") == 1
-        monkeypatch.setattr(watch, "REPEAT_SECONDS", 0.0)
+        monkeypatch.setattr(publication_watch, "REPEAT_SECONDS", 0.0)
         drained(capture)
         assert caplog.text.count("lacks public.scratch") > 1
         second = restarted(capture)

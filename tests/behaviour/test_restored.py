@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.connectors.postgres.admin.checks import check
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.position import format_lsn
-from tailrace.connectors.postgres.preflight import check
 from tailrace.errors import OffsetError
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import Capture, capturing

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tailrace.cli.status import first
+from tailrace.connectors.postgres.admin.operations import server_state
 from tailrace.connectors.postgres.connector import PostgresConnector
-from tailrace.connectors.postgres.operations import server_state
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.first_snapshot import estimate

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.connectors.postgres import signal_table
+from tailrace.connectors.postgres.snapshot import signal_table
 from tailrace.errors import SourceError
 from tailrace.snapshot import matching
 from tests.behaviour.capture import Capture, capturing

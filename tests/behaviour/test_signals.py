@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.incremental import flushed
 from tailrace.connectors.postgres.position import parse_lsn
+from tailrace.connectors.postgres.snapshot.incremental import flushed
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, send, told, write
 from tests.conftest import Database

@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 import pytest
 
 from tailrace.connectors import retry
-from tailrace.connectors.postgres import replication, roads, silence, stream
-from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.log import replication, stream
+from tailrace.connectors.postgres.server import silence
+from tailrace.connectors.postgres.server.connect import connect
+from tailrace.connectors.postgres.snapshot import transfer
 from tailrace.errors import SourceError
 from tests.behaviour.capture import capturing, rows
 from tests.behaviour.proxies import DROP, FORWARD, STALL, Link, Proxy, proxy
@@ -218,7 +220,7 @@ def test_a_server_that_is_silent_for_long_gets_more_time_at_each_try(
 def test_a_snapshot_that_goes_silent(
     database: Database, between: Proxy, mode: str, binary_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(roads, "BINARY_BYTES", binary_bytes)
+    monkeypatch.setattr(transfer, "BINARY_BYTES", binary_bytes)
     insert(database, 1, 200_000)
     with capturing(database, **behind(between)) as capture:
         (split,) = capture.plan()
@@ -245,7 +247,7 @@ def spoil_readers(between: Proxy, mode: str) -> bool:
 def test_a_snapshot_that_goes_silent_as_it_begins(
     database: Database, between: Proxy, moment: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(roads, "BINARY_BYTES", 1)
+    monkeypatch.setattr(transfer, "BINARY_BYTES", 1)
 
     def spoil(link: Link, data: bytes) -> None:
         if moment in data:

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from tailrace.connectors.postgres import ddl
+from tailrace.connectors.postgres.ddl import event_triggers
 from tailrace.errors import SinkError
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
@@ -309,7 +309,7 @@ def test_a_replica_follows_renames_and_drops_that_the_triggers_tell(
     database: Database, spark: SparkSession, tmp_path: Path
 ) -> None:
     definition = pipeline(database, tmp_path, {"replica": {"path": "lake"}})
-    ddl.install(definition.config())
+    event_triggers.install(definition.config())
     database.execute(*SETUP, "CREATE TABLE old (id int PRIMARY KEY, v text)", "INSERT INTO old VALUES (1, 'old')")
     run(definition, spark)
     database.execute(

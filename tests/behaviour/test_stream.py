@@ -14,10 +14,11 @@ import pytest
 
 from tailrace.connectors import retry
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import replication, slot, stream
-from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.log import replication, stream
+from tailrace.connectors.postgres.log.reader import LogSplit
 from tailrace.connectors.postgres.position import format_lsn
-from tailrace.connectors.postgres.reader import LogSplit
+from tailrace.connectors.postgres.server import slot
+from tailrace.connectors.postgres.server.connect import connect
 from tailrace.errors import OffsetError, SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour import streams_here

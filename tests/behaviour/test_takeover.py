@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres import control
-from tailrace.connectors.postgres.operations import drop, drop_at_stop
-from tailrace.connectors.postgres.preflight import check
+from tailrace.connectors.postgres.admin.checks import check
+from tailrace.connectors.postgres.admin.operations import drop, drop_at_stop
+from tailrace.connectors.postgres.server import control
 from tailrace.errors import OffsetError, SourceError, TailraceError
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.test_gaps import confirmed, dropped, restart, slot
@@ -344,7 +344,7 @@ def test_a_lock_that_a_dead_planner_left_is_waited_for(
 ) -> None:
     monkeypatch.setattr(control, "_GRACE_SECONDS", 30.0)
     script = (
-        "import psycopg, sys; from tailrace.connectors.postgres.control import take; "
+        "import psycopg, sys; from tailrace.connectors.postgres.server.control import take; "
         "from tailrace.connectors.postgres.config import resolve; "
         f"config = resolve({ {**database.properties, 'topic.prefix': 't', 'slot.name': slot(database)}!r}); "
         f"c = psycopg.connect({database.dsn!r}, autocommit=True); take(c, config, 'tailrace gone planner'); "

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres import roads, stream
+from tailrace.connectors.postgres.log import stream
 from tailrace.connectors.postgres.position import SOURCE
+from tailrace.connectors.postgres.snapshot import transfer
 from tailrace.events.record import RecordEncoder
 from tests.behaviour.capture import Capture, capturing, lasting, rows
 from tests.conftest import Database
@@ -160,7 +161,7 @@ def test_long_values_and_arrays_of_such(
     database: Database, mode: str, binary: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if binary:
-        monkeypatch.setattr(roads, "BINARY_BYTES", 1)
+        monkeypatch.setattr(transfer, "BINARY_BYTES", 1)
     columns = {f"one_{name}": (name, value) for name, value in LONG.items()}
     columns |= {
         f"many_{name}": (f"{name}[]", f"ARRAY[{value}, NULL, {value}]")

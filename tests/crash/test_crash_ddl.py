@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.postgres.ddl import install_statements
+from tailrace.connectors.postgres.ddl.event_triggers import install_statements
 from tests.crash.rig import Rig
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.crash]

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pyarrow as pa
 from hypothesis import given, settings
 
-from tailrace.connectors.postgres.protocol import copy_text
+from tailrace.connectors.postgres.log.protocol import copy_text
 from tailrace.errors import DecodeError
 
 search = settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")), deadline=None)

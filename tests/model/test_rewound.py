@@ -23,7 +23,7 @@ from hypothesis.stateful import initialize, rule
 from pyspark.sql.types import StructType
 
 from tailrace.connectors.base import Offset
-from tailrace.connectors.postgres.reader import LogSplit
+from tailrace.connectors.postgres.log.reader import LogSplit
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.sinks.replica import delta_rs

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import roads
+from tailrace.connectors.postgres.snapshot import transfer
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 from tests.types.cases import CASES, MODES, Case
@@ -63,7 +63,7 @@ def read(database: Database, mode: str) -> dict[str, Read]:
         pytest.MonkeyPatch.context() as patch,
         capturing(database, table__include__list=names, **properties) as capture,
     ):
-        patch.setattr(roads, "BINARY_BYTES", 1)
+        patch.setattr(transfer, "BINARY_BYTES", 1)
         binary = _columns(capture)
     said = {case.table: _said(database, case) for case in cases}
     database.execute(*(f"DROP TABLE {case.table}" for case in cases))

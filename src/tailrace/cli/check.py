@@ -13,7 +13,7 @@ from tailrace.cli.terminal import notes, print_json, results
 
 if TYPE_CHECKING:
     from tailrace.config import Config
-    from tailrace.connectors.postgres.standing import Begun
+    from tailrace.connectors.postgres.admin.resumable import Begun
 
 CONNECTOR_FILES = (".json", ".properties")
 
@@ -23,7 +23,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="The findings as one line of JSON.")] = False,
 ) -> None:
     """Check a pipeline's config and database, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
-    from tailrace.connectors.postgres.preflight import check
+    from tailrace.connectors.postgres.admin.checks import check
 
     config, offsets = config_of(pipeline), begun(pipeline)
     with notes.status("Looking at the database"):

@@ -124,7 +124,7 @@ class Demo:
 
     def _status(self) -> Any:
         from tailrace.cli.status import assess, replica_rows
-        from tailrace.connectors.postgres.operations import server_state
+        from tailrace.connectors.postgres.admin.operations import server_state
         from tailrace.pipeline.checkpoint import position
 
         found = position(self.definition.checkpoint)

@@ -22,7 +22,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
 ) -> None:
     """Drop a pipeline's replication slot, publication and DDL triggers. Its checkpoint is of no use afterwards."""
-    from tailrace.connectors.postgres.operations import drop
+    from tailrace.connectors.postgres.admin.operations import drop
 
     config = config_of(pipeline)
     slot, publication = config.text("slot.name"), config.text("publication.name")

@@ -16,7 +16,7 @@ from tailrace.errors import ConfigError
 from tailrace.model.quantity import size
 
 if TYPE_CHECKING:
-    from tailrace.connectors.postgres.operations import TableOverview
+    from tailrace.connectors.postgres.admin.operations import TableOverview
 
 # Which environment variables the file names in place of secrets.
 SECRETS = {"database.password": "PGPASSWORD", "database.sslpassword": "PGSSLPASSWORD"}
@@ -41,9 +41,9 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="What was found as one line of JSON.")] = False,
 ) -> None:
     """Write a pipeline file for a database. The password ($PGPASSWORD, the URL, or asked for) is not written."""
+    from tailrace.connectors.postgres.admin.operations import tables
     from tailrace.connectors.postgres.config import resolve
-    from tailrace.connectors.postgres.ddl import install
-    from tailrace.connectors.postgres.operations import tables
+    from tailrace.connectors.postgres.ddl.event_triggers import install
 
     is_kept = output.exists() and not force
     if is_kept and not ddl:
@@ -79,7 +79,7 @@ def parse_url(url: str) -> tuple[dict[str, str], dict[str, str]]:
 
     The environment comes before the URL. Raises ConfigError.
     """
-    from tailrace.connectors.postgres.url import properties_of
+    from tailrace.connectors.postgres.admin.url import properties_of
 
     given = properties_of(url)
     secrets = {name: value for name, value in given.items() if name in SECRETS}

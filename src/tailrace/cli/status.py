@@ -18,7 +18,7 @@ from tailrace.model.quantity import size
 if TYPE_CHECKING:
     from tailrace.config import Config
     from tailrace.connectors.finding import Finding
-    from tailrace.connectors.postgres.operations import ServerState, SlotState
+    from tailrace.connectors.postgres.admin.operations import ServerState, SlotState
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
     from tailrace.snapshot.incomplete import Incomplete
@@ -52,8 +52,8 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
     """Show position, lag, what the slot retains, and a replica's rows. Works while the pipeline runs, and when not."""
-    from tailrace.connectors.postgres.operations import server_state
-    from tailrace.connectors.postgres.published import problems
+    from tailrace.connectors.postgres.admin.operations import server_state
+    from tailrace.connectors.postgres.server.published import problems
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.first_snapshot import estimate

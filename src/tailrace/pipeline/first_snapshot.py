@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.connectors.postgres import operations
+from tailrace.connectors.postgres.admin import operations
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import position
 from tailrace.snapshot.report import INITIAL, Report, named

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.operations import server_state
+from tailrace.connectors.postgres.admin.operations import server_state
 from tailrace.connectors.postgres.position import STREAM, format_lsn, parse_lsn
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition

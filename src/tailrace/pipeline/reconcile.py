@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tailrace import transforms
 from tailrace.config import Config
-from tailrace.connectors.postgres.present import present
+from tailrace.connectors.postgres.admin.source_now import present
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.events.selection import select
 from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch

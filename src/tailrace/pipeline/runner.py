@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailrace.connectors.postgres.operations import drop_at_stop
+from tailrace.connectors.postgres.admin.operations import drop_at_stop
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.ahead import numbers, refuse_ahead
 from tailrace.pipeline.checkpoint import position

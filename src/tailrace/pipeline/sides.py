@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog import CapturedTable
-from tailrace.connectors.postgres.keys import texts
-from tailrace.connectors.postgres.present import Present, present
+from tailrace.connectors.postgres.admin.source_now import Present, present
+from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.postgres.snapshot.keys import texts
 from tailrace.errors import SourceError
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.compare import Digests, Flags, Replica, Suspects, Totals, one_a_key

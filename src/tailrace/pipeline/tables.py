@@ -10,13 +10,13 @@ from pathlib import Path
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, split_list
-from tailrace.connectors.postgres import operations
-from tailrace.connectors.postgres.capture import NOT_READ
+from tailrace.connectors.postgres.admin import operations
+from tailrace.connectors.postgres.admin.operations import TableOverview
+from tailrace.connectors.postgres.admin.resumable import standing
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.operations import TableOverview
-from tailrace.connectors.postgres.publication import publish
-from tailrace.connectors.postgres.snapshot_tables import grants
-from tailrace.connectors.postgres.standing import standing
+from tailrace.connectors.postgres.server.publication import publish
+from tailrace.connectors.postgres.snapshot.capture_changes import NOT_READ
+from tailrace.connectors.postgres.snapshot.selects import grants
 from tailrace.errors import ConfigError, OffsetError, SourceError
 from tailrace.model.table import TableId
 from tailrace.pipeline.checkpoint import position

@@ -9,7 +9,7 @@ import pytest
 from tailrace.cli.init import SINKS, parse_url, pipeline_file
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import expression
-from tailrace.connectors.postgres.operations import TableOverview
+from tailrace.connectors.postgres.admin.operations import TableOverview
 from tailrace.pipeline.definition import load
 
 FOUND = [

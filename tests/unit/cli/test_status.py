@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tailrace.cli.status import assess, first, table
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.postgres.operations import ServerState, SlotState
+from tailrace.connectors.postgres.admin.operations import ServerState, SlotState
 from tailrace.model.quantity import size
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.snapshot.progress import Progress

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.values import value_type
+from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.values import value_type
 from tailrace.errors import DecodeError
 from tailrace.events.encode.json import encode
 from tests.unit.postgres.test_values import REQUIRED, numeric, read

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from tailrace.connectors.postgres import bits
+from tailrace.connectors.postgres.types import bits
 from tailrace.errors import DecodeError
 from tests.unit.postgres.test_values import kind, read
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres.defaults import column_default
+from tailrace.connectors.postgres.catalog.defaults import column_default
 from tests.unit.postgres.test_values import kind, numeric
 
 

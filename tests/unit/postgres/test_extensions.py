@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from tailrace.connectors.postgres import extensions
+from tailrace.connectors.postgres.types import extensions
 from tailrace.errors import DecodeError
 from tests.unit.postgres.test_values import kind, read
 

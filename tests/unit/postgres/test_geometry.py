@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from tailrace.connectors.postgres import geometry
+from tailrace.connectors.postgres.types import geometry
 from tailrace.errors import DecodeError
 from tests.unit.postgres.test_values import kind, read
 

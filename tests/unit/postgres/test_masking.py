@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tailrace.config.masks import Hash, Mask, Propagate, Stars, Truncate
-from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.masking import altered, size
-from tailrace.connectors.postgres.values import value_type
+from tailrace.connectors.postgres.types.masking import altered, size
+from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.values import value_type
 from tests.unit.postgres.test_values import REQUIRED, numeric, read
 
 UNLIMITED = 2**31 - 1

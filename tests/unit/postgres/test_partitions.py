@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.connectors.postgres.partitions import Member, shared_out
+from tailrace.connectors.postgres.snapshot.partitions import Member, shared_out
 
 
 def blocks_of(parts: list[tuple[Member, object]]) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tailrace.connectors.postgres import url as urls
+from tailrace.connectors.postgres.admin import url as urls
+from tailrace.connectors.postgres.admin.url import properties_of
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.connect import parameters
-from tailrace.connectors.postgres.url import properties_of
+from tailrace.connectors.postgres.server.connect import parameters
 from tailrace.errors import ConfigError
 
 HOST = {"database.hostname": "h", "database.dbname": "d"}

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.values import ValueType, converted, value_type
+from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.values import ValueType, converted, value_type
 from tailrace.errors import DecodeError
 
 REQUIRED = {

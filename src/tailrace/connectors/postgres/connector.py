@@ -13,21 +13,22 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import guard
+from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.base import Chunk, Offset
-from tailrace.connectors.postgres import gap, history, publication, slot, snapshot, splits
-from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
-from tailrace.connectors.postgres.catalog import Catalog, system_identifier
-from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
-from tailrace.connectors.postgres.control import Control
-from tailrace.connectors.postgres.export import Export, export_now
-from tailrace.connectors.postgres.initial import InitialSnapshot
-from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
+from tailrace.connectors.postgres.catalog.tables import Catalog, system_identifier
+from tailrace.connectors.postgres.log.reader import LogSplit, read_log
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, source_block
 from tailrace.connectors.postgres.position import Offset as Position
-from tailrace.connectors.postgres.preflight_ddl import warn_of_triggers
-from tailrace.connectors.postgres.reader import LogSplit, read_log
-from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
-from tailrace.connectors.postgres.watch import PublicationWatch
+from tailrace.connectors.postgres.server import history, lost_log, publication, slot
+from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, server_errors
+from tailrace.connectors.postgres.server.control import Control
+from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
+from tailrace.connectors.postgres.snapshot import rows, splits
+from tailrace.connectors.postgres.snapshot.exported import Export, export_now
+from tailrace.connectors.postgres.snapshot.initial import InitialSnapshot
+from tailrace.connectors.postgres.snapshot.on_demand import AdHocSnapshots, Step
+from tailrace.connectors.postgres.snapshot.rows import EmptySplit, SnapshotSplit
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.notifications import INITIAL, SKIPPED, Notice
@@ -165,7 +166,7 @@ class PostgresConnector:
 
     def _is_lost_amid(self, here: Position) -> bool:
         """Whether a snapshot of several batches that another process began has to begin again. Raises OffsetError."""
-        lost = self._ask(lambda connection: gap.find(connection, self.config, here.claim))
+        lost = self._ask(lambda connection: lost_log.find(connection, self.config, here.claim))
         if lost is None:
             return False
         if lost.is_foreign:
@@ -204,7 +205,7 @@ class PostgresConnector:
         begins = self._initial.log_begins
         claim = here.claim if here.lsn is not None or begins is None else Claim(begins)
         claim = claim if self._control.is_new else replace(claim, seen=None)
-        lost = self._ask(lambda connection: gap.find(connection, self.config, claim))
+        lost = self._ask(lambda connection: lost_log.find(connection, self.config, claim))
         self._control.is_new = False
         if lost is not None and lost.is_foreign and not lost.is_trusted:
             raise lost.error()
@@ -225,13 +226,13 @@ class PostgresConnector:
         if not self._mode.when_lost or self._has_started:
             return False
         claim = replace(start.claim, end=end.lsn, timeline=end.timeline)
-        lost = self._ask(lambda connection: gap.find(connection, self.config, claim))
+        lost = self._ask(lambda connection: lost_log.find(connection, self.config, claim))
         if lost is None:
             return False
         if lost.is_foreign:
             raise lost.error()
         log.warning("the last batch planned reads nothing, as the position is lost: %s", lost)
-        self._ask(lambda connection: gap.given_up(connection, self.config, start.application))
+        self._ask(lambda connection: lost_log.given_up(connection, self.config, start.application))
         return True
 
     def _is_heartbeat_due(self, since: Position, now: int) -> bool:
@@ -319,7 +320,7 @@ class PostgresConnector:
 
     def _prepare_slot(self, connection: psycopg.Connection, claim: Claim) -> None:
         """Create the slot, unless it exists and the log is read from its confirmed position on. Raises OffsetError."""
-        lost = gap.find(connection, self.config, claim) if claim.start is not None else None
+        lost = lost_log.find(connection, self.config, claim) if claim.start is not None else None
         if lost is not None:
             raise lost.error()
         present = slot.usable(connection, self.config, claim)
@@ -348,7 +349,7 @@ class PostgresConnector:
             yield from read_log(self.config, split)
         else:
             with server_errors("the snapshot cannot be read"):
-                yield from snapshot.read(self.config, split)
+                yield from rows.read(self.config, split)
 
     def acknowledge(self, offset: Offset) -> None:
         """Nothing: the reader of the next stretch acknowledges its start, which Spark has committed by then."""
@@ -383,7 +384,7 @@ class PostgresConnector:
         """
         if self._initial.log_begins is not None:
             return self._initial.log_begins
-        lost = self._ask(lambda connection: gap.find(connection, self.config, here.claim))
+        lost = self._ask(lambda connection: lost_log.find(connection, self.config, here.claim))
         if lost is not None:
             raise lost.error()
         present = self._ask(lambda connection: slot.existing(connection, self.config))

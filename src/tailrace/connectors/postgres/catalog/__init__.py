@@ -1,0 +1,1 @@
+"""The catalog: captured tables, their columns, keys and defaults."""

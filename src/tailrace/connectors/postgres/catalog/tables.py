@@ -1,0 +1,272 @@
+"""The server's catalog: identity of the server, captured tables, their columns, keys and types."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter, key_columns
+from tailrace.config.masks import ColumnMasks
+from tailrace.connectors.converters import Converters, SourceColumn
+from tailrace.connectors.postgres.catalog.defaults import column_default
+from tailrace.connectors.postgres.catalog.table_keys import table_keys
+from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.types.masking import altered, check_key, size
+from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.values import ValueType, value_type
+from tailrace.model.table import Column, TableId, TableSchema
+
+log = logging.getLogger(__name__)
+
+_TABLES = """
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname <> 'pg_toast'
+"""
+_NAMED = "n.nspname = %s AND c.relname = %s"
+_COLUMNS = """
+SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
+  pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> '', col_description(a.attrelid, a.attnum)
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+# A type with its base, labels and element. A type is an array if its element's type names it as such.
+_TYPES = """
+WITH RECURSIVE base AS (
+  SELECT oid AS asked, oid, typname, typtype, typbasetype, typelem, NULL::int AS modifier
+  FROM pg_type WHERE oid = ANY (%s)
+  UNION ALL
+  SELECT b.asked, t.oid, t.typname, t.typtype, t.typbasetype, t.typelem, d.typtypmod
+  FROM base b JOIN pg_type d ON d.oid = b.oid JOIN pg_type t ON t.oid = d.typbasetype WHERE b.typtype = 'd'
+)
+SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier, b.asked <> b.oid,
+  (SELECT e.oid::int8 FROM pg_type e WHERE e.oid = b.typelem AND e.typarray = b.oid),
+  (SELECT o.typoutput::regproc::text FROM pg_type o WHERE o.oid = b.oid), format_type(b.oid, NULL),
+  ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[]
+FROM base b WHERE b.typtype <> 'd'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """A column as the catalog has it."""
+
+    name: str
+    type_oid: int
+    modifier: int
+    required: bool
+    default: str | None
+    generated: bool
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity."""
+
+    columns: tuple[ColumnInfo, ...]
+    key: tuple[str, ...]
+    identity: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CapturedTable:
+    """A TableSchema and how to convert each of its columns."""
+
+    schema: TableSchema
+    types: tuple[ValueType, ...]
+
+
+class Catalog:
+    """Reads the catalog over one connection. Raises psycopg.Error when the server refuses."""
+
+    def __init__(self, connection: psycopg.Connection, config: Config) -> None:
+        self.connection = connection
+        self.config = config
+        self.filter = TableFilter.from_config(config)
+        self.database = config.text("database.dbname")
+        self._masks = ColumnMasks.from_config(config)
+        self._converters = Converters(config)
+        # The reference's PostgreSQL connector takes the property and reads no comments.
+        self._comments = config.flag("include.schema.comments") and not config.flag("compat.faults")
+        self._types: dict[int, tuple[PgType, int | None]] = {}
+
+    def tables(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+        found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
+        return self.filter.order(table for table in found if self.filter.captures(table.schema, table.table))
+
+    def snapshot_tables(self) -> list[TableId]:
+        """Those of the captured tables that the first snapshot reads."""
+        return [table for table in self.tables() if self.filter.snapshots(table.schema, table.table)]
+
+    def table(self, table: TableId) -> CapturedTable | None:
+        """A table as it is now, None when there is no such table."""
+        info = self._info(_NAMED, table.schema, table.table)
+        return None if info is None else self._captured(table, info)
+
+    def relation(self, relation: Relation) -> CapturedTable | None:
+        """A table as the log describes it, None when it is not captured.
+
+        The log has names and types; nullability, defaults and key are the catalog's of now (as in Debezium's
+        connector, which reads them when the description arrives). The table is found by its number, whatever it is
+        called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
+        are the required ones. They make it, too, where a key column is called otherwise by now.
+        """
+        if not self.filter.captures(relation.schema, relation.table):
+            return None
+        table = TableId(self.database, relation.schema, relation.table)
+        known = self._info("c.oid = %s", relation.oid)
+        by_name = {column.name: column for column in known.columns} if known else {}
+        columns = tuple(
+            ColumnInfo(
+                column.name,
+                column.type_oid,
+                column.type_modifier,
+                by_name[column.name].required if column.name in by_name else column.in_identity and not known,
+                by_name[column.name].default if column.name in by_name else None,
+                False,
+                by_name[column.name].comment if column.name in by_name else None,
+            )
+            for column in relation.columns
+        )
+        names = {column.name for column in columns}
+        marked = tuple(column.name for column in relation.columns if column.in_identity)
+        is_as_now = known is not None and names.issuperset(known.key)
+        key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
+        return self._captured(table, TableInfo(columns, key, _identity(relation, marked)))
+
+    def key_types(self, table: TableId, names: tuple[str, ...] | None) -> tuple[tuple[str, str], ...]:
+        """Name and type of the named columns, or of the primary key; none when the table or a column is gone."""
+        info = self._info(_NAMED, table.schema, table.table)
+        wanted = () if info is None else names or info.key
+        rows = self.connection.execute(
+            "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
+            "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE n.nspname = %s AND c.relname = %s AND a.attname = ANY (%s) AND NOT a.attisdropped",
+            [table.schema, table.table, list(wanted)],
+        )
+        types: dict[str, str] = dict(rows.fetchall())
+        return tuple((name, types[name]) for name in wanted) if len(types) == len(wanted) else ()
+
+    def nullable(self, table: TableId, names: tuple[str, ...]) -> frozenset[str]:
+        """Which of the named columns may hold null."""
+        info = self._info(_NAMED, table.schema, table.table)
+        columns = () if info is None else info.columns
+        return frozenset(column.name for column in columns if column.name in names and not column.required)
+
+    def _info(self, condition: str, *parameters: object) -> TableInfo | None:
+        query = (
+            "SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            f"WHERE c.relkind IN ('r', 'p') AND {condition}"
+        )
+        found = self.connection.execute(query.encode(), parameters).fetchone()
+        if found is None:
+            return None
+        oid, replica_identity = found
+        rows = self.connection.execute(_COLUMNS, [oid]).fetchall()
+        columns = tuple(ColumnInfo(*row[1:]) for row in rows)
+        keys = table_keys(self.connection, [oid])[oid]
+        return TableInfo(columns, keys.event, keys.identity(replica_identity, [column.name for column in columns]))
+
+    def _captured(self, table: TableId, info: TableInfo) -> CapturedTable | None:
+        self._load_types({column.type_oid for column in info.columns})
+        names = [column.name for column in info.columns]
+        key = key_columns(self.config, table.schema, table.table, names) or info.key
+        shown = set(self.filter.columns(table.schema, table.table, names))
+        columns, types = [], []
+        # Key columns that are excluded from values come last, see TableSchema.
+        for column in sorted(info.columns, key=lambda column: column.name not in shown):
+            wanted = column.name in shown or column.name in key
+            kind = self._value_type(table, column, column.name in key) if wanted else None
+            if kind is not None:
+                columns.append(Column(column.name, kind.schema, kind.arrow, column.name in shown))
+                types.append(kind)
+        if not columns:
+            log.warning("%s has no columns to capture, so it is left out", table)
+            return None
+        kept = {column.name for column in columns}
+        key, identity = (tuple(name for name in names if name in kept) for names in (key, info.identity))
+        return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
+
+    def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
+        """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
+        pg, domain_modifier = self._types[column.type_oid]
+        modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
+        own = self._own_type(table, column, pg, modifier)
+        kind = own or value_type(pg, modifier, self.config)
+        if kind is None:
+            log.warning(
+                "%s.%s is left out: type %s has no mapping; include.unknown.datatypes=true would carry its text",
+                *(table, column.name, pg.printed),
+            )
+            return None
+        faults = self.config.flag("compat.faults")
+        default = column_default(column.default, column.required, kind, faults)
+        schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
+        comment = column.comment if self._comments else None
+        kind = replace(kind, schema=schema if comment is None else schema.with_(doc=comment), text=pg.output)
+        mask = self._masks.of(table.schema, table.table, column.name, pg.name)
+        if mask is None:
+            return kind
+        name, required = f"{table}.{column.name}", column.required
+        result = altered(kind, mask, pg, modifier, column=name, required=required, faults=faults, comment=comment)
+        if in_key and result.convert is not kind.convert:
+            check_key(mask, name)
+        return result
+
+    def _own_type(self, table: TableId, column: ColumnInfo, pg: PgType, modifier: int) -> ValueType | None:
+        """What a converter of one's own makes of a column; a default is shown, converted, if it is a literal."""
+        length, scale = size(pg.name, modifier)
+        asked = SourceColumn(str(table), column.name, pg.printed, length, scale, not column.required, column.default)
+        found = self._converters.of(asked)
+        return None if found is None else ValueType(found.schema, found.arrow, found.convert, literals=True)
+
+    def _load_types(self, oids: Iterable[int]) -> None:
+        """Look up types, and the elements of arrays among them. An enum may have got labels since the last time."""
+        missing = [oid for oid in oids if oid not in self._types or _is_enum(self._types[oid][0])]
+        if not missing:
+            return
+        rows = self.connection.execute(_TYPES, [missing]).fetchall()
+        self._load_types({row[5] for row in rows if row[5] is not None})
+        for asked, name, printed, modifier, domain, element, function, base, labels in rows:
+            inner, inner_modifier = self._types[element] if element else (None, None)
+            pg = PgType(name, printed, tuple(labels), inner, domain, _output(name, function, base, domain))
+            # An array of a domain has no modifier, yet its elements have the domain's.
+            self._types[asked] = (pg, inner_modifier if modifier is None else modifier)
+        for oid in missing:
+            if oid not in self._types:
+                log.warning("the type with oid %d is dropped by now; its values are carried as text", oid)
+                self._types[oid] = (PgType("text", f"with oid {oid}"), None)
+
+
+def _output(name: str, function: str, base: str, domain: bool) -> str:
+    """SQL that prints a value by its type's output function; a cast to text is not the same for each type."""
+    if name in ("text", "varchar", "bpchar"):
+        return "{}"
+    value = f"CAST({{}} AS {_escaped(base)})" if domain else "{}"
+    return f"pg_catalog.textin({_escaped(function)}({value}))"
+
+
+def _escaped(name: str) -> str:
+    return name.replace("{", "{{").replace("}", "}}")
+
+
+def _is_enum(pg: PgType) -> bool:
+    return bool(pg.labels or (pg.element is not None and pg.element.labels))
+
+
+def system_identifier(connection: psycopg.Connection) -> str:
+    """The number that tells one server's data from every other's."""
+    row = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone()
+    assert row is not None  # a function's result has one row
+    return str(row[0])
+
+
+def _identity(relation: Relation, marked: tuple[str, ...]) -> tuple[str, ...]:
+    """Columns of an old row image. Under FULL every column is marked, under NOTHING none comes."""
+    return () if relation.identity == "n" else marked

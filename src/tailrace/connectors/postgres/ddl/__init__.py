@@ -1,0 +1,1 @@
+"""The DDL triggers and the schema changes that they report."""

@@ -1,0 +1,114 @@
+"""The DDL triggers: event triggers that report each change of a table's definition by a row of a table of their own.
+
+Only they may write that table, so nobody else can report a change; the log has the row between the rows of tables
+before and after it. Before a row is believed, the catalog is asked whether the table is theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from tailrace.config import Config
+from tailrace.config.filters import OWN_SCHEMA
+from tailrace.connectors.postgres.server.connect import address, connect, first_line
+from tailrace.errors import SourceError
+
+VERSION = 2
+TABLE = (OWN_SCHEMA, "changes")
+CONTENT = "content"
+# The triggers of earlier versions wrote logical messages, which any role may write.
+OLD_PREFIX = "tailrace.ddl"
+
+REMOVE = f"""\
+DROP EVENT TRIGGER IF EXISTS tailrace_ddl_end;
+DROP EVENT TRIGGER IF EXISTS tailrace_ddl_drop;
+DROP SCHEMA IF EXISTS {OWN_SCHEMA} CASCADE;
+"""
+
+# Only who may make event triggers can have made the trigger. Schema, table and function must have the same owner, and
+# nobody else may write the table or a column of it, or attach a trigger to it.
+_TRIGGERS = f"""
+SELECT c.oid::int8, coalesce(
+    n.nspowner = e.evtowner AND c.relowner = e.evtowner AND p.proowner = e.evtowner AND p.pronamespace = n.oid
+    AND NOT EXISTS (
+      SELECT FROM aclexplode(c.relacl) a
+      WHERE a.grantee <> c.relowner AND a.privilege_type IN ('INSERT', 'UPDATE', 'TRIGGER'))
+    AND NOT EXISTS (
+      SELECT FROM pg_attribute t, aclexplode(t.attacl) a
+      WHERE t.attrelid = c.oid AND a.grantee <> c.relowner AND a.privilege_type IN ('INSERT', 'UPDATE')), false),
+  coalesce(pg_has_role(c.relowner, 'USAGE'), false)
+FROM pg_event_trigger e JOIN pg_proc p ON p.oid = e.evtfoid
+LEFT JOIN (pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = '{TABLE[1]}' AND c.relkind = 'r')
+  ON n.nspname = '{TABLE[0]}'
+WHERE e.evtname = 'tailrace_ddl_end'
+"""
+_OTHERS = """
+SELECT slot_name FROM pg_replication_slots
+WHERE database = current_database() AND slot_type = 'logical' AND slot_name <> %s ORDER BY 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Triggers:
+    """The DDL triggers of a database: the number of their table, None for those of an earlier version, which had none.
+
+    `is_theirs` tells whether nobody else may write it, `is_ours` whether the connection's role may act as its owner.
+    """
+
+    table: int | None
+    is_theirs: bool
+    is_ours: bool
+
+
+def triggers(connection: psycopg.Connection[Any]) -> Triggers | None:
+    """The DDL triggers that the database has. Raises psycopg.Error."""
+    row = connection.cursor(row_factory=tuple_row).execute(_TRIGGERS).fetchone()
+    return None if row is None else Triggers(*row)
+
+
+def may_publish(connection: psycopg.Connection[Any]) -> bool:
+    """Whether there are DDL triggers whose table the connection's role may add to a publication."""
+    found = triggers(connection)
+    return found is not None and found.is_theirs and found.is_ours
+
+
+@cache
+def install_statements() -> str:
+    """The SQL that makes the triggers, or makes them again."""
+    return files(__package__).joinpath("ddl.sql").read_text(encoding="utf-8")
+
+
+def install_command(config: Config) -> str:
+    """What a person runs to make the triggers, or to make them again."""
+    return f"tailrace init postgresql://<superuser>@{address(config)} --ddl"
+
+
+def install(config: Config) -> None:
+    """Makes the triggers, or makes them again. Raises SourceError with the statements for somebody who may."""
+    with connect(config) as connection:
+        try:
+            connection.execute(install_statements().encode())
+        except psycopg.Error as error:
+            remedy = f"Have a superuser run this in the database, on the primary:\n\n{install_statements()}"
+            where = f"DDL triggers of {config.text('database.dbname')}"
+            raise SourceError(f"cannot be made: {first_line(error)}", where=where, remedy=remedy) from error
+
+
+def remove(connection: psycopg.Connection, slot: str) -> list[str]:
+    """Removes the triggers if no slot but `slot` is left that may want them; what was done, in no line or one."""
+    if triggers(connection) is None:
+        return []
+    others = [name for (name,) in connection.execute(_OTHERS, [slot])]
+    if others:
+        return [f"DDL triggers: kept, as other slots may need them: {', '.join(others)}"]
+    try:
+        connection.execute(REMOVE.encode())
+    except psycopg.errors.InsufficientPrivilege as error:
+        return [f"DDL triggers: kept, {first_line(error)}; a superuser runs: {' '.join(REMOVE.split())}"]
+    return ["DDL triggers: dropped"]

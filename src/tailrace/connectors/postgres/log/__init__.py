@@ -1,0 +1,1 @@
+"""The log: its connection, and messages decoded into change batches."""

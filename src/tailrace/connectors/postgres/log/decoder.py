@@ -1,0 +1,371 @@
+"""From messages of the log to change batches: transactions, relations and rows put together, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.postgres.ddl.event_triggers import CONTENT
+from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
+from tailrace.connectors.postgres.log.messages import LogicalMessages, apart
+from tailrace.connectors.postgres.log.protocol import pgoutput
+from tailrace.connectors.postgres.log.protocol.framing import Bytes, Frames, Ints, Packed, frame
+from tailrace.connectors.postgres.log.protocol.pgoutput import Messages, Relation, Relations, Rows
+from tailrace.connectors.postgres.log.protocol.tuples import TEXT, UNCHANGED, Cells
+from tailrace.connectors.postgres.log.reselect import Reselector
+from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
+from tailrace.connectors.postgres.types.values import ValueType, converted
+from tailrace.events.encode.arrow import indices, join, mask, repeat
+from tailrace.events.faults import Faults
+from tailrace.events.transactions import MARKS
+from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.table import TableSchema
+
+# Orders of neighbouring changes differ by two: a key change becomes two events.
+ORDER_STEP = 2
+_OPS = {pgoutput.INSERT: CREATE, pgoutput.UPDATE: UPDATE, pgoutput.DELETE: DELETE}
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The transaction that a chunk's first messages belong to."""
+
+    xid: int = 0
+    commit_us: int = 0
+    commit_lsn: int = 0
+    origin: tuple[int, str] | None = None
+
+
+@dataclass
+class LogDecoder:
+    """Decodes one read of the log. What spans chunks (open transaction, relations, order) is kept here.
+
+    `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
+    before this read, None when there was none. Without `messages` logical messages are left out, without
+    `schema_changes` what the DDL triggers report; with `reselector` values that the log did not repeat are looked up in
+    the table. `xmin` is what `source.xmin` says.
+    """
+
+    describe: Callable[[Relation], CapturedTable | None]
+    last_commit: int | None
+    tables: dict[int, CapturedTable | None] = field(default_factory=dict)
+    relations: Relations = field(default_factory=Relations)
+    transaction: Transaction = field(default_factory=Transaction)
+    order: int = 0
+    messages: LogicalMessages | None = None
+    schema_changes: SchemaChangeReader | None = None
+    reselector: Reselector | None = None
+    xmin: int | None = None
+    faults: Faults = field(default_factory=Faults)
+
+    def decode(self, messages: Packed) -> Chunk:
+        """The changes of some consecutive messages. Raises DecodeError."""
+        frames = frame(messages)
+        pgoutput.check_kinds(frames)
+        context = _Context.of(frames, self)
+        batches: list[ChangeBatch] = []
+        found = pgoutput.messages(frames) if (frames.kind == pgoutput.MESSAGE).any() else None
+        reports = self._reports(frames)
+        cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*reports]).astype(np.intp)
+        begin = 0
+        for cut in [*cuts.tolist(), len(frames)]:
+            batches.extend(self._rows(frames, slice(begin, cut), context))
+            if cut in reports:
+                batches.extend(self._schema_changes(frames, cut, context))
+            elif cut < len(frames):
+                batches.extend(self._special(frames, cut, context))
+            begin = cut + 1
+        if self.messages is not None and found is not None:
+            batches.extend(_messages(found, self.messages, context))
+        chunk = Chunk(batches, context.marks(frames))
+        self._carry(context, len(frames))
+        return chunk
+
+    def _rows(self, frames: Frames, span: slice, context: _Context) -> Iterator[ChangeBatch]:
+        for rows in pgoutput.rows(frames, self.relations, span):
+            table = self._table(rows.relation)
+            batch = None if table is None else self._sound(frames, rows, table, context)
+            if batch is not None:
+                yield batch
+
+    def _sound(self, frames: Frames, rows: Rows, table: CapturedTable, context: _Context) -> ChangeBatch | None:
+        """The rows that can be read; see Faults for the others."""
+        return self.faults.sound(
+            len(rows.index),
+            lambda places: _batch(frames, rows.take(places), table, context, self.reselector),
+            lambda row: f"{table.schema.id} at {format_lsn(int(context.lsn[rows.index[row]]))}",
+        )
+
+    def _table(self, relation: Relation) -> CapturedTable | None:
+        if relation.oid not in self.tables:
+            self.tables[relation.oid] = self.describe(relation)
+        return self.tables[relation.oid]
+
+    def _special(self, frames: Frames, at: int, context: _Context) -> Iterator[ChangeBatch]:
+        """A Relation message is remembered, a Truncate becomes one event a table."""
+        if frames.kind[at] == pgoutput.RELATION:
+            relation = pgoutput.relation(frames.payload(at))
+            self.relations.by_oid[relation.oid] = relation
+            self.tables.pop(relation.oid, None)
+            return
+        for oid in pgoutput.truncated(frames.payload(at)):
+            table = self._table(self.relations.of(oid))
+            if table is not None:
+                yield _without_images(TRUNCATE, table.schema, context, np.array([at]))
+
+    def _reports(self, frames: Frames) -> set[int]:
+        """Where the DDL triggers have written a row into their table."""
+        if self.schema_changes is None:
+            return set()
+        announced = (pgoutput.relation(frames.payload(at)) for at in pgoutput.positions(frames, pgoutput.RELATION))
+        known = (*self.relations.by_oid.values(), *announced)
+        tables = {relation.oid for relation in known if self.schema_changes.is_source(relation)}
+        if not tables:
+            return set()
+        places, into = pgoutput.inserts(frames)
+        theirs = [table for table in tables if (into == table).any() and self.schema_changes.trusts(table)]
+        return set(places[np.isin(into, theirs)].tolist())
+
+    def _schema_changes(self, frames: Frames, at: int, context: _Context) -> Iterator[ChangeBatch]:
+        """A row of the DDL triggers becomes one event a table, between the rows before and after it."""
+        assert self.schema_changes is not None
+        (row,) = pgoutput.rows(frames, self.relations, slice(at, at + 1))
+        cells = {column.name: each for column, each in zip(row.relation.columns, row.new, strict=True)}
+        content = cells[CONTENT].text(frames.buffer)[0].as_py() if CONTENT in cells else None
+        for table, change in self.schema_changes.read(content, int(context.lsn[at])):
+            schema = TableSchema(table, (), (), ())
+            batch = _without_images(SCHEMA, schema, context, np.array([at]))
+            yield replace(batch, schema_change=change)
+
+    def _carry(self, context: _Context, count: int) -> None:
+        self.order = context.order + count * ORDER_STEP
+        begins = context.begins
+        if len(begins.index):
+            xid, commit_us, commit_lsn = (int(each[-1]) for each in (begins.xid, begins.commit_us, begins.final_lsn))
+            self.transaction = Transaction(xid, commit_us, commit_lsn)
+        self.transaction.origin = context.last_origin()
+        if len(context.commits.index):
+            self.last_commit = int(context.commits.end_lsn[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What the messages of a chunk say about its rows: their transaction, its time, the transaction before."""
+
+    begins: pgoutput.Begins
+    commits: pgoutput.Commits
+    carried: Transaction
+    last_commit: int | None
+    order: int
+    xmin: int | None
+    lsn: Ints
+    origins: npt.NDArray[np.intp]
+    frames: Frames
+
+    @staticmethod
+    def of(frames: Frames, decoder: LogDecoder) -> _Context:
+        return _Context(
+            pgoutput.begins(frames),
+            pgoutput.commits(frames),
+            decoder.transaction,
+            decoder.last_commit,
+            decoder.order,
+            decoder.xmin,
+            frames.lsn,
+            pgoutput.positions(frames, pgoutput.ORIGIN),
+            frames,
+        )
+
+    def orders(self, index: npt.NDArray[np.intp]) -> Ints:
+        return self.order + index.astype(np.int64) * ORDER_STEP
+
+    def transactions(self, index: npt.NDArray[np.intp]) -> tuple[Ints, Ints]:
+        """Commit time (microseconds) and xid of the transaction each message belongs to."""
+        which = np.searchsorted(self.begins.index, index, side="right")
+        times = np.concatenate([[self.carried.commit_us], self.begins.commit_us])
+        xids = np.concatenate([[self.carried.xid], self.begins.xid])
+        return times[which], xids[which]
+
+    def commit_lsns(self, index: npt.NDArray[np.intp]) -> pa.Array:
+        """The commit record of the transaction that each message belongs to: ranges of the log are cut by them."""
+        which = np.searchsorted(self.begins.index, index, side="right")
+        return indices(np.concatenate([[self.carried.commit_lsn], self.begins.final_lsn])[which])
+
+    def source(self, index: npt.NDArray[np.intp], xids: Ints) -> pa.StructArray:
+        which = np.searchsorted(self.commits.index, index, side="right")
+        ends = np.concatenate([[self.last_commit or 0], self.commits.end_lsn])
+        unknown = (which == 0) & (self.last_commit is None)
+        nothing = pa.nulls(len(index), pa.int64())
+        origin, origin_lsn = nothing.cast(pa.string()), nothing
+        if len(self.origins) or self.carried.origin:
+            origin, origin_lsn = self._origins(index)
+        last_commit = indices(ends[which], unknown if unknown.any() else None)
+        xmin = nothing if self.xmin is None else pa.repeat(pa.scalar(self.xmin, pa.int64()), len(index))
+        arrays = [indices(xids), indices(self.lsn[index]), xmin, origin, origin_lsn, last_commit]
+        return pa.StructArray.from_arrays(arrays, fields=list(SOURCE_TYPE))
+
+    def _origins(self, index: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
+        """Origin of each message: the last Origin message, if it stands in the same transaction."""
+        parsed = [self.carried.origin, *map(self._origin, self.origins)]
+        # The carried one stands before the chunk's first message.
+        places = np.concatenate([[-1], self.origins])
+        which = np.searchsorted(places, index, side="right") - 1
+        begun = np.searchsorted(self.begins.index, index, side="right")
+        its_own = np.searchsorted(self.begins.index, places[which], side="right") == begun
+        picks = pa.array(which, mask=~its_own)
+        names = pa.array([each and each[1] for each in parsed], pa.string())
+        return names.take(picks), pa.array([each and each[0] for each in parsed], pa.int64()).take(picks)
+
+    def _origin(self, at: np.intp) -> tuple[int, str]:
+        return pgoutput.origin(self.frames.payload(int(at)))
+
+    def last_origin(self) -> tuple[int, str] | None:
+        """The origin of the transaction that is open, or was the last, at the chunk's end."""
+        begun = int(self.begins.index[-1]) if len(self.begins.index) else -1
+        if len(self.origins) and self.origins[-1] > begun:
+            return self._origin(self.origins[-1])
+        return self.carried.origin if begun < 0 else None
+
+    def marks(self, frames: Frames) -> pa.RecordBatch:
+        """Where transactions begin and end, see connectors/base.py."""
+        index = np.concatenate([self.begins.index, self.commits.index])
+        by_order = np.argsort(index, kind="stable")
+        index = index[by_order]
+        times, xids = self.transactions(index)
+        status = np.repeat(["BEGIN", "END"], [len(self.begins.index), len(self.commits.index)])[by_order]
+        # BEGIN carries the LSN of its message, END the position behind the transaction.
+        lsns = np.concatenate([self.lsn[self.begins.index], self.commits.end_lsn])[by_order]
+        ids = join(pc.cast(indices(xids), pa.string()), ":", pc.cast(indices(lsns), pa.string()))
+        columns = [indices(self.orders(index)), pa.array(status.tolist(), pa.string()), ids, indices(times)]
+        return pa.RecordBatch.from_arrays(columns, schema=MARKS)
+
+
+def _batch(
+    frames: Frames, rows: Rows, table: CapturedTable, context: _Context, reselector: Reselector | None
+) -> ChangeBatch:
+    """One relation's rows as a ChangeBatch."""
+    count = len(rows.index)
+    times, xids = context.transactions(rows.index)
+    places = {column.name: place for place, column in enumerate(rows.relation.columns)}
+    chosen = [places[column.name] for column in table.schema.columns]
+    images = _Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]))
+    before, old = images.struct(rows.old, rows.has_old)
+    after, _ = images.struct(rows.new, rows.has_new, old)
+    unchanged = images.unchanged()
+    if reselector is not None:
+        keys = [rows.new[places[name]].text(frames.buffer) for name in reselector.key(table)]
+        after, unchanged = reselector.fill(table, keys, after, unchanged)
+    columns = {
+        "op": _ops(rows.kind),
+        "order": indices(context.orders(rows.index)),
+        "ts_us": indices(times),
+        "snapshot": pa.nulls(count, pa.string()),
+        "source": context.source(rows.index, xids),
+        "before": before,
+        "after": after,
+        COMMIT: context.commit_lsns(rows.index),
+    }
+    if unchanged is not None:
+        columns["unchanged"] = unchanged
+    return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))
+
+
+def _ops(kind: Bytes) -> pa.Array:
+    names = pa.array([CREATE, UPDATE, DELETE], pa.string())
+    codes = np.zeros(len(kind), np.int8)
+    codes[kind == pgoutput.UPDATE] = 1
+    codes[kind == pgoutput.DELETE] = 2
+    return names.take(pa.array(codes, pa.int8()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """Converts the images of one relation's rows; knows where it is, for errors."""
+
+    frames: Frames
+    rows: Rows
+    table: CapturedTable
+    chosen: list[int]
+    lsn: int
+
+    def struct(
+        self, cells: list[Cells], has: npt.NDArray[np.bool_], old: list[pa.Array] | None = None
+    ) -> tuple[pa.StructArray, list[pa.Array] | None]:
+        """A row image as a struct array, and its columns. A large value the log did not repeat is taken from `old`."""
+        schema = self.table.schema
+        if not has.any():
+            return pa.nulls(len(has), schema.row_type), None
+        arrays: list[pa.Array] = []
+        for place, column, kind in zip(self.chosen, schema.columns, self.table.types, strict=True):
+            array = self._convert(cells[place], column.name, kind)
+            if old is not None:
+                repeated = cells[place].tag == UNCHANGED
+                if repeated.any():
+                    array = pc.if_else(mask(repeated), old[len(arrays)], array)
+            arrays.append(array)
+        absent = None if has.all() else mask(~has)
+        return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type), mask=absent), arrays
+
+    def _convert(self, cells: Cells, name: str, kind: ValueType) -> pa.Array:
+        where = f"{self.table.schema.id}.{name}, batch from LSN {format_lsn(self.lsn)}"
+        return converted(cells.text(self.frames.buffer), kind, where)
+
+    def unchanged(self) -> pa.StructArray | None:
+        """Which columns of which rows hold large values the log did not repeat and no old image has."""
+        flags = {
+            column.name: self.rows.new[place].tag == UNCHANGED
+            for place, column in zip(self.chosen, self.table.schema.columns, strict=True)
+        }
+        filled = {name: ~self._in_old(name) & flag for name, flag in flags.items() if flag.any()}
+        if not any(flag.any() for flag in filled.values()):
+            return None
+        return pa.StructArray.from_arrays([mask(flag) for flag in filled.values()], names=list(filled))
+
+    def _in_old(self, name: str) -> npt.NDArray[np.bool_]:
+        place = next(place for place, column in enumerate(self.rows.relation.columns) if column.name == name)
+        # Of the key, too: an old key is sent whole, even where the new row does not repeat a large part of it.
+        present: npt.NDArray[np.bool_] = self.rows.old[place].tag == TEXT
+        return present
+
+
+def _messages(found: Messages, wanted: LogicalMessages, context: _Context) -> Iterator[ChangeBatch]:
+    """The logical messages as changes of their table without a name."""
+    found = wanted.captured(found)
+    if not len(found.index):
+        return
+    times, xids = context.transactions(found.index)
+    times, source = apart(found, times, context.source(found.index, xids))
+    count = len(found.index)
+    columns = {
+        "op": repeat(MESSAGE, count),
+        "order": indices(context.orders(found.index)),
+        "ts_us": indices(times),
+        "snapshot": pa.nulls(count, pa.string()),
+        "source": source,
+        "before": pa.nulls(count, wanted.table.row_type),
+        "after": wanted.images(found),
+    }
+    yield ChangeBatch(wanted.table, pa.RecordBatch.from_pydict(columns))
+
+
+def _without_images(op: str, table: TableSchema, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:
+    times, xids = context.transactions(index)
+    nothing = pa.nulls(1, table.row_type)
+    columns = {
+        "op": repeat(op, 1),
+        "order": indices(context.orders(index)),
+        "ts_us": indices(times),
+        "snapshot": pa.nulls(1, pa.string()),
+        "source": context.source(index, xids),
+        "before": nothing,
+        "after": nothing,
+        COMMIT: context.commit_lsns(index),
+    }
+    return ChangeBatch(table, pa.RecordBatch.from_pydict(columns))

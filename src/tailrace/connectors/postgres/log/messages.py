@@ -1,0 +1,85 @@
+"""Logical messages (pg_logical_emit_message) as changes of a table without a name."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.config.filters import Rule
+from tailrace.connectors.postgres.ddl.event_triggers import OLD_PREFIX, install_command
+from tailrace.connectors.postgres.log.protocol.framing import Ints
+from tailrace.connectors.postgres.log.protocol.pgoutput import Messages
+from tailrace.connectors.postgres.types.values import ValueType, binary_type, converted, text_type
+from tailrace.events.encode.arrow import flags, mask
+from tailrace.model.table import Column, TableId, TableSchema
+
+log = logging.getLogger(__name__)
+
+_warned: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalMessages:
+    """Which messages are captured, and what their table looks like: the columns `prefix`, its key, and `content`."""
+
+    prefixes: Rule
+    content: ValueType
+    table: TableSchema
+    install_triggers: str
+
+    @staticmethod
+    def of(config: Config) -> LogicalMessages:
+        """What message.prefix.*.list and binary.handling.mode say."""
+        content = binary_type(config)
+        prefix = text_type()
+        columns = tuple(
+            Column(name, kind.schema.with_(optional=True), kind.arrow)
+            for name, kind in (("prefix", prefix), ("content", content))
+        )
+        table = TableSchema(TableId(config.text("database.dbname"), "", ""), columns, ("prefix",), ())
+        return LogicalMessages(Rule.of(config, "message.prefix"), content, table, install_command(config))
+
+    def captured(self, found: Messages) -> Messages:
+        """The messages whose prefix is captured, those of DDL triggers of earlier versions never."""
+        known = found.prefix.dictionary_encode()
+        prefixes = known.dictionary.to_pylist()
+        if OLD_PREFIX in prefixes:
+            self._warn()
+        wanted = [prefix != OLD_PREFIX and self.prefixes.lets(prefix) for prefix in prefixes]
+        keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
+        if keep.all():
+            return found
+        prefix, content = found.prefix.filter(mask(keep)), found.content.filter(mask(keep))
+        return Messages(found.index[keep], found.transactional[keep], prefix, content)
+
+    def _warn(self) -> None:
+        """Log once a process that messages are ignored: any role may write them."""
+        if self.install_triggers not in _warned:
+            _warned.add(self.install_triggers)
+            log.warning(
+                "logical messages with the prefix %s are ignored: DDL triggers of an earlier version write them, and "
+                "any role may; so schema changes are not reported. Replace the triggers: %s",
+                *(OLD_PREFIX, self.install_triggers),
+            )
+
+    def images(self, found: Messages) -> pa.StructArray:
+        """Prefix and content as rows of the table."""
+        prefix = converted(found.prefix, text_type(), "prefix of a logical message")
+        arrays = [prefix, self.content.convert(found.content)]
+        return pa.StructArray.from_arrays(arrays, fields=list(self.table.row_type))
+
+
+def apart(found: Messages, times: Ints, source: pa.StructArray) -> tuple[Ints, pa.StructArray]:
+    """Messages outside any transaction have no xid, and the time they are read at."""
+    if found.transactional.all():
+        return times, source
+    times = np.where(found.transactional, times, time.time_ns() // 1000)
+    xid = pc.if_else(mask(found.transactional), source.field(0), pa.scalar(None, pa.int64()))
+    arrays = [xid, *(source.field(place) for place in range(1, source.type.num_fields))]
+    return times, pa.StructArray.from_arrays(arrays, fields=list(source.type))

@@ -1,0 +1,1 @@
+"""The PostgreSQL server: connections, replication slot, publication, and whether its log is still there."""

@@ -1,0 +1,1 @@
+"""Snapshots: exported snapshots, ranges and rows of tables."""

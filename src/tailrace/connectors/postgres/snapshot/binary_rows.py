@@ -1,0 +1,120 @@
+"""A table's rows by the Arrow project's driver: COPY in binary form, read and transposed outside Python.
+
+Its connection is slow to make, as it reads all types and the columns of all tables; its rows take a third of the time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import psycopg
+import pyarrow as pa
+from adbc_driver_manager import Error as AdbcError
+from adbc_driver_postgresql import StatementOptions, dbapi
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from tailrace.config import Config
+from tailrace.connectors.ahead import ahead
+from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.postgres.server.connect import (
+    connection_error,
+    first_line,
+    initial_statements,
+    parameters,
+    patience,
+    refused,
+)
+from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
+from tailrace.connectors.postgres.snapshot.exported import adopting, gone
+from tailrace.connectors.postgres.types.values import converted
+from tailrace.events.encode.arrow import indices
+
+_BATCH_BYTES = 4 << 20
+
+
+def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[Block]:
+    """The rows of a table (`rows` follows the SELECT list) under an exported snapshot. Raises SourceError."""
+    columns = [
+        sql.SQL(kind.binary.select if kind.binary else kind.text).format(sql.Identifier(column.name))
+        for column, kind in zip(table.schema.columns, table.types, strict=True)
+    ]
+    query = sql.SQL("SELECT {}{}").format(sql.SQL(", ").join(columns), rows).as_string()
+    # The driver waits in C code, so another thread finds out whether there is anything to wait for.
+    application = f"tailrace snapshot reader {uuid.uuid4().hex[:8]}"
+    batches = _batches(config, application, snapshot, query, table)
+    try:
+        for batch in ahead(batches, patience(config, "application_name", application)):
+            yield _block(table, batch)
+    except psycopg.OperationalError as error:
+        raise refused(str(table.schema.id), first_line(error)) from error
+
+
+def _batches(
+    config: Config, application: str, snapshot: str, query: str, table: CapturedTable
+) -> Iterator[pa.RecordBatch]:
+    with closing(_connect(config, application)) as connection, connection.cursor() as cursor:
+        _adopt(cursor, config, snapshot)
+        cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
+        try:
+            cursor.execute(query)
+            yield from cursor.fetch_record_batch()
+        except (AdbcError, OSError) as error:
+            raise refused(str(table.schema.id), _said(error)) from _cause(error)
+
+
+def _block(table: CapturedTable, found: pa.RecordBatch) -> Block:
+    schema = table.schema
+
+    def images(places: Integers) -> pa.StructArray:
+        some = found if len(places) == len(found) else found.take(indices(places))
+        arrays = [
+            converted(values, kind, f"{schema.id}.{column.name}, snapshot", binary=True)
+            for values, column, kind in zip(some.columns, schema.columns, table.types, strict=True)
+        ]
+        return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
+
+    return Block(len(found), _digest(found), images)
+
+
+def _digest(found: pa.RecordBatch) -> bytes:
+    digest = hashlib.sha256()
+    for buffer in (buffer for column in found.columns for buffer in column.buffers() if buffer is not None):
+        digest.update(buffer)
+    return digest.digest()
+
+
+def _connect(config: Config, application: str) -> dbapi.Connection:
+    given = parameters(config, application=application)
+    with ExitStack() as opened:
+        try:
+            connection = opened.enter_context(closing(dbapi.connect(make_conninfo(**given), autocommit=True)))
+            with connection.cursor() as cursor:
+                for statement in (*initial_statements(config), "SET statement_timeout = 0"):
+                    cursor.execute(statement)
+        except AdbcError as error:
+            raise connection_error(config, error) from _cause(error)
+        opened.pop_all()
+    return connection
+
+
+def _adopt(cursor: dbapi.Cursor, config: Config, snapshot: str) -> None:
+    try:
+        for statement in adopting(snapshot):
+            cursor.execute(statement)
+    except AdbcError as error:
+        raise gone(config, snapshot, _said(error)) from _cause(error)
+
+
+def _cause(error: Exception) -> Exception:
+    """A lost connection as psycopg raises it, by which it is known to be worth another try; else the error itself."""
+    return error if "ERROR:" in str(error) else psycopg.OperationalError(str(error))
+
+
+def _said(error: Exception) -> str:
+    """What the server said, without what the driver puts around it."""
+    return re.split("(?:ERROR|FATAL):", first_line(error))[-1].strip()

@@ -1,0 +1,181 @@
+"""Planning of the first snapshot: what the next micro-batch reads, and where a restart goes on.
+
+What fits into one micro-batch is read by one, and again by one after a crash. A larger snapshot takes several; the
+offset of each tells what is left after it (see snapshot/reading.py). What a batch reads is known here alone: planned
+again by another process it reads nothing, and the next one reads its part again, under a snapshot of that process.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.config.overrides import unmatched
+from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.server.connect import server_errors
+from tailrace.connectors.postgres.snapshot import ranges, splits
+from tailrace.connectors.postgres.snapshot.exported import Export, export_aside, export_at_slot
+from tailrace.connectors.postgres.snapshot.ranges import Keys
+from tailrace.connectors.postgres.snapshot.rows import EmptySplit, SnapshotSplit
+from tailrace.connectors.postgres.snapshot.splits import BATCH_BYTES, SPLIT_BYTES, Split
+from tailrace.errors import SourceError
+from tailrace.model.table import TableId
+from tailrace.snapshot.reading import Place, Reading
+
+log = logging.getLogger(__name__)
+
+# Batches grow or shrink towards this duration, at most by this factor at a time and up to this size.
+_BATCH_SECONDS, _FACTOR, _MOST_BYTES = 30.0, 2.0, 16 << 30
+
+
+class InitialSnapshot:
+    """Plans for one planner process. `ask` runs a query on its control connection.
+
+    `log_begins` is the position of the slot's snapshot, if it was taken here.
+    """
+
+    def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
+        self.config = config
+        self.log_begins: int | None = None
+        self._ask = ask
+        self._export: Export | None = None
+        self._left: list[Split] = []
+        self._kept: tuple[Reading, list[Split]] | None = None
+        self._is_resumed = False
+        self._share = BATCH_BYTES
+        self._since: float | None = None
+
+    def first(self) -> Reading | None:
+        """The state before anything is read; None where one micro-batch can read all."""
+
+        def sized(connection: psycopg.Connection) -> list[tuple[str, int]]:
+            captured = {str(table) for table in Catalog(connection, self.config).tables()}
+            for what, remedy in unmatched(self.config, captured):
+                log.warning("%s; remedy: %s", what, remedy)
+            tables = splits.to_read(connection, self.config)
+            return [(str(table), _size(connection, table)) for table in tables]
+
+        found = self._ask(sized)
+        if splits.fits(self.config, found):
+            return None
+        return Reading(Place(tuple(name for name, _ in found), is_whole=True))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether this process plans the snapshot already."""
+        return self._export is not None
+
+    def begin(self, application: str, reading: Reading | None, claim: Claim) -> Sequence[Split]:
+        """The first batch: prepares publication and slot. It reads all, or nothing where that takes several batches."""
+        with server_errors("the snapshot cannot be planned"):
+            self.close()
+            self._export = export_at_slot(self.config, application, claim)
+            self.log_begins = self._export.lsn
+            if reading is None:
+                return splits.plan(self.config, self._export)
+            self._left = splits.plan(self.config, self._export, place=reading.place)
+        return []
+
+    def resume(self, here: Position, reading: Reading) -> int | None:
+        """Where the snapshot stands that the next batch reads under; None if nothing is left.
+
+        A process that has none yet, or whose own has ended, exports one for what is left before the last batch planned.
+        """
+        if self._left and self._export is not None and not self._export.stands(self.config):
+            log.warning("the connection that held the exported snapshot has ended; what is left is read under another")
+            self.close()
+        place = reading.undo or reading.place
+        if self._export is None and place.left:
+            self.log_begins = None
+            try:
+                with server_errors("the snapshot cannot be planned"):
+                    self._resume(here, place)
+            except SourceError:
+                self.close()  # half a plan, which another try must not take for one
+                raise
+        return None if self._export is None else self._export.lsn
+
+    def next(self, reading: Reading) -> Reading:
+        """The state after the batch that follows; `reading` itself, rid of what is no longer needed, after the last."""
+        before = reading.place if self._is_resumed else reading.undo or reading.place
+        since = reading.since_ms, reading.since_splits
+        if not self._is_resumed:
+            since = time.time_ns() // 1_000_000, reading.splits
+        self._is_resumed = True
+        taken = self._take()
+        if not taken:
+            return reading.settled()
+        touched = tuple(dict.fromkeys([*reading.touched, *(name for split in taken for name in _tables(split))]))
+        done = reading.splits + len(taken)
+        following = Reading(self._place(), before, touched, done, done + len(self._left), *since)
+        self._kept = following, taken
+        log.info("the snapshot reads %d splits, %d are left", len(taken), len(self._left))
+        return following
+
+    def splits(self, reading: Reading | None) -> Sequence[Split]:
+        """The splits of the batch that ends in this state."""
+        return self._kept[1] if self._kept is not None and self._kept[0] == reading else []
+
+    def close(self) -> None:
+        """Let go of the exported snapshot."""
+        if self._export is not None:
+            self._export.close()
+            self._export = None
+        self._left, self._kept, self._since, self._is_resumed = [], None, None, False
+
+    def _resume(self, here: Position, place: Place) -> None:
+        self._export = export_aside(self.config, here.application)
+        place = splits.verified(self.config, self._export, place)
+        log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
+        self._left = splits.plan(self.config, self._export, place=place)
+
+    def _take(self) -> list[Split]:
+        """The splits of the next batch: as many as the last batches were fast, or as snapshot.max.threads says."""
+        now, most = time.monotonic(), splits.at_once(self.config)
+        if self._since is not None:
+            pace = _BATCH_SECONDS / max(now - self._since, 0.001)
+            self._share = int(self._share * min(max(pace, 1 / _FACTOR), _FACTOR))
+            self._share = min(max(self._share, SPLIT_BYTES), _MOST_BYTES)
+        self._since = now
+        taken: list[Split] = []
+        room = self._share
+        while self._left and (not taken or (_bytes(self._left[0]) <= room and (most is None or len(taken) < most))):
+            taken.append(self._left.pop(0))
+            room -= _bytes(taken[-1])
+        return taken
+
+    def _place(self) -> Place:
+        """What is left now."""
+        names = dict.fromkeys(name for split in self._left for name in _tables(split))
+        first = self._left[0] if self._left else None
+        if not isinstance(first, SnapshotSplit) or not isinstance(first.range, Keys) or first.range.above is None:
+            return Place(tuple(names))
+        began = first.moment.lsn if first.began is None else first.began
+        return Place(tuple(names), first.range.above, began, first.storage)
+
+
+def _size(connection: psycopg.Connection, table: TableId) -> int:
+    """Bytes of a table; 0 where somebody has locked it, which those who read it will tell."""
+    try:
+        with connection.transaction():
+            connection.execute("SET LOCAL lock_timeout = '1s'")
+            return ranges.table_bytes(connection, table)
+    except psycopg.errors.LockNotAvailable:
+        return 0
+
+
+def _tables(split: Split) -> list[str]:
+    if isinstance(split, EmptySplit):
+        return [str(table.id) for table in split.tables]
+    return [str(split.table.schema.id)]
+
+
+def _bytes(split: Split) -> int:
+    return 0 if isinstance(split, EmptySplit) else split.bytes

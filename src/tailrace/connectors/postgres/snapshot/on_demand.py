@@ -1,0 +1,251 @@
+"""Planning of what signals ask for: which chunk, or which tables, the next micro-batch reads beside the log.
+
+What a planned batch reads is kept here until it is planned, and lost if the driver dies before: then the batch, planned
+again, is the log alone, and the first batch after the restart reads the chunk or the tables again (see Progress.undo).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import psycopg
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.server.connect import is_lost
+from tailrace.connectors.postgres.server.partition_names import Name
+from tailrace.connectors.postgres.server.publication import ADDED_LATE
+from tailrace.connectors.postgres.snapshot import capture_changes
+from tailrace.connectors.postgres.snapshot.blocking import BlockingSnapshots
+from tailrace.connectors.postgres.snapshot.incremental import IncrementalSnapshots, ReadChunk, reason
+from tailrace.connectors.postgres.snapshot.rows import EmptySplit, SnapshotSplit
+from tailrace.errors import TailraceError
+from tailrace.events import notifications
+from tailrace.events.notifications import Notice
+from tailrace.snapshot.actions import act
+from tailrace.snapshot.channels import Channels
+from tailrace.snapshot.progress import PagingKey, Progress
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, Signal, check_size
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the next batch does: `end` is where it must end (None: wherever), `moves` whether it has to come at all."""
+
+    progress: Progress | None = None
+    end: int | None = None
+    moves: bool = False
+    chunk: ReadChunk | None = None
+    splits: Sequence[SnapshotSplit | EmptySplit] | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+class AdHocSnapshots:
+    """Carries out signals for one pipeline's planner. `ask` runs a query on its control connection."""
+
+    def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
+        self.config = config
+        self._start = config
+        self._ask = ask
+        self._incremental = IncrementalSnapshots(config)
+        self._channels = Channels(config)
+        self._blocking = BlockingSnapshots(config)
+        self._waits: int | None = None
+        self._kept: tuple[dict[str, Any], Step] | None = None
+        self.late: tuple[Name, ...] = ()
+
+    def before(self) -> Progress:
+        """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
+        return Progress(self._ask(self._incremental.table.marks))
+
+    def step(
+        self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool, warnings: tuple[str, ...]
+    ) -> Step:
+        """The next step, new signals included; nothing is read while there is a backlog of the log.
+
+        `warnings` are those of the publication, which the offset shows.
+
+        The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
+        that the batch before is committed.
+        """
+        if self._kept is not None and self._kept[1].splits is not None:
+            # Two snapshots of one moment could not be told apart.
+            self._blocking.close()
+        known = here.progress if here.progress is not None else self.before()
+        before = known.undone() if is_start else replace(known, undo=None)
+        if is_start:
+            before = capture_changes.settled(self._start, before)
+        before = replace(self._with_late(before), warnings=warnings)
+        progress = self._signalled(before, here.to_json())
+        self.use(progress)
+        notices = _told(before, progress)
+        moves = progress != replace(known, undo=None)
+        if progress.queue and progress.wait is not None:
+            if not self._ask(lambda connection: capture_changes.is_ready(connection, progress)):
+                self._wait(progress.wait)
+                return Step(progress, moves=moves, notices=notices)
+            progress = replace(progress, wait=None)
+        if is_behind or not progress.is_next(BLOCKING):
+            self._blocking.close()
+        if not is_behind and progress.is_next(BLOCKING):
+            return self._block(progress, from_lsn, moves, notices)
+        if is_behind or not progress.is_next(INCREMENTAL):
+            return Step(progress, moves=moves, notices=notices)
+        stages, chunk = self._incremental.chunk(progress)
+        if not stages:
+            return Step(progress, moves=moves, notices=notices)
+        at = progress
+        for after, status in stages:
+            notices += _read(at, after, status)
+            at = after
+        return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
+
+    def _with_late(self, progress: Progress) -> Progress:
+        """The state in which tables are incomplete that the publication has got at this start."""
+        for name in self.late:
+            progress = progress.lacking(".".join(name), ADDED_LATE)
+        self.late = ()
+        return progress
+
+    def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
+        """The state after the signals that are new."""
+        arrived = self._channels.poll(progress.files, progress.topic)
+        new, marks = self._ask(lambda connection: self._incremental.table.new(connection, progress.handled))
+        if new:
+            progress = replace(progress, handled=marks)
+        if arrived is not None:
+            progress = replace(progress, files=arrived.files, topic=arrived.topic)
+        for signal in (*new, *(() if arrived is None else arrived.signals)):
+            log.info("signal %s: %s %s", signal.id, signal.type, signal.shown)
+            try:
+                progress = self._carried_out(signal, progress, offset)
+            except Exception as error:
+                # Nothing that one signal holds may stop the pipeline; a server out of reach is not the signal's fault.
+                if is_lost(error):
+                    raise
+                said = (signal.id, signal.type, error, signal.shown)
+                is_known = isinstance(error, TailraceError)
+                log.error("signal %s (%s) is ignored: %s; its data is: %s", *said, exc_info=not is_known)
+            self.use(progress)
+        return progress
+
+    def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
+        """The state after a signal. Raises SignalError for one that is not carried out."""
+        check_size(signal)
+        if signal.type in ABOUT_SNAPSHOTS:
+            return progress.asked(signal, self._ask(lambda connection: Catalog(connection, self.config).tables()))
+        if signal.type in (ADD, REMOVE):
+            changed: Progress = self._ask(
+                lambda connection: capture_changes.change(connection, self._start, signal, progress)
+            )
+            return changed
+        act(signal, offset)
+        return progress
+
+    def _wait(self, xid: int) -> None:
+        if self._waits != xid:
+            self._waits = xid
+            log.warning("an added table is read when the transactions that began before it was added have ended")
+
+    def use(self, progress: Progress | None) -> Config:
+        """From here on those tables are captured that a state says; returns the configuration that says so."""
+        tables = () if progress is None else progress.tables
+        if tables != self.config.tables:
+            self.config = replace(self._start, tables=tables)
+            self._incremental.config = self._blocking.config = self.config
+        return self.config
+
+    def _block(self, progress: Progress, from_lsn: int, moves: bool, notices: tuple[Notice, ...]) -> Step:
+        """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
+        done, requests = progress.without_blocking()
+        planned = self._blocking.plan({request.table: request.condition for request in requests}, from_lsn)
+        if planned.refused is not None:
+            names = ", ".join(request.table for request in requests)
+            said = (requests[0].signal, names, planned.refused)
+            log.error("the blocking snapshot of signal %s (%s) is given up: %s", *said)
+            aborted = Notice(notifications.INITIAL, notifications.ABORTED)
+            left = replace(done, undo=None).giving_up(requests, reason(planned.refused))
+            return Step(left, None, True, notices=(*notices, aborted))
+        if planned.splits is not None:
+            after = self._without_unknown(done, requests)
+            return Step(after, planned.end, True, splits=_announced(planned.splits, notices))
+        return Step(progress, planned.end, moves or planned.end is not None, notices=notices)
+
+    def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> Progress:
+        """The state in which tables that are not captured, so that the snapshot goes without them, are incomplete."""
+        captured = {str(table) for table in self._ask(lambda connection: Catalog(connection, self.config).tables())}
+        unknown = [request for request in requests if request.table not in captured]
+        return done.giving_up(unknown, "no such table is captured")
+
+    def keep(self, offset: dict[str, Any], step: Step) -> None:
+        """Remember the step that the batch up to `offset` does."""
+        self._kept = offset, step
+
+    def kept(self, offset: dict[str, Any]) -> Step:
+        """The step of the batch up to `offset`; an empty one where it is lost."""
+        return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
+
+    def close(self) -> None:
+        """Release the exported snapshot, and the channels."""
+        self._blocking.close()
+        self._channels.close()
+
+
+def _announced(
+    found: Sequence[SnapshotSplit | EmptySplit], notices: tuple[Notice, ...]
+) -> Sequence[SnapshotSplit | EmptySplit]:
+    """The splits with notices before the first row."""
+    if not notices or not found:
+        return found
+    first, *others = found
+    if isinstance(first, EmptySplit):
+        return [replace(first, notices=(*notices, *first.notices)), *others]
+    return [replace(first, before=(*notices, *first.before)), *others]
+
+
+def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
+    """What new signals did; of a stop the tables, the present one last (Debezium's checkAndProcessStopFlag)."""
+    stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
+    goes_on = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
+    listed = (("data_collections", after.names),)
+    found = []
+    aborted = ",".join(dict.fromkeys(one.table for one in stopped if one.kind == INCREMENTAL))
+    if aborted:
+        found.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
+    if any(one.kind == BLOCKING for one in stopped):
+        found.append(Notice(notifications.INITIAL, notifications.ABORTED))
+    if after.names and not goes_on:
+        found.append(_notice(notifications.STARTED, after, listed))
+    if before.paused != after.paused and (goes_on or after.paused):
+        found.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
+    return tuple(found)
+
+
+def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
+    """What a chunk did: a table goes on, or is read, and with the last one all is."""
+    request = before.queue[0]
+    if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
+        told = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for
+        keys = (("maximum_key", _listed(after.maximum[told])), ("last_processed_key", _listed(after.last[told])))
+        place = (notifications.INCREMENTAL, request.table, before.names)
+        return (notifications.in_progress(*place, *keys, id_=request.signal),)
+    done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
+    done = done.with_rows(before.rows)
+    return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
+
+
+def _listed(key: PagingKey) -> str:
+    return ",".join("null" if part is None else part for part in key)
+
+
+def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:
+    signal = next(request.signal for request in progress.queue if request.kind == INCREMENTAL)
+    return Notice(notifications.INCREMENTAL, type_, data, signal)

@@ -1,0 +1,177 @@
+"""The snapshot: all captured tables as of one moment, read in parallel, with the log going on from exactly there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from psycopg import sql
+
+from tailrace.config import Config
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.postgres.log.decoder import ORDER_STEP
+from tailrace.connectors.postgres.position import SOURCE_TYPE
+from tailrace.connectors.postgres.server.user_sql import subquery
+from tailrace.connectors.postgres.snapshot import transfer
+from tailrace.connectors.postgres.snapshot.blocks import Block
+from tailrace.connectors.postgres.snapshot.ranges import Range
+from tailrace.events.encode.arrow import indices, repeat
+from tailrace.events.faults import Faults
+from tailrace.events.notifications import Notice, notify
+from tailrace.model.change import READ, ChangeBatch, SnapshotRead
+from tailrace.model.table import TableSchema
+
+_COLUMNS = ["op", "order", "ts_us", "snapshot", "source", "before", "after"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What all rows of one snapshot share: the exported snapshot's name, its LSN, xid (None on a standby) and time."""
+
+    name: str
+    lsn: int
+    xid: int | None
+    ts_us: int
+
+
+@dataclass(frozen=True)
+class SnapshotSplit:
+    """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one.
+
+    `select`, where one is given, is read instead of the table. `before` and `after` are told around the rows. `began`
+    is the position of the snapshot that the table's first rows were read under, if that was an earlier attempt.
+    `bytes` is about how large it is, `storage` the table's file where the range is one of keys, `read_id` that of a
+    SnapshotRead.
+    """
+
+    moment: Moment
+    table: CapturedTable
+    range: Range
+    first: str | None = None
+    last: str | None = None
+    select: str | None = None
+    before: tuple[Notice, ...] = ()
+    after: tuple[Notice, ...] = ()
+    began: int | None = None
+    bytes: int = 0
+    storage: int | None = None
+    read_id: str = ""
+
+    @property
+    def read(self) -> SnapshotRead:
+        """What its rows belong to."""
+        began = self.moment.lsn if self.began is None else self.began
+        return SnapshotRead(self.read_id, str(began), self.moment.lsn)
+
+    @property
+    def query(self) -> sql.Composable:
+        """The split's rows, as they stand behind a SELECT list."""
+        return sql.SQL(" FROM {}{}").format(source(self.table, self.select), self.range.condition())
+
+
+def source(table: CapturedTable, select: str | None) -> sql.Composable:
+    """What is read for a table: itself, or a SELECT of the user's."""
+    if select is not None:
+        return subquery(select)
+    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
+
+
+@dataclass(frozen=True)
+class EmptySplit:
+    """The tables without a row: nothing to read, but a replica may hold rows of an earlier, unfinished snapshot."""
+
+    moment: Moment
+    tables: tuple[TableSchema, ...]
+    notices: tuple[Notice, ...] = ()
+    read_id: str = ""
+
+    @property
+    def read(self) -> SnapshotRead:
+        """What the tables' emptiness belongs to."""
+        return SnapshotRead(self.read_id, str(self.moment.lsn), self.moment.lsn)
+
+
+def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
+    """The rows of a split as `r` changes. Raises SourceError, DecodeError."""
+    if isinstance(split, EmptySplit):
+        none = [(table, pa.nulls(0, table.row_type)) for table in split.tables]
+        batches = [ChangeBatch(table, _reads(split.moment, rows, 0), split.read) for table, rows in none]
+        yield Chunk(batches, controls=notify(config, split.notices))
+        return
+    if split.before:
+        yield Chunk([], controls=notify(config, split.before))
+    held: ChangeBatch | None = None
+    order, faults = 0, Faults.of(config)
+    # What a SELECT of the user's gives may have other types than the table: nobody knows its size, so it comes as text.
+    for block in transfer.blocks(config, split.moment.name, split.table, split.query, split.bytes):
+        batch = _sound(faults, split, block, order)
+        if batch is None:
+            continue
+        order += block.rows * ORDER_STEP
+        if held is None:
+            batch = _marked(batch, 0, split.first)
+        else:
+            yield Chunk([held])
+        held = batch
+    if held is not None:
+        # The very first row keeps its marker even as the last of its table, not as the last of all.
+        keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
+        yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
+    if split.after:
+        yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
+
+
+def _sound(faults: Faults, split: SnapshotSplit, block: Block, order: int) -> ChangeBatch | None:
+    """The rows that can be read; see Faults for the others."""
+    return faults.sound(
+        block.rows,
+        lambda places: _batch(split, block.images(places), order),
+        lambda row: f"{split.table.schema.id}, snapshot row {order // ORDER_STEP + row}",
+    )
+
+
+def _batch(split: SnapshotSplit, images: pa.StructArray, order: int) -> ChangeBatch:
+    return ChangeBatch(split.table.schema, _reads(split.moment, images, order), split.read)
+
+
+def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch:
+    """Row images as rows of a ChangeBatch, the first of them the `order`th."""
+    count = len(images)
+    same = _same(moment, images.type, 1 << max(count - 1, 0).bit_length())
+    columns = {
+        **{name: same.column(name).slice(0, count) for name in same.schema.names},
+        "order": indices(order + np.arange(count, dtype=np.int64) * ORDER_STEP),
+        "after": images,
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in _COLUMNS], names=_COLUMNS)
+
+
+@lru_cache(maxsize=1)
+def _same(moment: Moment, row_type: pa.StructType, rows: int) -> pa.RecordBatch:
+    """What all rows of a table share, kept from block to block: made anew it costs a tenth of the reading."""
+    source = [
+        pa.repeat(pa.scalar(value, field.type), rows)
+        for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)
+    ]
+    columns = {
+        "op": repeat(READ, rows),
+        "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), rows),
+        "snapshot": repeat("true", rows),
+        "source": pa.StructArray.from_arrays(source, fields=list(SOURCE_TYPE)),
+        "before": pa.nulls(rows, row_type),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _marked(batch: ChangeBatch, row: int, marker: str | None) -> ChangeBatch:
+    """The batch with one row's snapshot marker set."""
+    if marker is None:
+        return batch
+    place = batch.rows.schema.get_field_index("snapshot")
+    markers = batch.rows.column(place)
+    edited = pa.concat_arrays([markers.slice(0, row), pa.array([marker], pa.string()), markers.slice(row + 1)])
+    return batch.with_rows(batch.rows.set_column(place, "snapshot", edited))

@@ -1,0 +1,137 @@
+"""Which tables a snapshot reads, in which order and by which SELECT, and the locks that are held on them meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+
+from tailrace.config import Config
+from tailrace.config.entrypoints import custom
+from tailrace.config.overrides import OVERRIDES, overrides
+from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, remedy_of
+from tailrace.errors import SourceError
+from tailrace.model.table import TableId
+from tailrace.snapshot.custom import SnapshotLock, SnapshotQuery
+
+_NO_RIGHT = "42501"
+
+
+def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[TableId]:
+    """The tables in the order of snapshot.tables.order.by.row.count, by the planner's estimates."""
+    order = config.text("snapshot.tables.order.by.row.count")
+    if order == "disabled":
+        return list(tables)
+    rows = connection.execute(
+        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    )
+    sizes = {(schema, name): count for schema, name, count in rows}
+    return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
+
+
+class Selects:
+    """What is read of each table: all of it, or a SELECT of signals, overrides or code of one's own, in that order."""
+
+    def __init__(self, config: Config) -> None:
+        self._query: SnapshotQuery | None = custom(config, "snapshot.query.mode")
+        self._overrides = overrides(config)
+
+    def of(self, table: CapturedTable, given: str | None) -> tuple[bool, str | None]:
+        """Whether the table is read, and its SELECT; None is all of it."""
+        if given is not None or self._query is None:
+            return True, given
+        columns = [sql.Identifier(column.name).as_string() for column in table.schema.columns]
+        select = self._query(quoted(table.schema.id), columns)
+        return select is not None, select
+
+    def origin(self, table: TableId, select: str | None, wanted: Mapping[str, str | None] | None) -> str | None:
+        """What the user mends where the SELECT of a table is wrong, None where it has none. `wanted` is a signal's."""
+        if select is None:
+            return None
+        if wanted is not None and wanted.get(str(table)) is not None:
+            return "the conditions of the signal (additional-conditions)"
+        if wanted is None and str(table) in self._overrides:
+            return f"{OVERRIDES}.{table}"
+        return "the query of the code that snapshot.query.mode names"
+
+
+def grants(config: Config, tables: Sequence[TableId]) -> list[str]:
+    """The statements that let database.user read tables."""
+    role = sql.Identifier(config.text("database.user")).as_string()
+    schemas = dict.fromkeys(sql.Identifier(table.schema).as_string() for table in tables)
+    return [
+        *(f"GRANT USAGE ON SCHEMA {schema} TO {role}" for schema in schemas),
+        *(f"GRANT SELECT ON {quoted(table)} TO {role}" for table in tables),
+    ]
+
+
+@contextmanager
+def refusals(config: Config, table: TableId, origin: str | None) -> Iterator[None]:
+    """Turn what the server refuses of a table, or of the SELECT from `origin`, into a SourceError that names it."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if is_transient(error):
+            raise
+        lacks = error.sqlstate == _NO_RIGHT
+        if lacks:
+            remedy = "; ".join(grants(config, [table])) if origin is None else f"GRANT what it takes, or mend {origin}"
+        else:
+            remedy = remedy_of(error, "see the server's log" if origin is None else f"mend {origin}")
+        raise SourceError(
+            f"the snapshot cannot read the table: {first_line(error)}", where=str(table), remedy=remedy
+        ) from error
+
+
+def quoted(table: TableId) -> str:
+    """A table's name as it stands in SQL."""
+    return sql.Identifier(table.schema, table.table).as_string()
+
+
+def locked(config: Config, tables: Sequence[TableId]) -> psycopg.Connection | None:
+    """A connection that holds the locks of snapshot.locking.mode until it is closed, None where none are wanted.
+
+    `shared` keeps schemas from being changed, as Debezium's does. Raises SourceError when one cannot be had within
+    snapshot.lock.timeout.ms (0 or less: without limit, as PostgreSQL reads it).
+    """
+    timeout = max(config.number("snapshot.lock.timeout.ms"), 0)
+    statements = _statements(config, timeout, tables)
+    if not statements:
+        return None
+    connection = connect(config, application="tailrace snapshot locks")
+    try:
+        connection.execute("BEGIN")
+        connection.execute(f"SET LOCAL lock_timeout = {timeout}")
+        for table, statement in statements:
+            _lock(connection, table, statement, timeout)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _statements(config: Config, timeout: int, tables: Sequence[TableId]) -> list[tuple[TableId, str]]:
+    lock: SnapshotLock | None = custom(config, "snapshot.locking.mode")
+    if lock is None and config.text("snapshot.locking.mode") == "none":
+        return []
+    wanted = [
+        (table, lock(timeout, quoted(table)) if lock else f"LOCK TABLE {quoted(table)} IN ACCESS SHARE MODE")
+        for table in tables
+    ]
+    return [(table, statement) for table, statement in wanted if statement]
+
+
+def _lock(connection: psycopg.Connection, table: TableId, statement: str, timeout: int) -> None:
+    try:
+        connection.execute(statement.encode())
+    except psycopg.Error as error:
+        is_taken = isinstance(error, psycopg.errors.LockNotAvailable)
+        remedy = "end what holds a lock on it (SELECT * FROM pg_locks), or raise snapshot.lock.timeout.ms"
+        raise SourceError(
+            f"the lock for the snapshot cannot be had within {timeout} ms" if is_taken else first_line(error),
+            where=str(table),
+            remedy=remedy if is_taken else "see snapshot.locking.mode; LOCK TABLE takes the right to SELECT",
+        ) from error

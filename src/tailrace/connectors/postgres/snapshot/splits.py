@@ -1,0 +1,238 @@
+"""The splits of a snapshot: which tables, in which order, in which ranges, with which markers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import psycopg
+from psycopg import sql
+
+from tailrace.config import Config
+from tailrace.config.overrides import overrides
+from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
+from tailrace.connectors.postgres.server.connect import connect
+from tailrace.connectors.postgres.server.user_sql import check_select, one_statement
+from tailrace.connectors.postgres.snapshot import ranges
+from tailrace.connectors.postgres.snapshot.exported import Export, adopt
+from tailrace.connectors.postgres.snapshot.partitions import side_by_side
+from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
+from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
+from tailrace.connectors.postgres.snapshot.selects import Selects, in_order, refusals
+from tailrace.events.notifications import is_wanted
+from tailrace.model.table import TableId, TableSchema
+from tailrace.snapshot.notices import around_splits
+from tailrace.snapshot.reading import Place
+
+# A split reads about this much of a table; a task's start costs far less than reading it.
+SPLIT_BYTES = 64 << 20
+# What a first micro-batch reads at most, and thus what a restart has to read again at most.
+BATCH_BYTES = 1 << 30
+_MULTIPLIER = "snapshot.max.threads.multiplier"
+
+Split = SnapshotSplit | EmptySplit
+
+
+def at_once(config: Config) -> int | None:
+    """Most splits of a micro-batch, None where snapshot.max.threads does not say."""
+    return config.number("snapshot.max.threads") if "snapshot.max.threads" in config.given else None
+
+
+def pieces(config: Config, table: str, size: int) -> int:
+    """How many ranges a table of so many bytes is cut into."""
+    asked = config.number("snapshot.max.threads") * _multiplier(config, table)
+    return asked if asked > 1 else max(1, -(-size // SPLIT_BYTES))
+
+
+def _multiplier(config: Config, table: str) -> int:
+    """The table's own, or that of all."""
+    name = f"{_MULTIPLIER}.{table}".lower()
+    return config.number(next((given for given in config.values if given.lower() == name), _MULTIPLIER))
+
+
+def fits(config: Config, sizes: Sequence[tuple[str, int]]) -> bool:
+    """Whether one micro-batch can read these tables, given by name and size in bytes."""
+    most = at_once(config)
+    is_within = most is None or sum(pieces(config, table, size) for table, size in sizes) <= most
+    return is_within and sum(size for _, size in sizes) <= BATCH_BYTES
+
+
+def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:
+    """The tables that a first snapshot reads, in order."""
+    return in_order(connection, config, Catalog(connection, config).snapshot_tables())
+
+
+def plan(
+    config: Config, export: Export, wanted: Mapping[str, str | None] | None = None, place: Place | None = None
+) -> list[Split]:
+    """Splits under an exported snapshot, in snapshot order, markers included.
+
+    Of all captured tables, or of those in `wanted`, which may give a SELECT to read instead, or of what is left at
+    `place`: then tables that one micro-batch cannot read are cut by their keys.
+    """
+    with connect(config, application="tailrace planner") as connection:
+        moment = _moment(connection, export)
+        tables = _tables(connection, config, wanted, place)
+        if wanted is not None or (place is not None and not place.is_whole):
+            export.lock(config, tables)
+        adopt(connection, config, export.name)
+        catalog = Catalog(connection, config)
+        splits: list[SnapshotSplit] = []
+        empty: list[TableSchema] = []
+        selects, given = Selects(config), overrides(config) if wanted is None else wanted
+        for table in tables:
+            captured = catalog.table(table)
+            is_read_at_all, select = (False, None) if captured is None else selects.of(captured, given.get(str(table)))
+            if captured is None or not is_read_at_all:
+                continue
+            resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
+            with refusals(config, table, selects.origin(table, select, wanted)):
+                if select is not None:
+                    # Before tasks fail of it, and before it becomes part of COPY.
+                    check_select(connection, [column.name for column in captured.schema.columns], select)
+                cut = _ranges(catalog, captured, select, place, resumed)
+                found = _table_splits(connection, moment, captured, cut)
+            if resumed is not None:
+                found = [replace(split, began=resumed.began) for split in found]
+            elif found:
+                is_first = not splits and not empty and (place is None or place.is_whole)
+                first = "first" if is_first else "first_in_data_collection"
+                found[0] = replace(found[0], first=first)
+            else:
+                empty.append(captured.schema)
+            splits.extend(found)
+        if splits:
+            splits[-1] = replace(splits[-1], last="last")
+        if is_wanted(config):
+            known, lists = catalog.tables(), catalog.filter.lists
+            listed = tables if wanted is not None else [one for one in known if lists(one.schema, one.table)]
+            return _told(catalog, moment, splits, empty, tables, listed)
+        return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
+
+
+def _moment(connection: psycopg.Connection, export: Export) -> Moment:
+    row = connection.execute(
+        "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END, "
+        "(extract(epoch FROM clock_timestamp()) * 1000000)::int8"
+    ).fetchone()
+    assert row is not None
+    return Moment(export.name, export.lsn, row[0], row[1])
+
+
+def _tables(
+    connection: psycopg.Connection, config: Config, wanted: Mapping[str, str | None] | None, place: Place | None
+) -> list[TableId]:
+    if wanted is not None:
+        tables = Catalog(connection, config).tables()
+        return in_order(connection, config, [table for table in tables if str(table) in wanted])
+    tables = to_read(connection, config)
+    if place is None:
+        return tables
+    known = {str(table): table for table in tables}
+    return [known[name] for name in place.left if name in known]
+
+
+def _told(
+    catalog: Catalog,
+    moment: Moment,
+    splits: list[SnapshotSplit],
+    empty: list[TableSchema],
+    tables: list[TableId],
+    listed: list[TableId],
+) -> list[Split]:
+    """The splits with what is to be told around them, in the order of `tables`; those `listed` are named with each.
+
+    Tasks only know how many rows they read themselves: those of a table that several read are counted here.
+    """
+    connection, config = catalog.connection, catalog.config
+    chunked = config.number("snapshot.max.threads") > 1 and not config.flag("legacy.snapshot.max.threads")
+    read = Counter(split.table.schema.id for split in splits)
+    several = {split.table.schema.id: split for split in splits if read[split.table.schema.id] > 1 or _is_part(split)}
+    counts = {str(table): _count(connection, split) for table, split in several.items()}
+    names = [str(split.table.schema.id) for split in splits]
+    seen = {*names, *(str(schema.id) for schema in empty)}
+    order = [name for name in map(str, tables) if name in seen]
+    around, notices = around_splits(names, order, [str(table) for table in listed], counts, chunked=chunked)
+    told = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+    return [*told, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
+
+
+def verified(config: Config, export: Export, place: Place) -> Place:
+    """The place, with its first table begun anew where that was truncated, rewritten or given another key since."""
+    if place.last is None:
+        return place
+    with connect(config, application="tailrace planner") as connection:
+        adopt(connection, config, export.name)
+        catalog = Catalog(connection, config)
+        table = next((table for table in catalog.tables() if str(table) == place.left[0]), None)
+        key = () if table is None else ranges.primary_key(connection, table)
+        same = table is not None and ranges.storage(connection, table) == place.storage
+        return place if same and len(key) == len(place.last) else place.anew()
+
+
+def _is_part(split: SnapshotSplit) -> bool:
+    return split.range != ranges.WHOLE
+
+
+def _count(connection: psycopg.Connection, split: SnapshotSplit) -> int:
+    whole = replace(split, range=ranges.WHOLE, select=None)
+    row = connection.execute(sql.SQL("SELECT count(*){}").format(whole.query)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """What a split reads: a range of the table, or a SELECT instead of it; `bytes` is about how much that is."""
+
+    range: Range = ranges.WHOLE
+    select: str | None = None
+    bytes: int = 0
+
+
+def _ranges(
+    catalog: Catalog, table: CapturedTable, select: str | None, place: Place | None, resumed: Place | None
+) -> list[_Cut]:
+    """What the splits of a table read."""
+    if select:
+        return [_Cut(select=select)]
+    connection, config, id_ = catalog.connection, catalog.config, table.schema.id
+    size = ranges.table_bytes(connection, id_)
+    count = pieces(config, str(id_), size)
+    key: tuple[ranges.KeyColumn, ...] = ()
+    if resumed is not None or (place is not None and not fits(config, [(str(id_), size)])):
+        key = ranges.primary_key(connection, id_)
+    if key:
+        above = None if resumed is None else resumed.last
+        cut = [_Cut(one) for one in ranges.key_ranges(connection, id_, key, above, count)]
+    else:
+        names = [column.name for column in table.schema.columns]
+        selects = side_by_side(connection, id_, names, count)
+        blocks = [] if selects else ranges.block_ranges(connection, id_, -(-size // count))
+        cut = [*(_Cut(select=one.as_string(connection)) for one in selects), *map(_Cut, blocks)]
+    return [replace(one, bytes=size // len(cut)) for one in cut]
+
+
+def _table_splits(
+    connection: psycopg.Connection,
+    moment: Moment,
+    table: CapturedTable,
+    cut: list[_Cut],
+) -> list[SnapshotSplit]:
+    """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
+    number = ranges.storage(connection, table.schema.id) if isinstance(cut[0].range, Keys) else None
+    splits = [
+        SnapshotSplit(moment, table, one.range, select=one.select, bytes=one.bytes, storage=number) for one in cut
+    ]
+    while splits and _empty(connection, splits[0]):
+        splits.pop(0)
+    while splits and _empty(connection, splits[-1]):
+        splits.pop()
+    if splits:
+        splits[-1] = replace(splits[-1], last="last_in_data_collection")
+    return splits
+
+
+def _empty(connection: psycopg.Connection, split: SnapshotSplit) -> bool:
+    return one_statement(connection, sql.SQL("SELECT 1{} LIMIT 1").format(split.query)).fetchone() is None
