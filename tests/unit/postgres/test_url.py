@@ -81,3 +81,12 @@ def test_what_cannot_be_honoured_is_refused(url: str, said: str) -> None:
 def test_incomplete_urls(url: str) -> None:
     with pytest.raises(ConfigError, match="the URL is incomplete"):
         properties_of(url)
+
+
+@pytest.mark.parametrize(
+    ("connecting", "logging_in", "seconds"), [("7", "0", 7), ("7", "3", 3), ("2", "3", 2), ("0", "3", 3), ("0", "0", 0)]
+)
+def test_the_lower_limit_of_connecting_counts(connecting: str, logging_in: str, seconds: int) -> None:
+    base = {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "p"}
+    limits = {"database.connectTimeout": connecting, "database.loginTimeout": logging_in}
+    assert parameters(resolve({**base, **limits}))["connect_timeout"] == seconds
