@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
-from tailrace.snapshot.custom import Snapshotter
+from tailrace.config.snapshot_plugins import Snapshotter
 
 _FLAGS = "snapshot.mode.configuration.based."
 

@@ -28,7 +28,6 @@ from tailrace.connectors.postgres.snapshot import rows, splits
 from tailrace.connectors.postgres.snapshot.exported import Export, export_now
 from tailrace.connectors.postgres.snapshot.initial import InitialSnapshot
 from tailrace.connectors.postgres.snapshot.on_demand import AdHocSnapshots, Step
-from tailrace.connectors.postgres.snapshot.rows import EmptySplit, SnapshotSplit
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.notifications import INITIAL, SKIPPED, Notice
@@ -38,7 +37,7 @@ from tailrace.snapshot.reading import Reading
 
 log = logging.getLogger(__name__)
 
-Split = LogSplit | SnapshotSplit | EmptySplit
+Split = LogSplit | rows.SnapshotSplit | rows.EmptySplit
 
 
 class PostgresConnector:
