@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
-from tailrace.connectors.postgres import watch
+from tailrace.connectors.postgres import published, watch
 from tailrace.errors import SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import GIVEN, SIGNALS, drained, told
@@ -204,3 +205,20 @@ def test_a_table_becomes_unlogged(database: Database) -> None:
         database.execute("ALTER TABLE a SET UNLOGGED")
         drained(capture)
         assert "public.a: unlogged" in warnings(capture)
+
+
+def test_a_lock_on_a_table_keeps_nobody_waiting(capture: Capture, caplog: pytest.LogCaptureFixture) -> None:
+    """PostgreSQL locks a published table even to name its publication."""
+    database = capture.database
+    with psycopg.connect(database.dsn) as locking:
+        locking.execute("LOCK TABLE a IN ACCESS EXCLUSIVE MODE")
+        database.execute("INSERT INTO b VALUES (1)")
+        assert told(drained(capture)) == [("c", 1)]
+        drained(capture)
+        assert warnings(capture).count("a session locks a published table") == 1
+        assert caplog.text.count("a session locks a published table") == 1
+        (problem,) = published.problems(capture.config, begun=True)
+        assert "pg_locks" in (problem.remedy or "")
+    drained(capture)
+    assert warnings(capture) == ""
+    assert published.problems(capture.config, begun=True) == []
