@@ -124,13 +124,14 @@ def test_an_open_transaction_delays_the_snapshot_and_nothing_else(
     database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The slot of the export is created when the transactions that began before have ended."""
-    with in_the_way(database, monkeypatch) as capture:
+    with in_the_way(database, monkeypatch, slot__max__retries="3") as capture:
         with psycopg.connect(database.dsn) as writing:
             writing.execute("INSERT INTO other VALUES (1)")
             execute(database, "s1", BLOCKING)
             assert told(others(capture)) == [("c", 77)]
             writing.rollback()
         assert "cannot create the slot" in caplog.text
+        assert "trying again" not in caplog.text, "the stream would wait longer"
         assert told(drained(capture)) == ALL
 
 
