@@ -76,7 +76,7 @@ class Course:
         """A pipeline that reads a slot's backlog."""
         return {
             "name": "bench",
-            "source": {"config": self.properties(slot)},
+            "source": {"config": {**self.properties(slot), "slot.takeover": "true"}},
             "sink": {sink: {"path": "out"} if sink == "parquet" else {}},
             "checkpoint": "checkpoint",
             "trigger": "availableNow",

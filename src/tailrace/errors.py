@@ -5,6 +5,7 @@ TailraceError
 ├── SourceError        the database refuses, lacks or lost something (slot, publication, privilege, log)
 ├── DecodeError        bytes of the log or a value of a row could not be understood; never skipped in silence
 ├── TransformError     a record that a transform cannot take
+├── SignalError        a signal asks for something that cannot be done, or for too much at a time
 ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
 └── SinkError          a target cannot be written
     └── FencedError    another run of the pipeline has taken over the target
@@ -26,6 +27,11 @@ class TailraceError(Exception):
         self.remedy = remedy
         text = what if where is None else f"{where}: {what}"
         super().__init__(text if remedy is None else f"{text}\n  Remedy: {remedy}")
+
+    @property
+    def line(self) -> str:
+        """The text on one line, without the place."""
+        return self.what if self.remedy is None else f"{self.what}; remedy: {self.remedy}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.what, self.where, self.remedy)
@@ -49,6 +55,10 @@ class DecodeError(TailraceError):
 
 class TransformError(TailraceError):
     """A record that a single message transform cannot take; the reference would stop there, too."""
+
+
+class SignalError(TailraceError):
+    """A signal that is not carried out."""
 
 
 class OffsetError(TailraceError):

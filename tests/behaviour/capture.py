@@ -9,8 +9,10 @@ from typing import Any
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connector import PostgresConnector
-from tailrace.connectors.postgres.reader import streams
+from tests.behaviour import streams_here
 from tests.conftest import Database
+
+streams_here.install()
 
 
 class Capture:
@@ -36,10 +38,8 @@ class Capture:
         return rows(chunk for split in self.plan(limit) for chunk in self.connector.read(split))
 
     def forget_streams(self) -> None:
-        """As if the worker process had ended: the next read makes a new connection."""
-        application = f"tailrace {self.offset['pipeline']}"
-        if application in streams:
-            streams.pop(application).close()
+        """As if the reader process had ended: the next read makes a new connection."""
+        streams_here.forget(f"tailrace {self.offset['pipeline']}")
 
     def close(self) -> None:
         self.forget_streams()
@@ -57,11 +57,16 @@ def capturing(database: Database, **properties: str) -> Iterator[Capture]:
 
 
 def rows(chunks: Iterable[Chunk]) -> list[dict[str, Any]]:
-    """All rows in log order, each with its table and schema; `order` must ascend."""
+    """All rows in log order, each with its table and schema, `of` the snapshot it is of; `order` must ascend."""
     found: list[dict[str, Any]] = []
     for chunk in chunks:
         part = [
-            {**row, "table": str(batch.table.id), "schema": batch.table}
+            {
+                **row,
+                "table": str(batch.table.id),
+                "schema": batch.table,
+                "of": None if batch.read is None else batch.read.snapshot,
+            }
             for batch in chunk.batches
             for row in batch.rows.to_pylist()
         ]

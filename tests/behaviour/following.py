@@ -14,15 +14,16 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from tailrace.connectors.postgres.connector import PostgresConnector
-from tailrace.connectors.postgres.reader import streams
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.signaling import send
 from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.parts import parts
 from tailrace.spark.shapes import Shaper
+from tests.behaviour import streams_here
 from tests.conftest import Database
+
+streams_here.install()
 
 
 class Following:
@@ -97,9 +98,7 @@ class Following:
             self._write(connector, number, offset, end)
             _put(checkpoint / "commits" / str(number), "v1\n{}")
             offset = end
-        stream = streams.pop(f"tailrace {offset['pipeline']}", None)
-        if stream is not None:
-            stream.close()
+        streams_here.forget(f"tailrace {offset['pipeline']}")
 
     def _write(self, connector: PostgresConnector, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
         blobs: dict[str, list[Any]] = {}
@@ -112,8 +111,7 @@ class Following:
         for table, found in blobs.items():
             for part in parts(iter(found), self.rows):
                 time.sleep(self.pause)
-                mark = batch.mark(table, part.number, part.epoch)
-                delta_rs.apply(batch.target(table), fold(part.batches), mark)
+                delta_rs.write(batch, table, part)
 
 
 def _put(file: Path, text: str) -> None:

@@ -52,7 +52,7 @@ LARGE = (
 )
 END_READERS = (
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-    "WHERE application_name = 'tailrace snapshot reader' AND datname = current_database()"
+    "WHERE application_name LIKE 'tailrace snapshot reader%' AND datname = current_database()"
 )
 
 

@@ -85,6 +85,21 @@ def test_init_writes_what_check_takes(database: Database, tmp_path: Path) -> Non
     tailrace("init", url, "-o", file, "--force", env=environment)
 
 
+def test_init_encrypts_if_the_url_asks_for_it(database: Database, tmp_path: Path) -> None:
+    """The server has no encryption: a connection in the clear must not be made in its place."""
+    database.execute("CREATE TABLE a (id int PRIMARY KEY)")
+    server, file = database.server, tmp_path / "p.yaml"
+    url = f"postgresql://{server.user}@{server.host}:{server.port}/{database.name}"
+    environment = {"PGPASSWORD": server.password, "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    said = tailrace("init", f"{url}?sslmode=require", "-o", file, env=environment, code=1).stderr
+    assert "server does not support SSL" in said
+    assert "database.sslmode" in said
+    assert not file.exists()
+    assert "is not supported" in tailrace("init", f"{url}?options=-c", "-o", file, env=environment, code=1).stderr
+    tailrace("init", f"{url}?sslmode=disable", "-o", file, env=environment)
+    assert "database.sslmode: disable" in file.read_text(encoding="utf-8")
+
+
 def test_init_makes_ddl_triggers_and_drop_removes_them(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE a (id int PRIMARY KEY)")
     server, file = database.server, tmp_path / "p.yaml"

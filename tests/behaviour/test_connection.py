@@ -15,6 +15,7 @@ import pytest
 
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.url import properties_of
 from tailrace.errors import SourceError
 from tests.conftest import Database
 
@@ -137,6 +138,20 @@ def test_the_client_shows_its_certificate(database: Database, certificates: Path
     assert proxy.names == [None, "reader"]
     with pytest.raises(SourceError, match="could not load private key"):
         says(database, **there, **own, database__sslpassword="wrong")
+
+
+def test_a_url_asks_for_all_of_it(database: Database, certificates: Path, proxy: TlsProxy) -> None:
+    secret = database.server.password
+    url = f"postgresql://{database.server.user}:{secret}@localhost:{proxy.port}/{database.name}?sslmode=verify-full"
+    own = f"sslcert={certificates / 'reader.crt'}&sslkey={certificates / 'reader.key'}&sslpassword=pw"
+    found = properties_of(f"{url}&sslrootcert={certificates / 'ca.crt'}&{own}")
+    with connect(resolve({**found, "topic.prefix": "t"})) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert proxy.names == ["reader"]
+    missing = resolve({**properties_of(f"{url}&sslrootcert=none.crt"), "topic.prefix": "t"})
+    with pytest.raises(SourceError, match=r"none\.crt.*does not exist") as caught, connect(missing):
+        pass
+    assert "database.sslrootcert" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize("keeps", [True, False])

@@ -247,23 +247,6 @@ def test_filters_see_both_names(database: Database, given: dict[str, str]) -> No
     assert [column.name for column in found[0][1].columns] == ["id"]
 
 
-def test_messages_that_are_none_of_ours_are_told_and_passed_over(
-    database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
-    emit = "SELECT pg_logical_emit_message({}, 'tailrace.ddl', '{}')"
-    with capturing(database, message__prefix__include__list="tailrace.*") as capture:
-        capture.step()
-        for content in ("", "no json", "[]", '{"version": 2}', '{"version": 1, "tables": [{"schema": 1}]}', "\\xff"):
-            database.execute(emit.format("true", content))
-        database.execute(emit.format("false", "{}"), "SELECT pg_logical_emit_message(true, 'tailrace.more', 'x')")
-        database.execute("CREATE TABLE later ()")
-        found = batches(capture)
-    assert [row["after"]["prefix"] for batch in found for row in batch.rows.to_pylist()] == ["tailrace.more"]
-    warnings = [record.getMessage() for record in caplog.records if "DDL message" in record.getMessage()]
-    assert len(warnings) == 6
-    assert "init --ddl" in warnings[3]
-
-
 def records(capture: Capture) -> list[dict[str, Any]]:
     """The Kafka records of the next step."""
     encoder = RecordEncoder(capture.config, SOURCE, "run")

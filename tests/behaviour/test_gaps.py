@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.connectors.postgres.connector import PostgresConnector
-from tailrace.errors import OffsetError
+from tailrace.errors import OffsetError, SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.test_modes import read
@@ -55,6 +55,19 @@ def invalidated(database: Database) -> None:
     for _ in range(4):
         database.execute("SELECT pg_logical_emit_message(false, 't', 'x'), pg_switch_wal()")
     database.execute("CHECKPOINT")
+
+
+def slot_state(database: Database) -> tuple[object, ...]:
+    """The slot's state and confirmed position."""
+    with database.connect() as connection:
+        query = "SELECT wal_status, confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s"
+        row = connection.execute(query, [slot(database)]).fetchone()
+    assert row is not None
+    return row
+
+
+def confirmed(database: Database) -> object:
+    return slot_state(database)[1]
 
 
 LOSSES = [
@@ -114,7 +127,8 @@ def test_what_is_planned_already_stops_as_well(database: Database, loss: Loss, w
 @pytest.mark.parametrize("loss", [dropped, made_anew, advanced])
 @pytest.mark.parametrize("moment", ["in mid-run", "planned before a restart"])
 def test_when_needed_reads_the_tables_again(database: Database, loss: Loss, moment: str) -> None:
-    with capturing(database, snapshot__mode="when_needed") as capture:
+    takeover = "false" if loss is dropped else "true"  # a slot that somebody moved may be somebody's
+    with capturing(database, snapshot__mode="when_needed", slot__takeover=takeover) as capture:
         at_three(capture)
         start = capture.offset
         if moment == "in mid-run":
@@ -133,6 +147,33 @@ def test_when_needed_reads_the_tables_again(database: Database, loss: Loss, mome
         assert read(capture) == [("c", 5)]
 
 
+@pytest.mark.parametrize("loss", [made_anew, advanced])
+@pytest.mark.parametrize("moment", ["in mid-run", "planned before a restart", "at a restart"])
+@pytest.mark.parametrize("mode", ["when_needed", "always"])
+def test_a_slot_that_somebody_moved_is_left_alone(database: Database, loss: Loss, moment: str, mode: str) -> None:
+    """It may be another pipeline's by now, which would lose its changes."""
+    with capturing(database, snapshot__mode=mode) as capture:
+        at_three(capture)
+        start = capture.offset
+        if moment == "planned before a restart":
+            capture.plan()
+        loss(database)
+        before = confirmed(database)
+        if moment != "in mid-run":
+            restart(capture)
+
+        def go_on() -> None:
+            if moment != "planned before a restart":
+                read(capture)
+            for split in capture.connector.plan(start, capture.offset):
+                list(capture.connector.read(split))
+
+        with pytest.raises(OffsetError, match="the slot was moved") as caught:
+            go_on()
+        assert "slot.takeover=true" in str(caught.value.remedy)
+        assert confirmed(database) == before
+
+
 @pytest.mark.parametrize("mode", ["initial", "when_needed", "always"])
 def test_an_invalidated_slot(small: EmbeddedPostgres, mode: str) -> None:
     database = Database(small, "postgres")
@@ -145,7 +186,14 @@ def test_an_invalidated_slot(small: EmbeddedPostgres, mode: str) -> None:
                 read(capture)
             check_reach(caught.value, r"the server has invalidated the slot \(wal_removed\)")
             assert "max_slot_wal_keep_size" in str(caught.value.remedy)
+            restart(capture)
             capture.offset = capture.connector.begin()
+            with pytest.raises(
+                SourceError, match=r"did not create it: .*; the server has invalidated it \(wal_removed\)"
+            ):
+                read(capture)
+            assert "lost" in str(slot_state(database))
+            dropped(database)
             assert read(capture) == ALL, "as the remedy says"
         else:
             restart(capture)
@@ -170,7 +218,8 @@ def test_a_slot_invalidated_while_it_is_read(small: EmbeddedPostgres) -> None:
 def test_a_slot_lost_right_after_a_run_that_ended_with_the_snapshot(database: Database, loss: Loss, mode: str) -> None:
     """Its position is written down, though nothing came after it."""
     table(database)
-    with capturing(database, snapshot__mode=mode) as capture:
+    takeover = "false" if loss is dropped else "true"
+    with capturing(database, snapshot__mode=mode, slot__takeover=takeover) as capture:
         connector, horizon = capture.connector, capture.connector.horizon()
         found = 0
         while (end := connector.head(capture.offset, None, horizon)) != capture.offset:
@@ -189,9 +238,13 @@ def test_a_slot_lost_right_after_a_run_that_ended_with_the_snapshot(database: Da
             assert read(capture) == ALL
 
 
-def test_a_slot_moved_amid_a_snapshot_of_several_batches(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("takeover", ["false", "true"])
+def test_a_slot_moved_amid_a_snapshot_of_several_batches(
+    database: Database, caplog: pytest.LogCaptureFixture, takeover: str
+) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t SELECT generate_series(1, 600)")
-    with capturing(database, snapshot__max__threads="1", snapshot__max__threads__multiplier="6") as capture:
+    several = {"snapshot__max__threads": "1", "snapshot__max__threads__multiplier": "6"}
+    with capturing(database, slot__takeover=takeover, **several) as capture:
         capture.step()
         assert capture.step()
         assert capture.step()
@@ -200,6 +253,10 @@ def test_a_slot_moved_amid_a_snapshot_of_several_batches(database: Database, cap
         database.execute("DELETE FROM t WHERE id = 1")
         advanced(database)
         restart(capture)
+        if takeover == "false":
+            with pytest.raises(OffsetError, match="the slot was moved"):
+                capture.step()
+            return
         found = []
         while capture.offset["phase"] == "snapshot":
             found += capture.step()

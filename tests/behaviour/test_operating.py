@@ -8,15 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import yaml
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+import tailrace
 from tailrace.cli.main import app
+from tailrace.cli.run import warnings
 from tailrace.config.filters import TableFilter
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, SourceError
 from tailrace.pipeline import tables
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.definition import load
@@ -148,6 +151,47 @@ def test_what_cannot_be_added_or_removed_is_said_at_once(database: Database, pip
     assert [name for name in names if any(pattern.fullmatch(name) for pattern in captured)] == names[1::2]
     again = add(pipeline, ["public.t"])
     assert again.edit is None
+
+
+def test_a_table_that_may_not_be_read_is_refused_shown_and_read_later(
+    database: Database, pipeline: Path, spark: SparkSession
+) -> None:
+    """`add` refuses it; asked for by a signal it is shown as incomplete, until it is read."""
+    role = f"reader_{uuid4().hex[:8]}"
+    database.server.create_role(role, "secret")
+    database.execute("CREATE PUBLICATION shop FOR TABLE other, t", f"GRANT SELECT ON other TO {role}")
+    text = pipeline.read_text(encoding="utf-8").replace(
+        "publication.autocreate.mode: filtered", "publication.autocreate.mode: disabled"
+    )
+    user, password = database.server.user, database.server.password
+    text = text.replace(f"database.user: {user}", f"database.user: {role}").replace(password, "secret")
+    pipeline.write_text(text, encoding="utf-8")
+    grant = f'GRANT SELECT ON "public"."t" TO "{role}"'
+    run = Pipeline(load(pipeline), spark).start()
+    try:
+        until(lambda: run.progress().offset.get("phase") == "stream", run)
+        done = CliRunner().invoke(app, ["add", str(pipeline), "public.t"])
+        assert done.exit_code == 1
+        assert grant in str(done.exception)
+        assert pipeline.read_text(encoding="utf-8") == text
+        tailrace.signal(pipeline, "add-tables", {"data-collections": ["public.t"]})
+        until(lambda: bool(command("status", pipeline)["incomplete"]), run)
+        (table,) = command("status", pipeline)["incomplete"]
+        assert table["table"] == "public.t"
+        assert grant in table["why"]
+        assert "public.t: rows were not read" in "".join(warnings(run.progress().offset))
+        database.execute(f"GRANT SELECT ON t TO {role}")
+        command("signal", pipeline, "execute-snapshot", "-t", "public.t")
+        until(lambda: len(rows(pipeline, "public.t")) == 10, run)
+        until(lambda: command("status", pipeline)["incomplete"] == [], run)
+        database.execute("ALTER PUBLICATION shop SET (publish = 'insert')")
+        with pytest.raises(SourceError, match="shop does not publish update, delete"):
+            until(lambda: False, run)
+        (problem,) = command("status", pipeline)["problems"]
+        assert problem["what"].startswith("shop does not publish update, delete")
+    finally:
+        run.stop()
+    database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 
 def test_a_file_that_cannot_be_edited_is_left_and_the_text_is_told(database: Database, pipeline: Path) -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tailrace.cli.main import app
 from tailrace.connectors.postgres.connector import PostgresConnector
+from tailrace.errors import SourceError
 from tailrace.pipeline.definition import from_content, load
 from tailrace.pipeline.reconcile import Reconciler
 from tests.behaviour.capture import Capture, capturing, rows
@@ -100,7 +101,7 @@ def test_children_by_inheritance(database: Database) -> None:
 
 def test_all_partitions_empty(database: Database) -> None:
     database.execute(*LIST[:-1])
-    with capturing(database, **only("sales")) as capture:
+    with capturing(database, **only("sales", publish__via__partition__root="true")) as capture:
         assert snapshot(capture)[1] == []
 
 
@@ -200,17 +201,23 @@ def test_init_captures_a_partitioned_table_as_a_whole(database: Database, tmp_pa
         assert [(row["table"], row["after"]["id"]) for row in capture.step()] == [("public.sales", 5000)]
 
 
-def test_changes_that_come_by_other_names_are_told(
-    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """At the start, and by reconcile, which does not leave the table out."""
+@pytest.mark.parametrize("is_there", [False, True])
+def test_changes_that_come_by_other_names_are_an_error(database: Database, tmp_path: Path, is_there: bool) -> None:
+    """At the start. Reconcile does not leave the table out."""
+    name = f"publication_{database.name}"
     database.execute(*LIST)
+    remedy = "set publish.via.partition.root=true"
+    if is_there:
+        database.execute(f"CREATE PUBLICATION {name} FOR TABLE sales")
+        remedy = f'ALTER PUBLICATION "{name}" SET (publish_via_partition_root = true)'
     own = {"table.include.list": r"public\.sales", "publication.autocreate.mode": "filtered"}
     with capturing(database, **own, snapshot__mode="no_data") as capture:
-        capture.step()
-        name = f"publication_{database.name}"
-        assert f"{name} sends changes of public.sales by the names of its partitions (public.So uth, " in caplog.text
-        assert f'ALTER PUBLICATION "{name}" SET (publish_via_partition_root = true)' in caplog.text
+        said = rf"{name} sends changes of public\.sales by the names of its partitions \(public\.So uth, "
+        with pytest.raises(SourceError, match=said) as caught:
+            capture.step()
+        assert remedy in (caught.value.remedy or "")
+        if not is_there:
+            return
         assert followed(database, tmp_path, **own) == ["public.sales"]
         west = own | {"table.include.list": r"public\.west"}
         assert followed(database, tmp_path, **west) == ["public.west"]

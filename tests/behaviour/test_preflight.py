@@ -137,12 +137,11 @@ def test_publications(server: EmbeddedPostgres, admin: psycopg.Connection) -> No
     assert "Publication autocreation is disabled, please create one and restart the connector." in disabled[0]
     admin.execute("CREATE PUBLICATION dbz_publication FOR TABLE fine WITH (publish = 'insert')")
     found = findings(server, table__include__list="public.*")
-    assert (
-        'lacks public.other: no changes of these would come | ALTER PUBLICATION "dbz_publication" ADD TABLE'
-        in (about("publication", found)[0])
-    )
-    assert "does not publish update, delete" in about("publication", found, None)[0]
-    assert "lacks public.other" in about("publication", findings(server), None)[1]
+    narrow, lacks = about("publication", found)
+    assert "does not publish update, delete" in narrow
+    assert 'lacks public.other: no changes of these come | ALTER PUBLICATION "dbz_publication" ADD TABLE' in lacks
+    assert "lacks public.other" in about("publication", findings(server), None)[0]
+    admin.execute("ALTER PUBLICATION dbz_publication SET (publish = 'insert, update, delete')")
     assert about("publication", findings(server, publication__autocreate__mode="filtered")) == []
     admin.execute("CREATE PUBLICATION whole FOR ALL TABLES")
     filtered = {"publication__name": "whole", "publication__autocreate__mode": "filtered"}

@@ -45,7 +45,7 @@ def test_the_first_five_minutes(database: Database, tmp_path: Path) -> None:
         ('"5432"', repr(str(database.server.port))),
         ('"cdc"', repr(role)),
         ('dbname", "shop"', f'dbname", {database.name!r}'),
-        ('"tailrace_shop"', repr(f"slot_{database.name}")),
+        ('"shop_events"', repr(f"slot_{database.name}")),
     ):
         assert script.count(there) == 1
         script = script.replace(there, here)

@@ -5,8 +5,7 @@ Both engines run these tests: `deltalake` here, `spark` from test_replica_spark.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,29 +17,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tailrace.errors import SinkError
-from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch, SnapshotRead
 from tailrace.model.native import native_rows
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.pipeline.session import local_session
 from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.compare import Replica as Compared
 from tailrace.sinks.replica.compare import Totals
+from tailrace.sinks.replica.marks import Extent, Place
+from tailrace.sinks.replica.renames import Rename, Stop
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table, row_count
 from tailrace.sinks.replica.target import Target
+from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark.shapes import Blobs
-
-ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
-DELTA = {
-    "spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.0",
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.shuffle.partitions": 2,
-    "spark.master": "local[2]",
-    "spark.databricks.delta.snapshotPartitions": 1,
-}
+from tests.behaviour.engines import ENGINE
 
 # Delta for Spark takes no space in a name; delta-rs does.
 LINE = "line no" if ENGINE == "deltalake" else "line`no"
@@ -75,21 +67,6 @@ Row = dict[str, Any]
 Write = Callable[..., dict[str, TableReport]]
 
 
-@pytest.fixture(scope="module")
-def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The shared session, or for the `spark` engine one with Delta for Spark."""
-    if ENGINE == "deltalake":
-        yield request.getfixturevalue("spark")
-        return
-    folder = tmp_path_factory.mktemp("delta")
-    try:
-        session = local_session("replica", folder / "spark.log", {**DELTA, "spark.sql.warehouse.dir": str(folder)})
-    except (PySparkException, RuntimeError) as error:
-        pytest.skip(f"Delta for Spark's jars cannot be had: {error}")
-    yield session
-    session.stop()
-
-
 @pytest.fixture
 def replica(session: SparkSession, tmp_path: Path) -> Replica:
     return Replica(session, tmp_path)
@@ -104,9 +81,10 @@ class Replica:
         self.sink = ReplicaSink(self.root, f"query-{uuid4()}", ENGINE)  # type: ignore[arg-type]
 
     def write(self, batch_id: int, *batches: ChangeBatch | ControlBatch, splits: int = 1) -> dict[str, TableReport]:
-        """The batches as one micro-batch, dealt out to source partitions one after another."""
+        """The batches as one micro-batch of one transaction, dealt out to source partitions one after another."""
         blobs = Blobs()
-        rows = [tuple(row.values()) for batch in batches for part in blobs.rows(batch) for row in part.to_pylist()]
+        placed = [placed_in(batch, batch_id) if isinstance(batch, ChangeBatch) else batch for batch in batches]
+        rows = [tuple(row.values()) for batch in placed for part in blobs.rows(batch) for row in part.to_pylist()]
         kind = "table string, sequence long, count int, bytes binary"
         dealt = self.session.sparkContext.parallelize(rows, splits)
         return self.sink.write(self.session.createDataFrame(dealt, kind), batch_id)
@@ -149,12 +127,22 @@ def changes(table: TableSchema, *rows: Row, lsn: int = 1, snapshot: str | None =
     return ChangeBatch(table, pa.RecordBatch.from_pydict(columns))
 
 
+def placed_in(batch: ChangeBatch, number: int) -> ChangeBatch:
+    """A batch as a micro-batch brings it: read by that one, or committed in its range of the log."""
+    if batch.read is not None:
+        return replace(batch, read=replace(batch.read, id=f"batch {number}"))
+    commits = pa.array([1000 * (number + 1)] * len(batch), pa.int64())
+    return batch.with_rows(batch.rows.append_column(COMMIT, commits))
+
+
 def created(*rows: Row, table: TableSchema = ORDERS) -> ChangeBatch:
     return changes(table, *({"op": "c", "after": row} for row in rows))
 
 
 def read(lsn: int, *rows: Row, table: TableSchema = ORDERS, marker: str = "true") -> ChangeBatch:
-    return changes(table, *({"op": "r", "after": row} for row in rows), lsn=lsn, snapshot=marker)
+    rows_read = changes(table, *({"op": "r", "after": row} for row in rows), lsn=lsn, snapshot=marker)
+    whole = marker != "incremental"
+    return replace(rows_read, read=SnapshotRead("", str(lsn) if whole else None, lsn if whole else None))
 
 
 def test_inserts_updates_and_deletes(replica: Replica) -> None:
@@ -179,6 +167,26 @@ def test_inserts_updates_and_deletes(replica: Replica) -> None:
     source = native_rows(ORDERS, pa.array([full, order(2, "new"), order(2, line="b")], ORDERS.row_type))
     expected = Totals([layout.digests(pa.Table.from_struct_array(source))])
     assert not expected.differing(Totals(read_back.rows())).any(), "a comparison sees what the engine wrote"
+
+
+@pytest.mark.skipif(ENGINE != "spark", reason="needs Delta for Spark in the session")
+def test_engines_take_turns_and_both_are_maintained(replica: Replica) -> None:
+    """Tables are known by their records to both, and the properties of maintenance are none that Spark refuses."""
+    by_spark = replica.sink
+    for number in range(4):
+        replica.sink = by_spark if number % 2 else replace(by_spark, engine="deltalake")
+        batch = [created(order(number), order(9, str(number))), created(event("a"), table=EVENTS)]
+        replica.write(number, *batch)
+    replica.write(3, *batch)
+    wider = replace(ORDERS, columns=(*ORDERS.columns, Column("extra", ConnectSchema("int32", True), pa.int32())))
+    for number, engine in ((4, "spark"), (5, "deltalake")):
+        replica.sink = replace(by_spark, engine=engine)  # type: ignore[arg-type]
+        replica.write(number, changes(wider, {"op": "t"}), created(order(1, extra=number), table=wider))
+    target = Target(replica.root, "public.orders").open()
+    assert target is not None
+    assert target.metadata().configuration == Upkeep(120).properties
+    assert [row["extra"] for row in replica.rows()] == [5]
+    assert len(replica.rows(EVENTS)) == 4
 
 
 def test_several_tables_and_a_control_topic_in_one_batch(replica: Replica) -> None:
@@ -280,7 +288,7 @@ def test_a_batch_broken_off_between_parts_is_completed(replica: Replica) -> None
 
 def test_order_is_by_sequence_whatever_the_order_of_arrival(replica: Replica) -> None:
     batches = [changes(ORDERS, {"op": "c" if n == 0 else "u", "after": order(1, str(n))}) for n in range(20)]
-    rows = [("public.orders", n, 1, batch.to_ipc()) for n, batch in enumerate(batches)]
+    rows = [("public.orders", n, 1, placed_in(batch, 0).to_ipc()) for n, batch in enumerate(batches)]
     frame = replica.session.createDataFrame(
         replica.session.sparkContext.parallelize(rows[::-1], 1), "table string, sequence long, count int, bytes binary"
     )
@@ -481,8 +489,10 @@ def test_a_rename_broken_off_between_its_commits_is_completed(replica: Replica) 
     replica.write(0, created(order(1)))
     before, renamed = created(order(2)), ddl(bills, previous=ORDERS)
     replica.write(1, before)
-    batch = MicroBatch(replica.root, replica.sink.query_id, 1)
-    delta_rs.copy(batch.target("public.orders"), batch.target("public.bills"), batch.mark("public.bills", 0, None))
+    batch, place = MicroBatch(replica.root, replica.sink.query_id, 1), Place(2000, 1)
+    rename = Rename(1, "public.orders", "public.bills")
+    old, new = (Stop(name, Extent(0, upto=place), rename) for name in ("public.orders", "public.bills"))
+    delta_rs.copy(batch, old, new)
     replica.write(1, before, renamed, created(order(3), table=bills))
     assert [row["id"] for row in replica.rows(bills)] == [1, 2, 3]
     assert replica.rows() == []

@@ -13,13 +13,18 @@ from pathlib import Path
 
 import pytest
 
-MERGES = "inserts or truncate or changed_key or equal_rows or large_value or written_again or added or renamed"
+MERGES = (
+    "inserts or truncate or changed_key or equal_rows or large_value or written_again or added or renamed"
+    " or copied_back or take_turns"
+)
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("chosen", [MERGES, pytest.param("", marks=pytest.mark.big)], ids=["merges", "all"])
 def test_the_spark_engine_passes_the_same_tests(chosen: str) -> None:
-    tests = Path(__file__).with_name("test_replica.py")
+    tests = [
+        str(Path(__file__).with_name(name)) for name in ("test_replica.py", "test_rewound.py", "test_odd_names.py")
+    ]
     run = subprocess.run(
         [
             sys.executable,
@@ -32,7 +37,7 @@ def test_the_spark_engine_passes_the_same_tests(chosen: str) -> None:
             "no:cacheprovider",
             "-k",
             chosen,
-            str(tests),
+            *tests,
         ],
         env={**os.environ, "TAILRACE_TEST_REPLICA_ENGINE": "spark"},
         capture_output=True,

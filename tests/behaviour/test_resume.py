@@ -88,7 +88,9 @@ def test_a_truncated_table_begins_anew(tables: Database) -> None:
         found = to_the_log(capture)
         read = [row for row in found if row["table"] == "public.a" and row["op"] == "r"]
         assert sorted(row["after"]["id"] for row in read) == list(range(1, 51))
-        assert all("began" not in row for row in read), "a snapshot of its own, which replaces the rows of the first"
+        assert all(row["of"] == str(row["source"]["lsn"]) for row in read), (
+            "a snapshot of its own, which replaces the rows of the first"
+        )
         assert found.index(read[0]) > max(n for n, row in enumerate(found) if row["op"] in "tc")
 
 

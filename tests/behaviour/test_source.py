@@ -179,6 +179,7 @@ for form in ("plain", "json"):
     read.explain(extended=True)
     assert read.count() == 3
     stream = spark.readStream.format("postgres-cdc").options(**given).option("slot.name", options["slot.name"] + form)
+    stream.option("slot.takeover", "true")  # that an attempt on a busy machine may have left
     stream.load().explain(extended=True)
     for _ in range(4):
         query = stream.load().writeStream.format("noop").queryName(form).trigger(availableNow=True).start()
@@ -220,7 +221,7 @@ def test_a_fresh_process_finds_the_source_and_shows_no_secret(shop: Database, tm
         done = subprocess.run(
             [sys.executable, "-c", FRESH, str(tmp_path)],
             env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
-            input=json.dumps({**given, "table.inculde.list": "x"}),
+            input=json.dumps({**given, "heartbeat.intervall.ms": "1"}),
             capture_output=True,
             text=True,
             check=False,
@@ -233,7 +234,7 @@ def test_a_fresh_process_finds_the_source_and_shows_no_secret(shop: Database, tm
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.endswith("found\n")
     assert " INFO " in done.stderr, "Spark's log is not at the level this is about"
-    assert "table.inculde.list: unknown property, ignored; did you mean table.include.list?" in done.stderr
+    assert "heartbeat.intervall.ms: unknown property, ignored; did you mean heartbeat.interval.ms?" in done.stderr
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.parent.name == "offsets" for path in written)
     assert any("SparkListenerSQLExecutionStart" in path.read_text(errors="replace") for path in written)

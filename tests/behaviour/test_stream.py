@@ -14,12 +14,13 @@ import pytest
 
 from tailrace.connectors import retry
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres import slot, stream
+from tailrace.connectors.postgres import replication, slot, stream
 from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.reader import LogSplit
 from tailrace.errors import OffsetError, SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
+from tests.behaviour import streams_here
 from tests.behaviour.capture import Capture, capturing, lasting, rows
 from tests.conftest import Database
 
@@ -246,26 +247,22 @@ def test_a_server_that_crashes_in_the_middle_is_waited_for(monkeypatch: pytest.M
             assert ids(capture.step()) == list(range(10_001, 10_011))
 
 
-def test_a_stream_at_rest_lets_the_server_stop(
-    monkeypatch: pytest.MonkeyPatch, database: Database, capture: Capture
-) -> None:
-    """A server told to stop waits for its readers to confirm what it sent; one at rest lets go, and comes back."""
-    monkeypatch.setattr(stream, "IDLE_SECONDS", 0.2)
-    capture.step()
-    fill(database, 10)
-    assert len(capture.step()) == 10
-    slot = f"slot_{database.name}"
-    for _ in range(100):
-        with database.connect() as connection:
-            found = connection.execute(
-                "SELECT active FROM pg_replication_slots WHERE slot_name = %s", [slot]
-            ).fetchone()
-        if found == (False,):
-            break
-        time.sleep(0.1)
-    assert found == (False,)
-    fill(database, 10, first=11)
-    assert [row["after"]["id"] for row in capture.step()] == list(range(11, 21))
+@pytest.mark.parametrize("version", [16, 18])
+def test_a_stream_at_rest_lets_the_server_stop(version: int) -> None:
+    """A server told to stop waits for its readers to confirm what it sent; one at rest leaves, and comes back."""
+    with EmbeddedPostgres(version) as server:
+        server.create_database("shop")
+        database = Database(server, "shop")
+        database.execute(TABLE)
+        with capturing(database) as capture:
+            capture.step()
+            fill(database, 10)
+            assert len(capture.step()) == 10
+            fill(database, 10, first=11)
+            begin = time.monotonic()
+            server.restart("fast")
+            assert time.monotonic() - begin < 8, "the server waited for the reader"
+            assert ids(capture.step()) == list(range(11, 21))
 
 
 def test_the_slot_never_passes_what_is_being_read(
@@ -279,6 +276,34 @@ def test_the_slot_never_passes_what_is_being_read(
             assert confirmed(database) <= split.start
         assert confirmed(database) <= split.start
     assert confirmed(database) > 0
+
+
+def test_what_is_read_ahead_is_bounded_and_not_confirmed(
+    database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replication, "AHEAD_BYTES", 50_000)
+    fill(database, 10)
+    (before,) = capture.plan()
+    assert len(rows(capture.connector.read(before))) == 10
+    fill(database, 5000, first=11)
+    ahead = held(before.application)
+    deadline = time.monotonic() + 20
+    while not ahead.is_full:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.5)  # time to take more, and to report it
+    assert ahead.ahead_bytes < 51_000
+    assert confirmed(database) <= before.start
+    assert ids(capture.step()) == list(range(11, 5011))
+    assert held(before.application) is ahead, "it was connected anew"
+
+
+def held(application: str) -> replication.Replication:
+    """The connection of a pipeline's stream."""
+    stream_here = streams_here.streams[application]
+    assert isinstance(stream_here, stream.LogStream)
+    assert stream_here._replication is not None
+    return stream_here._replication
 
 
 def test_a_slot_moves_although_nothing_of_ours_is_written(database: Database, capture: Capture) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres import stream
+from tailrace.connectors.postgres import roads, stream
+from tailrace.connectors.postgres.position import SOURCE
+from tailrace.events.record import RecordEncoder
 from tests.behaviour.capture import Capture, capturing, lasting, rows
 from tests.conftest import Database
 
@@ -136,6 +139,65 @@ def test_both_roads_agree(any_database: Database, properties: dict[str, str]) ->
 
 
 # Large values
+
+# Values of more than 4 kB on average, and arrays of such.
+LONG = {
+    "bytea": "decode(repeat('00ff', 5000), 'hex')",
+    "text": "repeat('\u00e9\"', 9000)",
+    "vector": "array_fill(1.5::real, ARRAY[3000])::vector",
+    "json": "to_json(repeat('j', 9000))",
+    "jsonb": "to_jsonb(repeat('j', 9000))",
+    "varbit": "repeat('10', 9000)::varbit",
+    "numeric": "repeat('9', 9000)::numeric",
+    "tsvector": "to_tsvector('simple', repeat('t', 2000))",
+}
+NO_ARRAY = ("varbit",)
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+@pytest.mark.parametrize("mode", ["bytes", "base64", "base64-url-safe", "hex"])
+def test_long_values_and_arrays_of_such(
+    database: Database, mode: str, binary: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if binary:
+        monkeypatch.setattr(roads, "BINARY_BYTES", 1)
+    columns = {f"one_{name}": (name, value) for name, value in LONG.items()}
+    columns |= {
+        f"many_{name}": (f"{name}[]", f"ARRAY[{value}, NULL, {value}]")
+        for name, value in LONG.items()
+        if name not in NO_ARRAY
+    }
+    kinds = ", ".join(f"{name} {kind}" for name, (kind, _) in columns.items())
+    names, values = ", ".join(columns), ", ".join(value for _, value in columns.values())
+    database.execute(
+        "CREATE EXTENSION vector",
+        f"CREATE TABLE long (id int PRIMARY KEY, {kinds})",
+        f"INSERT INTO long SELECT n, {values} FROM generate_series(1, 3) n",
+        "INSERT INTO long VALUES (4)",
+    )
+    with capturing(database, binary__handling__mode=mode) as capture:
+        snapshot = events(capture)
+        database.execute(f"INSERT INTO long SELECT id + 10, {names} FROM long ORDER BY id")
+        streamed = events(capture)
+    assert [row["id"] for row in snapshot] == [1, 2, 3, 4]
+    assert [{**row, "id": row["id"] - 10} for row in streamed] == snapshot
+    raw = {"bytes": "AP8A", "base64": "AP8A", "base64-url-safe": "AP8A", "hex": "00ff00"}[mode]
+    for row in snapshot[:3]:
+        assert row["many_bytea"] == [row["one_bytea"], None, row["one_bytea"]]
+        assert row["one_bytea"].startswith(raw)
+        assert row["many_text"] == ['\u00e9"' * 9000, None, '\u00e9"' * 9000]
+        assert set(columns) <= {name for name, value in row.items() if value is not None}
+    assert {value for name, value in snapshot[3].items() if name != "id"} == {None}
+
+
+def events(capture: Capture) -> list[Row]:
+    """The new images of the next step's records, as they are in JSON."""
+    encoder = RecordEncoder(capture.config, SOURCE, "run")
+    found = [chunk for split in capture.plan() for chunk in capture.connector.read(split)]
+    records = [
+        row for chunk in found for batch in chunk.batches for part in encoder.encode(batch) for row in part.to_pylist()
+    ]
+    return [json.loads(record["value"])["payload"]["after"] for record in records]
 
 
 def test_large_values_the_log_does_not_repeat(database: Database, capture: Capture) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,21 +31,31 @@ pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module", params=ARCHIVES, ids=lambda archive: archive.parent.name)
-def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
-    """What a release stored, with the server it belongs to."""
-    folder = tmp_path_factory.mktemp("stored")
-    for above in (folder, *folder.parents[:2]):
-        above.chmod(0o755)
-    with tarfile.open(request.param) as archive:
-        archive.extractall(folder, filter="data")
+def stored(request: pytest.FixtureRequest) -> Iterator[Stored]:
+    """What a release stored, with the server it belongs to.
+
+    The folder is none of pytest's: those are closed to the server's user, again by each pytest that starts meanwhile.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="tailrace-stored-"))
+    folder.chmod(0o755)
+    try:
+        with _server(request.param, folder) as server:
+            yield Stored(server, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _server(archive: Path, folder: Path) -> EmbeddedPostgres:
+    """The server of an archive, unpacked into a folder."""
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
     data = folder / "server"
     server = EmbeddedPostgres(18, data)
     if server._account is not None:
         for path in (data, *data.rglob("*")):
             shutil.chown(path, server._account.pw_uid, server._account.pw_gid)
     data.chmod(0o700)
-    with server:
-        yield Stored(server, folder)
+    return server
 
 
 class Stored:

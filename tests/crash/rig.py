@@ -112,6 +112,15 @@ class Rig:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
+    def lose_newest(self) -> None:
+        """Take the files of the last micro-batch planned from the checkpoint, as a power failure may."""
+        planned = position(str(self.checkpoint)).planned
+        assert planned is not None
+        if planned.number == 0:  # there would be nothing left
+            return
+        for folder in ("offsets", "commits"):
+            (self.checkpoint / folder / str(planned.number)).unlink(missing_ok=True)
+
     def close(self) -> None:
         """End everything."""
         self._watch.ended.set()
@@ -133,6 +142,24 @@ class Rig:
 
         self._until(found, "nobody reads the slot")
         return pids[-1]
+
+    def reader_process(self) -> int:
+        """The process that holds the slot for the pipeline's workers, once there is one."""
+        pids: list[int] = []
+
+        def found() -> bool:
+            pids.extend(process.pid for process in psutil.process_iter() if self._is_reader(process))
+            return bool(pids)
+
+        self._until(found, "there is no reader process")
+        return pids[-1]
+
+    def _is_reader(self, process: psutil.Process) -> bool:
+        assert self._process is not None
+        try:
+            return os.getsid(process.pid) == self._process.pid and "reader_process" in " ".join(process.cmdline())
+        except (psutil.Error, ProcessLookupError):
+            return False
 
     def check(self, *tables: str) -> None:
         """Every table's replica has exactly the source's rows, and the slot was never ahead of Spark."""

@@ -61,6 +61,19 @@ def test_killed_at_any_moment(rig: Rig, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_reader_process_killed(rig: Rig, seed: int) -> None:
+    draw, starts = random.Random(seed), rig.starts
+    with Traffic(rig.connect, seed):
+        for _ in range(3):
+            rig.await_batches(draw.randint(1, 2))
+            time.sleep(draw.random() / 2)
+            os.kill(rig.reader_process(), signal.SIGKILL)
+        rig.await_batches(2)
+    settle(rig)
+    assert rig.starts == starts, "a reader process is started anew without a restart"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_walsender_terminated(rig: Rig, seed: int) -> None:
     draw, starts = random.Random(seed), rig.starts
     with Traffic(rig.connect, seed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.postgres.ddl import INSTALL
+from tailrace.connectors.postgres.ddl import install_statements
 from tests.crash.rig import Rig
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.crash]
@@ -41,7 +41,7 @@ DELETE FROM moving WHERE id = 2;
 )
 def test_killed_between_renames(new_rig: Rig, place: str, nth: int, driver: bool) -> None:
     with new_rig.connect() as connection:
-        connection.execute(INSTALL.encode())
+        connection.execute(install_statements().encode())
         connection.execute("CREATE TABLE moving (id int PRIMARY KEY, v text)")
         connection.execute("INSERT INTO moving SELECT n, 'first' FROM generate_series(1, 5) n")
         new_rig.start()

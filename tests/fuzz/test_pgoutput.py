@@ -13,6 +13,7 @@ from hypothesis import given, settings
 
 from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.log import LogDecoder
+from tailrace.connectors.postgres.protocol.framing import pack
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.values import text_type
 from tailrace.errors import DecodeError
@@ -42,7 +43,7 @@ def decoded(chunks: Sequence[Sequence[bytes]]) -> list[dict[str, Any]]:
     decoder = LogDecoder(described, None)
     found = []
     for chunk in chunks:
-        result = decoder.decode(chunk)
+        result = decoder.decode(pack(chunk))
         result.marks.validate(full=True)
         for batch in result.batches:
             batch.rows.validate(full=True)

@@ -60,7 +60,7 @@ class History:
 
     def __init__(self) -> None:
         self.rows: dict[str, Counter[tuple[Any, ...]]] = {table: Counter() for table in TABLES}
-        self.snapshots: dict[str, int] = {}
+        self.snapshots: dict[str, str] = {}
         self.truncates: Counter[str] = Counter()
 
     def apply(self, change: dict[str, Any], unread: Collection[str]) -> None:
@@ -77,7 +77,7 @@ class History:
             assert known[after] > 0, f"{table}: read {after} of a signal, which is not there"
             return
         if op == "r":
-            self._snapshot(table, change.get("began") or change["source"]["lsn"])
+            self._snapshot(table, change["of"])
             for other in of_key(known, table, change["after"]):
                 assert other == after, f"{table}: read {after}, which steps back from {other}"
                 del known[other]
@@ -91,9 +91,9 @@ class History:
             assert op != "c" or not TABLES[table] or not known[after], f"{table}: created twice: {after}"
             known[after] += 1
 
-    def _snapshot(self, table: str, number: int) -> None:
-        if self.snapshots.get(table) != number:
-            self.snapshots[table] = number
+    def _snapshot(self, table: str, id_: str) -> None:
+        if self.snapshots.get(table) != id_:
+            self.snapshots[table] = id_
             self.rows[table].clear()
 
 

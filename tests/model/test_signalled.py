@@ -66,7 +66,16 @@ class Signalled(Sessions):
     @rule(tables=st.sets(st.sampled_from(sorted(TABLES)), min_size=1))
     def read_blocking(self, tables: set[str]) -> None:
         self.is_blocking = True
-        self._ask("execute-snapshot", type="blocking", **{"data-collections": self._names(tables)})
+        self._read(tables, type="blocking")
+
+    @precondition(lambda self: not self.busy)
+    @rule()
+    def lose_export(self) -> None:
+        """The connection that holds the exported snapshot of a blocking one ends between two batches."""
+        with self.database.connect() as connection:
+            query = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
+            connection.execute(query, ["tailrace snapshot"])
+        self._step()
 
     @rule(type_=st.sampled_from(["pause-snapshot", "resume-snapshot"]))
     def pause(self, type_: str) -> None:

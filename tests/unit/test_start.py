@@ -1,9 +1,12 @@
-"""What a pipeline's start does not do: each of its five Python processes would do it again."""
+"""What a start needs: which Spark is installed, and what each of five Python processes does not load again."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import requires
+
+from packaging.requirements import Requirement
 
 PLANNING = "import tailrace.spark.source, tailrace.spark.reader, tailrace.connectors.postgres.connector"
 
@@ -14,3 +17,10 @@ def test_planning_does_not_load_pandas() -> None:
     program = f"{PLANNING}; import sys; print({loaded})"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
+
+
+def test_an_installation_brings_a_spark_that_delta_runs_on() -> None:
+    """`pip install` takes the newest release that is allowed. Delta for Spark fails on 4.3 at the second batch."""
+    (spark,) = [one for one in map(Requirement, requires("tailrace") or ()) if one.name == "pyspark"]
+    allowed = [version for version in ("4.1.9", "4.2.0", "4.2.9", "4.3.0", "4.4.0") if version in spark.specifier]
+    assert allowed == ["4.2.0", "4.2.9"]

@@ -13,7 +13,7 @@ from tailrace.cli.terminal import notes, print_json, results
 
 if TYPE_CHECKING:
     from tailrace.config import Config
-    from tailrace.connectors.postgres.preflight import Begun
+    from tailrace.connectors.postgres.standing import Begun
 
 CONNECTOR_FILES = (".json", ".properties")
 

@@ -81,6 +81,7 @@ class Demo:
             "name": "demo",
             "source": {"config": {**properties, "publication.autocreate.mode": "filtered"}},
             "sink": {"replica": {"path": "replica"}},
+            "trigger": "500ms",
             "checkpoint": "checkpoint",
             "spark": {"spark.master": "local[2]", "spark.driver.memory": "1g", **QUICK_START},
         }

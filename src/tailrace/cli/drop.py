@@ -8,13 +8,17 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from tailrace.cli.check import config_of
+from tailrace.cli.check import begun, config_of
 from tailrace.cli.terminal import print_json, results
 
 
 def command(
     pipeline: Annotated[Path, typer.Argument(help="A pipeline file, or a connector's .json or .properties alone.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Also a slot that the checkpoint did not create, if nobody uses it."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
 ) -> None:
     """Drop a pipeline's replication slot, publication and DDL triggers. Its checkpoint is of no use afterwards."""
@@ -25,7 +29,7 @@ def command(
     place = f"{config.text('database.dbname')} at {config.text('database.hostname')}"
     if not yes:
         typer.confirm(f"Drop slot {slot} and publication {publication} of database {place}?", abort=True)
-    done = drop(config)
+    done = drop(config, begun(pipeline), force=force)
     if json:
         print_json(done)
         return

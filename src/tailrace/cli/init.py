@@ -6,7 +6,6 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import unquote, urlsplit
 
 import typer
 from rich.markup import escape
@@ -19,7 +18,8 @@ from tailrace.model.quantity import size
 if TYPE_CHECKING:
     from tailrace.connectors.postgres.operations import TableOverview
 
-PASSWORD_VARIABLE = "PGPASSWORD"
+# Which environment variables the file names in place of secrets.
+SECRETS = {"database.password": "PGPASSWORD", "database.sslpassword": "PGSSLPASSWORD"}
 SINKS = {
     "replica": "  replica:\n    path: replica        # a Delta table each, kept equal to its source",
     "kafka": "  kafka:\n    bootstrap.servers: localhost:9092\n    # properties: {security.protocol: SASL_SSL}",
@@ -31,7 +31,7 @@ SINKS = {
 
 
 def command(
-    url: Annotated[str, typer.Argument(help="postgresql://user@host:port/database")],
+    url: Annotated[str, typer.Argument(help="postgresql://user@host:port/database?sslmode=verify-full")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("pipeline.yaml"),
     sink: Annotated[Literal["replica", "kafka", "parquet", "json", "console", "null"], typer.Option()] = "replica",
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
@@ -48,10 +48,11 @@ def command(
     is_kept = output.exists() and not force
     if is_kept and not ddl:
         raise ConfigError("exists already", where=str(output), remedy="Choose another --output, or --force.")
-    properties, password = parse_url(url)
-    if password is None:
-        password = typer.prompt(f"Password of {properties['database.user']}", hide_input=True, default="")
-    config = resolve({**properties, "database.password": password})
+    properties, secrets = parse_url(url)
+    if "database.password" not in secrets:
+        asked = f"Password of {properties['database.user']}"
+        secrets["database.password"] = typer.prompt(asked, hide_input=True, default="")
+    config = resolve({**properties, **secrets})
     with notes.status("Looking at the database"):
         # A partitioned table is captured as a whole.
         found = [table for table in tables(config) if not table.is_partition]
@@ -69,28 +70,35 @@ def command(
     results.print(f"{len(found)} tables found; {wrote}")
     if ddl:
         results.print("DDL triggers tailrace_ddl_end and tailrace_ddl_drop made, with the schema tailrace_ddl")
-    results.print(f"Next: export {PASSWORD_VARIABLE}=..., tailrace check {file}, tailrace run {file}")
+    exports = " ".join(f"{SECRETS[name]}=..." for name in secrets)
+    results.print(f"Next: export {exports}, tailrace check {file}, tailrace run {file}")
 
 
-def parse_url(url: str) -> tuple[dict[str, str], str | None]:
-    """The connector's properties in a URL, and the password, from the environment first. Raises ConfigError."""
-    parts = urlsplit(url)
-    database = unquote(parts.path.removeprefix("/"))
-    if parts.scheme not in ("postgresql", "postgres") or not parts.hostname or not database:
-        raise ConfigError("the URL is incomplete", where="url", remedy="Write postgresql://user@host:5432/database.")
-    name = re.sub(r"[^a-z0-9_]", "_", database.lower())
+def parse_url(url: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The connector's properties for a URL, with references for secrets, and the secrets that are known.
+
+    The environment comes before the URL. Raises ConfigError.
+    """
+    from tailrace.connectors.postgres.url import properties_of
+
+    given = properties_of(url)
+    secrets = {name: value for name, value in given.items() if name in SECRETS}
+    wanted = {name: SECRETS[name] for name in ("database.password", *secrets)}
+    secrets |= {name: os.environ[variable] for name, variable in wanted.items() if variable in os.environ}
+    references = {name: f"${{env:{variable}}}" for name, variable in wanted.items()}
+    name = re.sub(r"[^a-z0-9_]", "_", given["database.dbname"].lower())
     properties = {
-        "database.hostname": parts.hostname,
-        "database.port": str(parts.port or 5432),
-        "database.user": unquote(parts.username or "postgres"),
-        "database.dbname": database,
+        "database.hostname": given["database.hostname"],
+        "database.port": "5432",
+        "database.user": "postgres",
+        **{each: value for each, value in given.items() if each not in SECRETS},
+        **references,
         "topic.prefix": name,
         "slot.name": f"tailrace_{name}"[:63],
         "publication.name": f"tailrace_{name}"[:63],
         "publication.autocreate.mode": "filtered",
     }
-    given = unquote(parts.password) if parts.password else None
-    return properties, os.environ.get(PASSWORD_VARIABLE, given)
+    return properties, secrets
 
 
 def pipeline_file(properties: dict[str, str], found: list[TableOverview], sink: str) -> str:
@@ -98,7 +106,7 @@ def pipeline_file(properties: dict[str, str], found: list[TableOverview], sink: 
     import yaml
 
     name = properties["topic.prefix"]
-    config = {**properties, "database.password": f"${{env:{PASSWORD_VARIABLE}}}"}
+    config = dict(properties)
     config["table.include.list"] = ",".join(expression(table.schema, table.table) for table in found)
     if any(table.is_partitioned for table in found):
         config["publish.via.partition.root"] = "true"
@@ -127,8 +135,9 @@ sink:
 # Where the position is kept. Without it the pipeline begins anew, so keep it as long as the slot.
 checkpoint: checkpoint
 
-# How often a batch starts: an interval, or availableNow to stop when all is read.
-trigger: 500ms
+# How often a batch starts: an interval, or availableNow to stop when all is read. Left out, it is 500ms, for a replica
+# 5s while it follows the log.
+# trigger: 500ms
 """
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from tailrace.cli.stop import asked_to_stop
+from tailrace.cli.stop import Asked, asked_to_stop
 from tailrace.cli.terminal import notes, print_json
+from tailrace.errors import TailraceError
 
 if TYPE_CHECKING:
     from tailrace.pipeline.runner import Progress, Run
 
-QUIET_SECONDS = 10.0
+QUIET_SECONDS, REMINDER_SECONDS = 10.0, 600.0
+_LOOK_SECONDS = 0.5
+
+log = logging.getLogger(__name__)
 
 
 def command(
@@ -32,30 +38,47 @@ def command(
         definition = definition.model_copy(update={"trigger": "availableNow"})
     runner = Pipeline(definition)
     notes.print(f"Starting [bold]{definition.name}[/] (Spark's own log: {runner.log})")
-    with notes.status("Starting Spark"):
-        running = runner.start()
-    code = follow(running, as_json=json)
-    if code:
-        raise typer.Exit(code)
-
-
-def follow(running: Run, *, as_json: bool) -> int:
-    """Tells progress until the pipeline ends or a signal asks to stop; returns the exit code."""
-    teller = Teller(as_json)
+    running: Run | None = None
     with asked_to_stop() as asked:
-        while not asked and not running.await_(0.5):
-            teller.tell(running.progress())
-        teller.tell(running.progress(), last=True)
+        try:
+            with notes.status("Starting Spark"):
+                running = runner.start()
+            asked.listen()
+            follow(running, asked, as_json=json)
+        except TailraceError as error:
+            # Java and the workers may have been told to stop as well, and have ended before this process.
+            if not asked.soon():
+                raise
+            log.info("the pipeline ended while it was stopped: %s", error)
         if asked:
             notes.print("Stopping")
+            stop(running)
+    if asked.code:
+        raise typer.Exit(asked.code)
+
+
+def follow(running: Run, asked: Asked, *, as_json: bool) -> None:
+    """Tells progress until the pipeline ends or a signal asks to stop."""
+    teller = Teller(as_json)
+    while not asked and not running.await_(_LOOK_SECONDS):
+        teller.tell(running.progress())
+    teller.tell(running.progress(), last=True)
+
+
+def stop(running: Run | None) -> None:
+    """Stops a pipeline that was started. What it fails with is no error: Java may have been told to stop as well."""
+    try:
+        if running is not None:
             running.stop()
-    return asked.code
+    except TailraceError as error:
+        log.info("the pipeline ended while it was stopped: %s", error)
 
 
 class Teller:
     """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most.
 
-    A first snapshot, which is one long batch, is told of every few seconds.
+    A first snapshot, which is one long batch, is shown every few seconds. Incomplete tables and warnings are shown when
+    they change, and again every ten minutes.
     """
 
     def __init__(self, as_json: bool) -> None:
@@ -64,6 +87,8 @@ class Teller:
         self._events = 0
         self._next = 0.0
         self._begun = time.monotonic()
+        self._warned: tuple[str, ...] = ()
+        self._reminder = 0.0
 
     def tell(self, progress: Progress, *, last: bool = False) -> None:
         """Prints `progress` if it says something new and it is time."""
@@ -77,10 +102,28 @@ class Teller:
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
             self._told(progress)
             notes.print(line(progress))
+        self._warn(warnings(progress.offset), now)
+
+    def _warn(self, found: tuple[str, ...], now: float) -> None:
+        if self._warned and not found:
+            notes.print("What was warned of is over")
+        elif found and (found != self._warned or now >= self._reminder):
+            self._reminder = now + REMINDER_SECONDS
+            for warning in found:
+                notes.print(f"[yellow]Warning[/] {escape(warning)}")
+        self._warned = found
 
     def _told(self, progress: Progress) -> None:
         self._batch, self._events = progress.batch, progress.events
         self._next = time.monotonic() + QUIET_SECONDS
+
+
+def warnings(offset: dict[str, Any]) -> tuple[str, ...]:
+    """What is wrong by a pipeline's offset: tables whose snapshots were given up, a publication that hides changes."""
+    from tailrace.snapshot.progress import Progress as Snapshots
+
+    state = Snapshots.from_json(offset.get("snapshots"))
+    return (*map(str, state.incomplete), *state.warnings)
 
 
 def line(progress: Progress) -> str:

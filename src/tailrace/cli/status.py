@@ -16,15 +16,21 @@ from tailrace.cli.terminal import notes, print_json, results
 from tailrace.model.quantity import size
 
 if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.connectors.finding import Finding
     from tailrace.connectors.postgres.operations import ServerState, SlotState
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
+    from tailrace.snapshot.incomplete import Incomplete
     from tailrace.snapshot.report import Report
 
 
 @dataclass(frozen=True)
 class Status:
-    """What the command tells. `lag_seconds` is the age of the committed position, 0 when nothing lies after it."""
+    """What the command shows. `lag_seconds` is the age of the committed position, 0 when nothing lies after it.
+
+    `incomplete` are the tables whose snapshots were given up, `problems` what is wrong with the publication now.
+    """
 
     name: str
     phase: str
@@ -37,6 +43,8 @@ class Status:
     slot: SlotState | None
     tables: dict[str, int]
     snapshot: Report | None = None
+    incomplete: tuple[Incomplete, ...] = ()
+    problems: tuple[Finding, ...] = ()
 
 
 def command(
@@ -45,6 +53,7 @@ def command(
 ) -> None:
     """Show position, lag, what the slot retains, and a replica's rows. Works while the pipeline runs, and when not."""
     from tailrace.connectors.postgres.operations import server_state
+    from tailrace.connectors.postgres.published import problems
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.first_snapshot import estimate
@@ -59,15 +68,26 @@ def command(
             status, snapshot=status.snapshot or first(found, server, lambda: estimate(config), time.time())
         )
         status.tables.update(replica_rows(definition))
+        captured, begun = captured_by(config, found), found.committed is not None
+        status = replace(status, problems=tuple(problems(captured, begun=begun)))
     if json:
         print_json(asdict(status))
     else:
         results.print(table(status))
 
 
+def captured_by(config: Config, position: Position) -> Config:
+    """The configuration with the tables that were added or removed while the pipeline ran."""
+    from tailrace.snapshot.progress import Progress
+
+    offset = position.committed.offset if position.committed else {}
+    return replace(config, tables=Progress.from_json(offset.get("snapshots")).tables)
+
+
 def assess(name: str, position: Position, server: ServerState, now: float, chunk_size: int = 1024) -> Status:
     """The status from what checkpoint and server say; `now` is the time in seconds since 1970."""
     from tailrace.connectors.postgres.position import parse_lsn
+    from tailrace.snapshot.progress import Progress
     from tailrace.snapshot.report import report
 
     done = position.committed
@@ -87,6 +107,7 @@ def assess(name: str, position: Position, server: ServerState, now: float, chunk
         slot=server.slot,
         tables={},
         snapshot=report(offset, chunk_size, now),
+        incomplete=Progress.from_json(offset.get("snapshots")).incomplete,
     )
 
 
@@ -104,13 +125,11 @@ def first(
 
 def replica_rows(definition: Definition) -> dict[str, int]:
     """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
-    from tailrace.sinks.replica.target import row_count
+    from tailrace.sinks.replica.target import row_counts
 
     if definition.sink.replica is None:
         return {}
-    root = Path(definition.sink.replica.path)
-    names = sorted(folder.parent.name for folder in root.glob("*/_delta_log"))
-    return {name: row_count(str(root), name) for name in names}
+    return row_counts(Path(definition.sink.replica.path))
 
 
 def table(status: Status) -> Table:
@@ -126,6 +145,11 @@ def table(status: Status) -> Table:
     grid.add_row("slot", _slot(status))
     if status.snapshot is not None:
         grid.add_row("snapshot", escape(str(status.snapshot)))
+    for finding in status.problems:
+        mark = "[red]problem[/]" if finding.ok is False else "[yellow]warning[/]"
+        grid.add_row(mark, escape(f"{finding.what}; remedy: {finding.remedy}"))
+    for one in status.incomplete:
+        grid.add_row("[yellow]incomplete[/]", escape(str(one)))
     for name, rows in status.tables.items():
         grid.add_row(escape(name), f"{rows:,} rows")
     return grid

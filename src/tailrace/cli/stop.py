@@ -1,11 +1,15 @@
-"""Being asked to stop, by Ctrl-C or SIGTERM, in a way that lets the work at hand end well."""
+"""Stops in order on Ctrl-C and SIGTERM: a signal is noted, and the work at hand ends before the process does."""
 
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SOON_SECONDS, _LOOK_SECONDS = 1.0, 0.02
 
 
 class Asked:
@@ -19,6 +23,18 @@ class Asked:
     def __bool__(self) -> bool:
         return self._signal is not None
 
+    def listen(self) -> None:
+        """Note the signals from here on. Spark replaces the handler of Ctrl-C when it starts: call it again then."""
+        for number in _SIGNALS if not self else ():
+            signal.signal(number, self._ask)
+
+    def soon(self) -> bool:
+        """Whether a signal asks to stop within a second: one for several processes reaches some a little earlier."""
+        deadline = time.monotonic() + _SOON_SECONDS
+        while not self and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        return bool(self)
+
     def _ask(self, number: int, frame: FrameType | None) -> None:
         # Whoever asks twice does not want to wait.
         signal.signal(number, signal.SIG_DFL)
@@ -28,12 +44,10 @@ class Asked:
 
 @contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Notes the signals instead of raising in the midst of a call to the JVM, whose answer the next one would take.
-
-    Enter it once the session runs: Spark sets a handler of its own when it starts.
-    """
+    """Notes the signals instead of raising in the midst of a call to the JVM, whose answer the next one would take."""
     asked = Asked()
-    previous = {number: signal.signal(number, asked._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.getsignal(number) for number in _SIGNALS}
+    asked.listen()
     try:
         yield asked
     finally:

@@ -15,7 +15,11 @@ log = logging.getLogger(__name__)
 
 Patterns = tuple[re.Pattern[str], ...]
 
+# Where Tailrace keeps objects of its own in a database. What lies there is never data.
+OWN_SCHEMA = "tailrace_ddl"
+
 _BUILTIN_SCHEMA = re.compile(r"pg_catalog|information_schema|pg_toast.*|pg_temp.*")
+_ESCAPE = re.compile(r"\\(\W)")
 _BUILTIN_TABLES = ("spatial_ref_sys",)
 
 
@@ -65,8 +69,10 @@ class TableFilter:
     def captures(self, schema: str, table: str) -> bool:
         """Whether changes of the table become events. Those of the table of signals do, whatever the lists say.
 
-        Debezium's RelationalTableFilters adds it, as its signals come by the log.
+        Debezium's RelationalTableFilters adds it, as its signals come by the log. Tables of Tailrace's own never do.
         """
+        if schema == OWN_SCHEMA:
+            return False
         if f"{schema}.{table}" in self.decided:
             return self.decided[f"{schema}.{table}"]
         if (schema, table) == self.signals:
@@ -74,6 +80,12 @@ class TableFilter:
         if self.ignore_builtin and (_BUILTIN_SCHEMA.fullmatch(schema) or table in _BUILTIN_TABLES):
             return False
         return self.schemas.lets(schema) and self.tables.lets(f"{schema}.{table}")
+
+    def names(self, schema: str, table: str) -> bool:
+        """Whether the table was added by a signal, or table.include.list has an entry for it alone."""
+        name = f"{schema}.{table}"
+        entries = (_ESCAPE.sub(r"\1", pattern.pattern) for pattern in self.tables.include if pattern.fullmatch(name))
+        return self.decided.get(name, False) or name in entries
 
     def snapshots(self, schema: str, table: str) -> bool:
         """Whether the initial snapshot reads the table: signals are no data."""

@@ -33,7 +33,8 @@ class Option:
     """One property, or a family of them whose name holds a placeholder (`transforms.*`, `column.mask.with.<n>.chars`).
 
     `note` says why a property has no effect or is refused; `old_values` maps deprecated values to today's;
-    `excluded_by` names a property that must not be given together with this one.
+    `excluded_by` names a property that must not be given together with this one. An option that `protects` selects,
+    hides or encrypts data: an unknown name like its own is an error (see misspelt.py).
     """
 
     name: str
@@ -47,6 +48,7 @@ class Option:
     aliases: tuple[Alias, ...] = ()
     old_values: Mapping[str, str] = field(default_factory=dict)
     excluded_by: str | None = None
+    protects: bool = False
 
     @property
     def is_family(self) -> bool:

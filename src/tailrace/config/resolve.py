@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from tailrace.config.dialects import from_mapping
 from tailrace.config.kinds import InvalidValue, Value, compile_pattern
+from tailrace.config.misspelt import meant
 from tailrace.config.option import Option, OptionTable, Status
 from tailrace.errors import ConfigError
 
@@ -131,11 +132,19 @@ class _Reading:
         self._old_names: dict[str, str] = {}
 
     def take(self, name: str, value: str) -> None:
-        found = self.table.find(name)
+        found, protecting = self.table.find(name), meant(name, self.table)
+        if protecting is not None:
+            # A salt may be part of the name.
+            shown = ".".join(name.split(".")[:3]) + "..." if protecting.secret else name
+            remedy = (
+                f"did you mean {protecting.name}? what selects or hides data is never ignored: correct or remove it"
+            )
+            self.problems.append(Problem(shown, "unknown property", remedy))
+            return
         if found is None:
             near = self.table.nearest(name)
             hint = f"; did you mean {near}?" if near else ""
-            self.warnings.append(f"{name}: unknown property, ignored{hint}")
+            self.warnings.append(f"{_without_salt(name)}: unknown property, ignored{hint}")
             return
         option, alias = found
         canonical = name if option.is_family else option.name

@@ -107,7 +107,9 @@ TOPICS = (
 def _lists(kind: str, matched: str) -> Iterator[Option]:
     """An include and an exclude list with their old names."""
     include, exclude = f"{kind}.include.list", f"{kind}.exclude.list"
-    yield Option(include, PATTERNS, None, f"{matched} to capture.", aliases=(Alias(f"{kind}.whitelist"),))
+    yield Option(
+        include, PATTERNS, None, f"{matched} to capture.", aliases=(Alias(f"{kind}.whitelist"),), protects=True
+    )
     yield Option(
         exclude,
         PATTERNS,
@@ -115,6 +117,7 @@ def _lists(kind: str, matched: str) -> Iterator[Option]:
         f"{matched} to leave out.",
         aliases=(Alias(f"{kind}.blacklist"),),
         excluded_by=include,
+        protects=True,
     )
 
 
@@ -123,13 +126,16 @@ FILTERS = (
     *_lists("table", "Tables (`schema.table`)"),
     *_lists("column", "Columns of values (`schema.table.column`)"),
     Option("table.ignore.builtin", FLAG, "true", "Never capture the system's own tables."),
-    Option("message.key.columns", KEY_COLUMNS, None, "Key columns by table, instead of the primary key."),
+    Option(
+        "message.key.columns", KEY_COLUMNS, None, "Key columns by table, instead of the primary key.", protects=True
+    ),
     Option(
         "skipped.operations",
         OPERATIONS,
         "t",
         "Operations that give no event.",
         aliases=(Alias("truncate.handling.mode", {"include": "none", "skip": "t"}),),
+        protects=True,
     ),
     Option("skip.messages.without.change", FLAG, "false", "Leave out updates that change no captured column."),
     Option("tombstones.on.delete", FLAG, "true", "A tombstone follows each delete."),
@@ -138,14 +144,15 @@ FILTERS = (
 )
 
 MASKS = (
-    Option("column.truncate.to.<n>.chars", PATTERNS, None, f"Cut text ({_MASKED})."),
-    Option("column.mask.with.<n>.chars", PATTERNS, None, f"Replace text by asterisks ({_MASKED})."),
+    Option("column.truncate.to.<n>.chars", PATTERNS, None, f"Cut text ({_MASKED}).", protects=True),
+    Option("column.mask.with.<n>.chars", PATTERNS, None, f"Replace text by asterisks ({_MASKED}).", protects=True),
     Option(
         "column.mask.hash.<alg>.with.salt.<salt>",
         PATTERNS,
         None,
         f"Replace text by its salted hash, `v2.<alg>` over UTF-8 ({_MASKED}).",
         secret=True,
+        protects=True,
     ),
     Option("column.propagate.source.type", PATTERNS, None, f"Add the column's type to its schema ({_MASKED})."),
     Option("datatype.propagate.source.type", PATTERNS, None, "The same by type (`schema.table.type`)."),
@@ -196,7 +203,13 @@ VALUES = (
     Option("include.schema.comments", FLAG, "false", "Column comments as `doc` of the schema."),
     Option("extended.headers.enabled", FLAG, "true", "Context headers on each record."),
     Option("provide.transaction.metadata", FLAG, "false", "Transaction blocks and the transaction topic."),
-    Option("converters", NAMES, None, "Names of converters of one's own; `<name>.*` are the settings of each."),
+    Option(
+        "converters",
+        NAMES,
+        None,
+        "Names of converters of one's own; `<name>.*` are the settings of each.",
+        protects=True,
+    ),
     Option("post.processors", NAMES, None, "Names of post processors; one type is known."),
     Option(
         "<p>.type",
@@ -244,9 +257,9 @@ CONVERTERS = (
     *_converter("key", "keys"),
     *_converter("value", "values"),
     *_converter("header", "headers"),
-    Option("transforms", NAMES, None, "Single message transforms, in order."),
+    Option("transforms", NAMES, None, "Single message transforms, in order.", protects=True),
     Option("transforms.*", TEXT, None, "Type, condition and settings of a transform."),
-    Option("predicates", NAMES, None, "Conditions of transforms."),
+    Option("predicates", NAMES, None, "Conditions of transforms.", protects=True),
     Option("predicates.*", TEXT, None, "Type and settings of a condition."),
 )
 
@@ -318,7 +331,13 @@ RUNTIME = (
     Option("executor.shutdown.timeout.ms", LONG_COUNT, "4000", "Patience at a stop.", CONNECT, "Spark stops the query"),
     Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", CONNECT, _METRICS),
     Option("custom.metric.tags", TEXT, None, "Tags of metrics.", CONNECT, _METRICS),
-    Option("custom.sanitize.pattern", PATTERN, None, "Names of properties whose values are masked in logs and texts."),
+    Option(
+        "custom.sanitize.pattern",
+        PATTERN,
+        None,
+        "Names of properties whose values are masked in logs and texts.",
+        protects=True,
+    ),
     Option(
         "internal.custom.retriable.exception",
         PATTERN,

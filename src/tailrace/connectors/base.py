@@ -54,6 +54,9 @@ class Connector(Protocol):
         `start` itself when there is nothing new.
         """
 
+    def has_snapshot(self, offset: Offset) -> bool:
+        """Whether a snapshot is to be read from an offset on, and not the log alone."""
+
     def plan(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of a stretch of the log or of the snapshot."""
 

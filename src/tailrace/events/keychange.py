@@ -85,7 +85,7 @@ def _split(batch: ChangeBatch, changed: Bools) -> ChangeBatch:
     columns["after"] = batch.rows.column("after").take(indices(index, delete))
     if "unchanged" in columns:
         columns["unchanged"] = batch.rows.column("unchanged").take(indices(index, delete))
-    return ChangeBatch(batch.table, pa.record_batch(list(columns.values()), names=list(columns)))
+    return batch.with_rows(pa.record_batch(list(columns.values()), names=list(columns)))
 
 
 def _other_keys(batch: ChangeBatch, index: Integers, delete: Bools, create: Bools) -> pa.Array:
@@ -117,4 +117,4 @@ def with_identity(batch: ChangeBatch) -> ChangeBatch:
     pick = np.arange(len(batch)) + len(batch) * lacking
     place = batch.rows.schema.get_field_index("before")
     column = pa.concat_arrays([before, kept]).take(indices(pick))
-    return ChangeBatch(batch.table, batch.rows.set_column(place, "before", column))
+    return batch.with_rows(batch.rows.set_column(place, "before", column))

@@ -49,4 +49,4 @@ def _changing(batch: ChangeBatch) -> ChangeBatch:
 
 
 def _kept(batch: ChangeBatch, keep: npt.NDArray[np.bool_]) -> ChangeBatch:
-    return batch if keep.all() else ChangeBatch(batch.table, batch.rows.filter(mask(keep)))
+    return batch if keep.all() else batch.with_rows(batch.rows.filter(mask(keep)))

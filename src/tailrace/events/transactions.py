@@ -102,7 +102,7 @@ class TransactionTracker:
                 fields=list(TRANSACTION_TYPE),
                 mask=pa.array(counts[0] == 0, pa.bool_()),
             )
-            out.append(ChangeBatch(batch.table, batch.rows.append_column("transaction", column)))
+            out.append(batch.with_rows(batch.rows.append_column("transaction", column)))
         return out
 
     def _ids(self, batch: ChangeBatch) -> pa.Array:

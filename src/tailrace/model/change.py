@@ -13,13 +13,13 @@ Everything left of it knows one database; everything right of it knows none.
 | transaction | struct id, total_order, data_collection_order | optional column: transaction metadata |
 | other_key | struct of the key columns | optional column: of a key change, the new key on its `d`, the old on its `c` |
 | unchanged | struct of booleans by column | optional column: large values the log did not repeat (null in `after`) |
-| began | int64 | optional column: where the snapshot began that rows read later, after a restart, belong to |
+| commit | int64 or string | rows of the log: where their transaction was committed; ascends as the log does |
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -33,25 +33,42 @@ TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), 
 CREATE, UPDATE, DELETE, READ, TRUNCATE, MESSAGE = "c", "u", "d", "r", "t", "m"
 SCHEMA = "s"
 
-BEGAN = "began"
+# The column with the positions of commits, whose values sinks compare and store, and nothing else.
+COMMIT = "commit"
+Position = int | str
 
 _HEADER = b"tailrace"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRead:
+    """What rows of a snapshot belong to, for sinks that keep a table's content.
+
+    `id` is drawn for each micro-batch that reads rows of a snapshot, and again if those are read again. The first rows
+    of a `snapshot` replace the table's content, the others are added; None: all are added, as in incremental snapshots.
+    `position` is where the log begins that is not in the rows: commits before it are.
+    """
+
+    id: str
+    snapshot: str | None = None
+    position: Position | None = None
 
 
 @dataclass(frozen=True)
 class ChangeBatch:
     """Changes of one table under one schema; `rows` is laid out as the module's table says.
 
-    `empty_at` is the position of a snapshot that found the table empty: such a batch has no rows, and is for sinks that
+    `read` is set for rows of a snapshot. A batch of a snapshot without rows says that the table is empty, to sinks that
     keep a table's content. `schema_change` makes the batch's one row, without images, a change of the table's
-    definition; `table` then has the table's name alone. Without the row it is a table's word of its new name to sinks
-    that keep content, under the old one.
+    definition; `table` then has the table's name alone. Without the row it tells sinks that keep content the table's
+    new name, under the old one; `commit` is then what the row's column would say.
     """
 
     table: TableSchema
     rows: pa.RecordBatch
-    empty_at: int | None = None
+    read: SnapshotRead | None = None
     schema_change: SchemaChange | None = None
+    commit: Position | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -63,11 +80,22 @@ class ChangeBatch:
 
     def slice(self, start: int, length: int) -> ChangeBatch:
         """Some of the rows, without a copy."""
-        return ChangeBatch(self.table, self.rows.slice(start, length))
+        return self.with_rows(self.rows.slice(start, length))
+
+    def with_rows(self, rows: pa.RecordBatch) -> ChangeBatch:
+        """The same with other rows."""
+        return replace(self, rows=rows)
+
+    @property
+    def is_empty_table(self) -> bool:
+        """Whether a snapshot found the table without a row."""
+        return not len(self) and self.read is not None and self.read.snapshot is not None
 
     def to_ipc(self) -> bytes:
         """The batch as an Arrow IPC stream whose schema metadata holds the table."""
-        header: dict[str, Any] = {"table": self.table.to_json(), "empty_at": self.empty_at}
+        header: dict[str, Any] = {"table": self.table.to_json(), "commit": self.commit}
+        if self.read is not None:
+            header["read"] = asdict(self.read)
         if self.schema_change is not None:
             header["schema_change"] = self.schema_change.to_json()
         return _write(self.rows.replace_schema_metadata({_HEADER: json.dumps(header).encode()}))
@@ -108,9 +136,14 @@ def from_ipc(data: bytes | pa.Buffer) -> ChangeBatch | ControlBatch:
         header = json.loads((reader.schema.metadata or {})[_HEADER])
     rows = rows.replace_schema_metadata(None)
     if "table" in header:
-        told = header.get("schema_change")
-        change = None if told is None else SchemaChange.from_json(told)
-        return ChangeBatch(TableSchema.from_json(header["table"]), rows, header["empty_at"], change)
+        read, change = header.get("read"), header.get("schema_change")
+        return ChangeBatch(
+            TableSchema.from_json(header["table"]),
+            rows,
+            None if read is None else SnapshotRead(**read),
+            None if change is None else SchemaChange.from_json(change),
+            header["commit"],
+        )
     control = header["control"]
     key, value = (ConnectSchema.from_json(control[name]) for name in ("key", "value"))
     return ControlBatch(control["topic"], key, value, rows, control["context"])

@@ -47,6 +47,12 @@ class TableId:
         )
 
     @property
+    def unique(self) -> str:
+        """A text no other table of the database has: `schema.table`, `!2E` for a dot in the schema, `!21` for `!`."""
+        schema, table = (part.replace("!", "!21") for part in (self.schema, self.table))
+        return f"{schema.replace('.', '!2E')}.{table}"
+
+    @property
     def is_message(self) -> bool:
         """Whether this stands for logical messages, which are changes of a table without a name."""
         return not self.table

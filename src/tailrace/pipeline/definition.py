@@ -45,6 +45,21 @@ class Source(_Part):
     config: Annotated[str | dict[str, Any], BeforeValidator(_config)] = Field(repr=False)
 
 
+_RETENTION = re.compile(r"([1-9]\d*) ?(m|minutes?|h|hours?|d|days?)")
+_MINUTES = {"m": 1, "h": 60, "d": 24 * 60}
+
+
+def _minutes(text: str) -> int | None:
+    match = _RETENTION.fullmatch(text)
+    return None if match is None else int(match[1]) * _MINUTES[match[2][0]]
+
+
+def _retention(text: str) -> str:
+    if _minutes(text) is None:
+        raise ValueError(f"is {text!r}; write a number of minutes, hours or days such as 30m, 2h or 7d")
+    return text
+
+
 def _producer(value: dict[str, Any]) -> dict[str, Any]:
     if "transactional.id" in value:
         raise ValueError("transactional.id is made for each task; set sink.kafka.transactional.id.prefix")
@@ -64,12 +79,22 @@ class KafkaTarget(_Part):
 
 
 class ReplicaTarget(_Part):
-    """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped."""
+    """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped.
+
+    With `maintenance` small files are joined, and versions of a table removed once they were replaced `retention` ago.
+    """
 
     path: Location
     engine: Literal["deltalake", "spark"] = "deltalake"
     on_drop: Literal["clear", "keep"] = "clear"
+    maintenance: bool = True
+    retention: Annotated[str, AfterValidator(_retention)] = "2h"
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @property
+    def retention_minutes(self) -> int | None:
+        """The retention in minutes, None without maintenance."""
+        return _minutes(self.retention) if self.maintenance else None
 
 
 class FileTarget(_Part):
@@ -107,11 +132,13 @@ class Sink(_Part):
 
 
 _INTERVAL = re.compile(r"(\d+) ?(ms|milliseconds?|s|seconds?|m|minutes?)")
+# Where the file has no trigger. Each commit of a replica rewrites files, so small ones are worth a wait.
+_TRIGGER, _REPLICA_PAUSE_SECONDS = "500ms", 5.0
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
 
-def _trigger(text: str) -> str:
-    if text in ("once", "availableNow") or _INTERVAL.fullmatch(text):
+def _trigger(text: str | None) -> str | None:
+    if text is None or text in ("once", "availableNow") or _INTERVAL.fullmatch(text):
         return text
     raise ValueError(f"is {text!r}; write an interval such as 500ms or 10s, or once, or availableNow")
 
@@ -133,7 +160,7 @@ class Definition(_Part):
     steps: tuple[dict[str, Any], ...] = ()
     sink: Annotated[Sink, BeforeValidator(_sink)]
     checkpoint: Location
-    trigger: Annotated[str, AfterValidator(_trigger)] = "500ms"
+    trigger: Annotated[str | None, AfterValidator(_trigger)] = None
     spark: dict[str, str | int | float | bool] = Field(default_factory=dict, repr=False)
 
     def properties(self) -> dict[str, str]:
@@ -155,10 +182,16 @@ class Definition(_Part):
 
     def trigger_options(self) -> dict[str, Any]:
         """The trigger as arguments of Spark's `DataStreamWriter.trigger`."""
-        interval = _INTERVAL.fullmatch(self.trigger)
+        trigger = self.trigger or _TRIGGER
+        interval = _INTERVAL.fullmatch(trigger)
         if interval is None:
-            return {self.trigger: True}
+            return {trigger: True}
         return {"processingTime": f"{interval[1]} {_UNITS.get(interval[2], interval[2])}"}
+
+    @property
+    def pause_seconds(self) -> float:
+        """The least time between the starts of micro-batches that read the log alone, beside the trigger."""
+        return _REPLICA_PAUSE_SECONDS if self.trigger is None and self.sink.replica else 0.0
 
     def steps_text(self) -> str:
         """The steps as the JSON text that travels to the reader."""

@@ -146,7 +146,7 @@ class Reconciler:
         if report.reason is not None:
             return
         root, options = self._target.path, self._target.storage_options
-        found.sides = sides = Sides(config, Target(root, str(table), options), schema)
+        found.sides = sides = Sides(config, Target(root, table.unique, options), schema)
         if sides.layout.missing:
             report.reason = f"the replica has no column {', '.join(sides.layout.missing)} yet"
         if sides.layout.key:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,10 +12,11 @@ from tailrace.pipeline.reconcile import Found, Reconciler
 from tailrace.pipeline.sides import ColumnsChanged
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot import channels
+from tailrace.snapshot.progress import QUEUE_BYTES
 from tailrace.snapshot.signals import BLOCKING, EXECUTE, KEYS_AT_ONCE
 
-# Signals that wait at a time: their keys stand in the pipeline's offset until they are read.
-_SIGNALS_AT_ONCE = 10
+# Signals that wait at a time, and about the bytes of their keys: an offset has them until they are read.
+_SIGNALS_AT_ONCE, _BYTES_AT_ONCE = 10, QUEUE_BYTES // 2
 
 
 def repair(reconciler: Reconciler, found: Found) -> Found:
@@ -33,9 +35,11 @@ def repair(reconciler: Reconciler, found: Found) -> Found:
         return _by_snapshot(reconciler, found)
     assert found.wrong is not None
     wrong = [list(asked.texts[place]) for place in np.flatnonzero(found.wrong)]
-    damaged, step = len(wrong), KEYS_AT_ONCE * _SIGNALS_AT_ONCE
+    damaged = len(wrong)
+    step = max(1, min(KEYS_AT_ONCE * _SIGNALS_AT_ONCE, _BYTES_AT_ONCE // max(map(_bytes, wrong), default=1)))
     for start in range(0, damaged, step):
-        parts = [wrong[at : at + KEYS_AT_ONCE] for at in range(start, min(start + step, damaged), KEYS_AT_ONCE)]
+        end = min(start + step, damaged)
+        parts = [wrong[at : min(at + KEYS_AT_ONCE, end)] for at in range(start, end, KEYS_AT_ONCE)]
         if not _done(reconciler, found, [_sent(reconciler, found, keys=part) for part in parts]):
             return found
     try:
@@ -45,6 +49,11 @@ def repair(reconciler: Reconciler, found: Found) -> Found:
         found = reconciler.compare(sides.table.id)
     found.report.repaired = damaged - found.report.damaged
     return found
+
+
+def _bytes(key: list[str]) -> int:
+    """About how much of an offset a key takes."""
+    return len(json.dumps(key)) + 2
 
 
 def _by_snapshot(reconciler: Reconciler, found: Found) -> Found:

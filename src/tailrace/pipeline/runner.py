@@ -12,12 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.postgres.operations import drop_at_stop
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, TailraceError
+from tailrace.pipeline.ahead import numbers, refuse_ahead
+from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
+from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
+from tailrace.pipeline.lease import Lease
 from tailrace.pipeline.session import local_session
-from tailrace.pipeline.target import Target, build
+from tailrace.pipeline.target import Replica, Target, build
+from tailrace.sinks.counts import Counts
+from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.snapshot.report import Report, report
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
 
 DROP = "slot.drop.on.stop"
+LEASE = "lease.json"
 
 
 @dataclass(frozen=True)
@@ -47,31 +54,38 @@ class Run:
     """A pipeline that runs."""
 
     def __init__(
-        self, query: StreamingQuery, target: Target, own_session: SparkSession | None, pipeline: Pipeline
+        self, query: StreamingQuery, target: Target, session: SparkSession, pipeline: Pipeline, lease: Lease
     ) -> None:
-        session = own_session or pipeline.session
-        assert session is not None
         config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
         self._chunk_size = config.number("incremental.snapshot.chunk.size")
         self._first = FirstSnapshot(config, checkpoint, session.sparkContext.statusTracker(), query)
         self._query = query
         self._pipeline = pipeline
-        self._own_session = own_session
-        self._written: dict[int, int] = getattr(target, "written", {})
+        self._own_session = None if pipeline.session else session
+        self._lease = lease
+        lease.keep(self._is_active, self._lost)
+        self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
         self._drops_slot = pipeline.definition.config().flag(DROP)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
-        with _sentences(self._pipeline):
-            if seconds is None:
-                self._query.awaitTermination()
-                ended = True
-            else:
-                # Fractions are taken, whatever its annotation says.
-                ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+        try:
+            with _sentences(self._pipeline):
+                if seconds is None:
+                    self._query.awaitTermination()
+                    ended = True
+                else:
+                    # Fractions are taken, whatever its annotation says.
+                    ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+        except TailraceError:
+            self._lease.release()
+            raise
         if ended:
-            self._at_stop(self._application())
+            self._lease.release()
+            self._at_stop(False)
+        if ended and self._lease.lost is not None:
+            raise self._lease.lost
         return ended
 
     def stop(self) -> None:
@@ -79,22 +93,34 @@ class Run:
 
         A session of the pipeline's own ends as well, and with it the worker that holds the replication connection.
         """
-        application = self._application()
-        self._query.stop()
-        if self._own_session is not None:
-            self._own_session.stop()
-        self._at_stop(application)
+        try:
+            with _sentences(self._pipeline):
+                has_failed = self._query.exception() is not None
+                self._query.stop()
+        finally:
+            self._lease.release()
+            if self._own_session is not None:
+                with _sentences(self._pipeline):
+                    self._own_session.stop()
+        self._at_stop(has_failed)
 
-    def _application(self) -> str | None:
-        """The name of this pipeline's connections; None for a pipeline that failed, whose slot is needed again."""
-        if not self._drops_slot or self._query.exception() is not None:
-            return None
-        return f"tailrace {self.progress().offset.get('pipeline')}"
+    def _is_active(self) -> bool:
+        try:
+            with _sentences(self._pipeline):
+                return bool(self._query.isActive)
+        except TailraceError:  # Java is no more, and nor is the query
+            return False
 
-    def _at_stop(self, application: str | None) -> None:
-        """What slot.drop.on.stop asks for, once."""
-        if application is not None:
-            drop_at_stop(self._pipeline.definition.config(), application)
+    def _lost(self) -> None:
+        """Another run has taken the checkpoint over: `await_` tells it."""
+        with _sentences(self._pipeline):
+            self._query.stop()
+
+    def _at_stop(self, has_failed: bool) -> None:
+        """What slot.drop.on.stop asks for, once. A pipeline that failed needs its slot again."""
+        if self._drops_slot and not has_failed and self._lease.lost is None:
+            definition = self._pipeline.definition
+            drop_at_stop(definition.config(), position(definition.checkpoint).offsets)
             self._drops_slot = False
 
     def progress(self) -> Progress:
@@ -102,14 +128,15 @@ class Run:
         with _sentences(self._pipeline):
             recent = [json.loads(progress.json) for progress in self._query.recentProgress]
         if not self._counts_itself:
-            self._written.update({batch["batchId"]: batch["numInputRows"] for batch in recent})
+            for batch in recent:
+                self._written[batch["batchId"]] = batch["numInputRows"]
         last = recent[-1] if recent else {}
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
-        events = self._written.get(last.get("batchId", -1), 0)
+        events = self._written[last.get("batchId", -1)]
         offset = _offset(last)
         return Progress(
             batch=last.get("batchId"),
-            events=sum(self._written.values()),
+            events=self._written.total,
             events_per_second=events / seconds if seconds else 0.0,
             batch_seconds=seconds,
             offset=offset,
@@ -148,8 +175,19 @@ class Pipeline:
         session = self.session or self._local_session()
         refuse_unsafe(session)
         target = self.target or build(definition, config)
-        with _sentences(self):
-            return Run(self._query(session, target), target, None if self.session else session, self)
+        lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
+        lease.acquire()
+        try:
+            with _sentences(self):
+                known = numbers(session, definition.checkpoint)
+                if isinstance(target, ParquetSink | JsonLinesSink):
+                    refuse_ahead(session, target.path, known.planned)
+                if isinstance(target, Replica):
+                    target.repeated = known.repeated
+                return Run(self._query(session, target), target, session, self, lease)
+        except BaseException:
+            lease.release()
+            raise
 
     def _local_session(self) -> SparkSession:
         definition = self.definition
@@ -170,6 +208,7 @@ class Pipeline:
             session.readStream.format("postgres-cdc")
             .option("tailrace.properties", json.dumps(_of_source(definition.properties())))
             .option("tailrace.steps", definition.steps_text())
+            .option("tailrace.pause.seconds", definition.pause_seconds)
             .option("shape", target.shape)
             .load()
         )

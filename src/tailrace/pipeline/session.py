@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tailrace.errors import TailraceError
 
@@ -67,8 +68,26 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
     for key, value in {**SETTINGS, "spark.app.name": name, **settings}.items():
         conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     with _opened(log) as output:
-        gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+        arguments = _Arguments(stdout=output, stderr=output)
+        gateway = launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
     return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+class _Arguments(dict[str, Any]):
+    """Popen's arguments for Java. PySpark sets `preexec_fn`, by which Java ignores Ctrl-C; here SIGTERM as well.
+
+    A service manager sends SIGTERM to all processes at once. Java then has to live until its query is stopped.
+    """
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name != "preexec_fn":
+            return super().__setitem__(name, value)
+
+        def ignore_signals() -> None:
+            value()
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+        super().__setitem__(name, ignore_signals)
 
 
 def _opened(log: Path) -> BinaryIO:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tailrace.pipeline.definition import Definition, load
 from tailrace.snapshot import channels
-from tailrace.snapshot.signals import Signal
+from tailrace.snapshot.signals import Signal, check_size
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class Sent:
 
 
 def send(pipeline: Definition | str | Path, type_: str, data: Mapping[str, Any], id_: str | None = None) -> Sent:
-    """Send a signal to a pipeline that runs, or for the next start of one that does not. Raises ConfigError.
+    """Send a signal to a pipeline that runs, or for the next start of one that does not.
 
+    Raises ConfigError, and SignalError for one that the pipeline would refuse as too large.
     The pipeline is given by its file or definition, or by the folder that `signal.folder` names.
     """
     if isinstance(pipeline, str | Path) and Path(pipeline).is_dir():
@@ -36,5 +37,6 @@ def send(pipeline: Definition | str | Path, type_: str, data: Mapping[str, Any],
         definition = pipeline if isinstance(pipeline, Definition) else load(Path(pipeline))
         config = definition.config()
         folder, seconds = config.text("signal.folder"), config.number("signal.poll.interval.ms") / 1000
-    id_ = id_ or str(uuid.uuid4())
-    return Sent(id_, type_, data, channels.send(folder, Signal(id_, type_, json.dumps(data))), seconds)
+    signal = Signal(id_ or str(uuid.uuid4()), type_, json.dumps(data))
+    check_size(signal)
+    return Sent(signal.id, type_, data, channels.send(folder, signal), seconds)

@@ -11,11 +11,13 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, split_list
 from tailrace.connectors.postgres import operations
+from tailrace.connectors.postgres.capture import NOT_READ
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.operations import TableOverview
 from tailrace.connectors.postgres.publication import publish
+from tailrace.connectors.postgres.snapshot_tables import grants
 from tailrace.connectors.postgres.standing import standing
-from tailrace.errors import ConfigError, OffsetError
+from tailrace.errors import ConfigError, OffsetError, SourceError
 from tailrace.model.table import TableId
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
@@ -61,11 +63,7 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     config = definition.config()
     there = operations.tables(config)
     tables = [_named(name, there) for name in names]
-    for table in tables:
-        if kind == INCREMENTAL and not table.key:
-            remedy = "Read it by --snapshot blocking, which takes no key."
-            what = "has no primary key, by which an incremental snapshot goes"
-            raise ConfigError(what, where=table.name, remedy=remedy)
+    _refuse_unreadable(config, tables, kind)
     captured = _captured(config, there)
     after = captured.union(tables)
     edit = None if after == captured else _edit(file, definition, captured, after, there)
@@ -81,6 +79,24 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
         _write(edit, file, definition)
     signal = _sent(definition, ADD, tables, kind) if has_begun else None
     return Change(tuple(table.name for table in tables), tuple(published), edit, signal)
+
+
+def _refuse_unreadable(config: Config, tables: Sequence[TableOverview], kind: str) -> None:
+    """Raises ConfigError, or SourceError for want of a right, where the rows cannot be read as `kind` says."""
+    for table in tables:
+        if kind == INCREMENTAL and not table.key:
+            remedy = "Read it by --snapshot blocking, which takes no key."
+            what = "has no primary key, by which an incremental snapshot goes"
+            raise ConfigError(what, where=table.name, remedy=remedy)
+    hidden = [] if kind == NOT_READ else [table for table in tables if not table.readable]
+    if hidden:
+        database = config.text("database.dbname")
+        statements = grants(config, [TableId(database, table.schema, table.table) for table in hidden])
+        raise SourceError(
+            f"{config.text('database.user')} may not read the table, so its rows would never come",
+            where=", ".join(table.name for table in hidden),
+            remedy=f"{'; '.join(statements)}; or follow its changes alone: --snapshot none",
+        )
 
 
 def remove(file: Path, names: Sequence[str]) -> Change:

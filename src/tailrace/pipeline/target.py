@@ -13,6 +13,7 @@ from tailrace.connectors.postgres.position import source_block
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.sinks.console import ConsoleSink
+from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.null import NullSink
@@ -53,7 +54,7 @@ def build(definition: Definition, config: Config) -> Target:
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
         signals = table_of_signals(config)
-        return Replica(target, aside=None if signals is None else str(signals))
+        return Replica(target, aside=None if signals is None else signals.unique)
     if isinstance(target, FileTarget):
         kind = ParquetSink if definition.sink.kind == "parquet" else JsonLinesSink
         return kind(target.path)
@@ -65,13 +66,14 @@ class Replica:
     """The replica sink, hooked into a stream. `written` counts the rows it changed by batch.
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
-    The table of signals, `aside`, is none of the replica's.
+    The table of signals, `aside`, is none of the replica's. `repeated` is the micro-batch that this run repeats.
     """
 
     target: ReplicaTarget
     watch: Callable[[ChangeBatch], None] | None = None
     aside: str | None = None
-    written: dict[int, int] = field(default_factory=dict)
+    repeated: int | None = None
+    written: Counts = field(default_factory=Counts)
     shape: str = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
@@ -85,8 +87,10 @@ class Replica:
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         assert query_id is not None  # Spark sets it for every streaming query
         target = self.target
-        sink = ReplicaSink(target.path, query_id, target.engine, target.storage_options, target.on_drop)
-        reports = sink.write(frame, batch_id)
+        sink = ReplicaSink(
+            target.path, query_id, target.engine, target.storage_options, target.on_drop, target.retention_minutes
+        )
+        reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated)
         failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
 

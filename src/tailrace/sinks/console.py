@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from tailrace.sinks.counts import Counts
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -39,7 +41,7 @@ class ConsoleSink:
     """The terminal, or whatever `console` prints to. The driver prints, row by row as they come from the executors."""
 
     console: Console = field(default_factory=Console)
-    written: dict[int, int] = field(default_factory=dict)
+    written: Counts = field(default_factory=Counts)
     shape = "event"
     _width: int = 0
 

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 SOURCE, FILE, KAFKA = "source", "file", "kafka"
 _ENDING = ".json"
+# Files that one look takes: the offset has their names until the batch is committed.
+MOST_FILES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +118,19 @@ class _Folder:
         self._is_silent = False
 
     def take(self, done: tuple[str, ...]) -> list[tuple[str, str]]:
-        """Names and texts of the files there, by name; those that are `done` are removed."""
+        """Names and texts of the first files, by name; those that are `done` are removed."""
         try:
             system, root = _located(self._location)
             found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
-            taken = []
+            taken: list[tuple[str, str]] = []
             for file in sorted(found, key=lambda file: file.base_name):
                 if not self._is_one(file.base_name) or file.type != fs.FileType.File:
                     continue
                 if file.base_name in done:
                     system.delete_file(file.path)
                     continue
+                if len(taken) == MOST_FILES:
+                    break
                 with system.open_input_stream(file.path) as stream:
                     taken.append((file.base_name, stream.read().decode("utf-8", "replace")))
         except (OSError, pa.ArrowException) as error:

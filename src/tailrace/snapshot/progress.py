@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import time
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tailrace.errors import SignalError
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
+from tailrace.snapshot.incomplete import Incomplete, with_table, without_tables
 from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request, Signal
 
 log = logging.getLogger(__name__)
@@ -20,6 +24,9 @@ _State = tuple[tuple[Request, ...], PagingKey | None, PagingKey | None, int, str
 # None in offsets of before, which knew ids alone.
 Mark = tuple[str, str | None]
 
+# What the requests in the queue may take of an offset, which is written for every batch.
+QUEUE_BYTES = 512 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -30,7 +37,8 @@ class Progress:
     `since_ms`. `undo` is the state before the batch that this offset ends: the rows of such a batch are lost if the
     driver dies before its commit, so the first batch after a restart reads them again. `files` of signals and the
     `topic` up to that position are read. `tables` were added or removed since the start; nothing is read before all
-    transactions up to number `wait` have ended.
+    transactions up to number `wait` have ended. `incomplete` are the tables whose snapshots were given up, `warnings`
+    what is wrong with the source at present.
     """
 
     handled: tuple[Mark, ...] = ()
@@ -47,6 +55,8 @@ class Progress:
     tables: tuple[tuple[str, bool], ...] = ()
     wait: int | None = None
     key: str | None = None
+    incomplete: tuple[Incomplete, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
@@ -59,7 +69,7 @@ class Progress:
             "paused": self.paused,
             "undo": None
             if self.undo is None
-            else [_queue_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), *self.undo[3:]],
+            else [self._undo_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), *self.undo[3:]],
             "total": self.total,
             "since_ms": self.since_ms,
             "files": list(self.files),
@@ -67,22 +77,29 @@ class Progress:
             "tables": dict(self.tables),
             "wait": self.wait,
             "key": self.key,
+            **({"incomplete": [one.to_json() for one in self.incomplete]} if self.incomplete else {}),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
+
+    def _undo_json(self, queue: tuple[Request, ...]) -> list[Any]:
+        """A queue, in which a number stands for a request of the present queue: none is stored twice."""
+        places = {request: place for place, request in enumerate(self.queue)}
+        return [places.get(request, request.to_json()) for request in queue]
 
     @staticmethod
     def from_json(node: dict[str, Any] | None) -> Progress:
         """The inverse of `to_json`; nothing is in progress where there is none."""
         if node is None:
             return Progress()
-        undo = node["undo"]
+        undo, queue = node["undo"], _queue(node["queue"])
         return Progress(
             tuple((one, None) if isinstance(one, str) else (one[0], one[1]) for one in node["handled"]),
-            _queue(node["queue"]),
+            queue,
             _key(node["last"]),
             _key(node["maximum"]),
             node["rows"],
             node["paused"],
-            None if undo is None else (_queue(undo[0]), _key(undo[1]), _key(undo[2]), undo[3], (*undo, None)[4]),
+            None if undo is None else (_queue(undo[0], queue), _key(undo[1]), _key(undo[2]), undo[3], (*undo, None)[4]),
             node.get("total"),
             node.get("since_ms"),
             tuple(node.get("files", ())),
@@ -90,6 +107,8 @@ class Progress:
             tuple(node.get("tables", {}).items()),
             node.get("wait"),
             node.get("key"),
+            tuple(map(Incomplete.from_json, node.get("incomplete", ()))),
+            tuple(node.get("warnings", ())),
         )
 
     def undone(self) -> Progress:
@@ -98,7 +117,9 @@ class Progress:
             return self
         queue, last, maximum, rows, key = self.undo
         added = tuple(request for request in self.queue if request not in queue)
+        again = tuple(request for request in queue if request not in self.queue)
         state = replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, key=key, undo=None)
+        state = replace(state, incomplete=_asked_again(state.incomplete, again))
         return state if state.queue[:1] == self.queue[:1] else replace(state, total=None, since_ms=None)
 
     def after_chunk(self, last: PagingKey, maximum: PagingKey, rows: int) -> Progress:
@@ -143,12 +164,11 @@ class Progress:
                 break
         return found
 
-    def without_blocking(self) -> tuple[Progress, dict[str, str | None]]:
-        """The state once the next blocking snapshot is read, and its tables with their SELECTs."""
+    def without_blocking(self) -> tuple[Progress, tuple[Request, ...]]:
+        """The state once the next blocking snapshot is read, and its requests, of different tables each."""
         present = self._blocking()
         queue = tuple(request for place, request in enumerate(self.queue) if place not in present)
-        wanted = {request.table: request.condition for request in present.values()}
-        return replace(self, undo=self._now())._with(queue), wanted
+        return replace(self, undo=self._now())._with(queue), tuple(present.values())
 
     def _with(self, queue: tuple[Request, ...]) -> Progress:
         """The state with another queue; nothing is paused where nothing is left that could be."""
@@ -161,31 +181,72 @@ class Progress:
         """The state after a signal about snapshots."""
         known = list(tables)
         if signal.type == signals.EXECUTE:
-            return replace(self, queue=self.queue + tuple(signals.requests(signal, known)))
+            return self.asking(signals.requests(signal, known))
         if signal.type == signals.STOP:
             return self._stopped(signal, known)
         return replace(self, paused=signal.type == signals.PAUSE)._with(self.queue)
+
+    def asking(self, requests: Iterable[Request]) -> Progress:
+        """The state with more requests; the tables that they read are no longer incomplete.
+
+        Raises SignalError where they are too large: they are part of every offset until they are carried out.
+        """
+        more = tuple(requests)
+        size, held = _size(more), _size(self.queue)
+        if size + held > QUEUE_BYTES:
+            what = f"its tables, conditions and keys take {size:,} bytes, and {held:,} of {QUEUE_BYTES:,} are in use"
+            raise SignalError(what, remedy="ask for less at a time, or when the snapshots before are done")
+        return replace(self, queue=self.queue + more, incomplete=_asked_again(self.incomplete, more))
+
+    def giving_up(self, requests: Iterable[Request], why: str) -> Progress:
+        """The state in which it is known that the rows of these requests were never read."""
+        state = self
+        for request in requests:
+            reason = f"{why} (signal {request.signal}, {request.kind} snapshot)"
+            state = state.lacking(request.table, reason, of_keys=request.keys is not None)
+        return state
+
+    def lacking(self, table: str, why: str, *, of_keys: bool = False) -> Progress:
+        """The state in which a table is incomplete."""
+        found = Incomplete(table, why, time.time_ns() // 1_000_000, of_keys)
+        return replace(self, incomplete=with_table(self.incomplete, found))
 
     def _stopped(self, signal: Signal, tables: list[TableId]) -> Progress:
         content = signal.content()
         if content is None:
             return self
-        queued = {request.table for request in self.queue}
-        if not queued:
+        known = {request.table for request in self.queue}
+        incomplete = {table.table for table in self.incomplete}
+        if not known | incomplete:
             log.warning("signal %s is ignored: no snapshot is running that could be stopped", signal.id)
             return self
-        names = signals.collections(signal, content, tables) if content.get("data-collections") else queued
+        names = list(known)
+        if content.get("data-collections"):
+            names = signals.collections(signal, content, [*map(str, tables), *known, *incomplete])
         for name in names:
-            if name not in queued:
+            if name not in known | incomplete:
                 log.warning("signal %s: %s is not part of the snapshot", signal.id, name)
         return self.without(names)
 
     def without(self, names: Container[str]) -> Progress:
-        """The state when these tables are not to be read any more."""
+        """The state when nobody wants the rows of these tables any more."""
+        state = replace(self, incomplete=without_tables(self.incomplete, names))
         left = tuple(request for request in self.queue if request.table not in names)
         if left[:1] == self.queue[:1]:
-            return self._with(left)
-        return replace(self._at_next(), undo=None)._with(left)
+            return state._with(left)
+        return replace(state._at_next(), undo=None)._with(left)
+
+
+def _asked_again(known: tuple[Incomplete, ...], requests: tuple[Request, ...]) -> tuple[Incomplete, ...]:
+    """The incomplete tables that stay so when these requests are carried out."""
+    whole = {request.table for request in requests if request.keys is None}
+    some = {request.table for request in requests if request.keys is not None}
+    return without_tables(without_tables(known, whole), some, of_keys=True)
+
+
+def _size(requests: tuple[Request, ...]) -> int:
+    """Bytes that requests take in an offset."""
+    return sum(len(json.dumps(request.to_json())) for request in requests)
 
 
 def _any_incremental(queue: tuple[Request, ...]) -> bool:
@@ -204,5 +265,5 @@ def _queue_json(queue: tuple[Request, ...]) -> list[list[Any]]:
     return [request.to_json() for request in queue]
 
 
-def _queue(node: list[list[Any]]) -> tuple[Request, ...]:
-    return tuple(Request.from_json(item) for item in node)
+def _queue(node: list[Any], present: tuple[Request, ...] = ()) -> tuple[Request, ...]:
+    return tuple(present[item] if isinstance(item, int) else Request.from_json(item) for item in node)

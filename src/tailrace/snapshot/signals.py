@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tailrace.config.kinds import compile_pattern, to_python
+from tailrace.errors import SignalError
 from tailrace.model.table import TableId
+from tailrace.snapshot.matching import matching
 from tailrace.snapshot.reading import Key
 
 log = logging.getLogger(__name__)
@@ -21,8 +21,11 @@ ADD, REMOVE = "add-tables", "remove-tables"
 OPEN, CLOSE = "snapshot-window-open", "snapshot-window-close"
 INCREMENTAL, BLOCKING = "incremental", "blocking"
 
-# Keys that one chunk reads, which stand in offsets meanwhile.
-KEYS_AT_ONCE = 1000
+# Keys that one chunk reads, and that one signal may name: they are part of every offset until they are read.
+KEYS_AT_ONCE, MOST_KEYS = 1000, 10_000
+# The longest text of a signal.
+DATA_BYTES = 1 << 20
+_SHOWN = 2000
 
 _CONDITIONS = 'list of {"data-collection": ..., "filter": ...}, both texts'
 
@@ -40,6 +43,12 @@ class Signal:
         data = None if self.data is None else json.loads(self.data)
         return json.dumps({"id": self.id, "type": self.type, "data": data}) + "\n"
 
+    @property
+    def shown(self) -> str:
+        """The beginning of its data, for the log."""
+        text = self.data or ""
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
+
     def content(self) -> dict[str, Any] | None:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
         why = "its data is no JSON object"
@@ -48,9 +57,29 @@ class Signal:
         except ValueError as error:
             content, why = None, f"{why} ({error})"
         if not isinstance(content, dict):
-            log.warning("signal %s (%s) is ignored, %s: %s", self.id, self.type, why, self.data)
+            log.warning("signal %s (%s) is ignored, %s: %s", self.id, self.type, why, self.shown)
             return None
         return content
+
+
+def check_size(signal: Signal) -> None:
+    """Raise SignalError for a signal that is too large, whoever sends it."""
+    if len(signal.data or "") > DATA_BYTES:
+        raise SignalError(f"its data is longer than {DATA_BYTES:,} characters", remedy="ask for less at a time")
+    keys = _keys(signal) if signal.type in (EXECUTE, ADD) else None
+    if isinstance(keys, list) and len(keys) > MOST_KEYS:
+        parts = -(-len(keys) // MOST_KEYS)
+        what = f"it names {len(keys):,} keys, and a signal may name {MOST_KEYS:,}"
+        raise SignalError(what, remedy=f"send {parts} signals, each when the one before it is done")
+
+
+def _keys(signal: Signal) -> Any:
+    """What is given as its keys; None also where its data cannot be read, which others log."""
+    try:
+        content = _loaded(signal.data or "{}")
+    except ValueError:
+        return None
+    return content.get("keys") if isinstance(content, dict) else None
 
 
 def _loaded(text: str) -> Any:
@@ -121,7 +150,10 @@ class Request:
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
-    """What an execute-snapshot signal asks for, table by table. Malformed parts are told and ignored."""
+    """What an execute-snapshot signal asks for, table by table. Malformed parts are logged and ignored.
+
+    Raises SignalError for expressions that take too long.
+    """
     known = list(tables)
     schemas = {str(table): table.schema for table in known if "." in table.schema}
     return [replace(request, schema=schemas.get(request.table, "")) for request in _requests(signal, known)]
@@ -139,19 +171,20 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     listed = _expanded(signal, content, known)
     found = [name for name in listed if name in known]
     if not found:
-        log.warning("signal %s names no table to read: %s", signal.id, signal.data)
+        log.warning("signal %s names no table to read: %s", signal.id, signal.shown)
     surrogate = content.get("surrogate-key") or None
     if surrogate is not None and not isinstance(surrogate, str):
-        log.warning("signal %s is ignored: its surrogate-key is no text: %s", signal.id, signal.data)
+        log.warning("signal %s is ignored: its surrogate-key is no text: %s", signal.id, signal.shown)
         return []
     if content.get("keys") is not None:
         return _of_keys(signal, kind, found, content["keys"])
     conditions = _conditions(content)
     if conditions is None:
-        log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.data)
+        log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.shown)
         return []
     # Of a table that is none an incremental snapshot tells when it comes to it; a blocking one goes without.
-    return [Request(signal.id, kind, name, _condition(signal, conditions, name), surrogate) for name in listed]
+    by_table = _by_table(signal, conditions, listed)
+    return [Request(signal.id, kind, name, by_table.get(name), surrogate) for name in listed]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
@@ -163,14 +196,14 @@ def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[
         log.warning("signal %s is ignored: keys takes lists of texts, one table, and type incremental", signal.id)
         return []
     keys = [tuple(key) for key in listed]
-    parts = (keys[start : start + KEYS_AT_ONCE] for start in range(0, len(keys), KEYS_AT_ONCE))
-    return [Request(signal.id, kind, tables[0], keys=tuple(part)) for part in parts]
+    chunks = (keys[start : start + KEYS_AT_ONCE] for start in range(0, len(keys), KEYS_AT_ONCE))
+    return [Request(signal.id, kind, tables[0], keys=tuple(chunk)) for chunk in chunks]
 
 
-def collections(signal: Signal, content: dict[str, Any], tables: Iterable[TableId]) -> list[str]:
-    """The captured tables that `data-collections` names, by regular expressions or literally."""
-    known = {str(table): table for table in tables}
-    return [name for name in _expanded(signal, content, list(known)) if name in known]
+def collections(signal: Signal, content: dict[str, Any], tables: Iterable[str]) -> list[str]:
+    """Those of the tables that `data-collections` names, by regular expressions or literally."""
+    known = list(dict.fromkeys(tables))
+    return [name for name in _expanded(signal, content, known) if name in known]
 
 
 def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list[str]:
@@ -178,30 +211,27 @@ def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list
     listed = content.get("data-collections")
     found: list[str] = []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.data)
+        log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.shown)
         return []
-    for item in listed:
-        matching = [name for name in names if _is_meant(signal, item.strip(), name, _exactly)]
-        if not matching:
+    items = [item.strip() for item in listed]
+    # Debezium takes case to matter here, though not in additional-conditions.
+    for item, meant in zip(items, _meant(signal, items, names, ignore_case=False), strict=True):
+        if not meant:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
-        found += matching or [item.replace('"', "").strip()]
+        found += meant or [item.replace('"', "").strip()]
     return list(dict.fromkeys(found))
 
 
-def _is_meant(signal: Signal, item: str, table: str, pattern: Callable[[str], re.Pattern[str]]) -> bool:
-    """Whether a name, with or without quotes, or a regular expression means the table."""
-    if item.replace('"', "") == table:
-        return True
-    try:
-        return pattern(item).fullmatch(table) is not None
-    except re.error as error:
-        log.warning("signal %s: %s is no regular expression: %s", signal.id, item, error)
-        return False
-
-
-def _exactly(item: str) -> re.Pattern[str]:
-    """Debezium takes case to matter in data-collections, though not in additional-conditions."""
-    return re.compile(to_python(item), re.ASCII)
+def _meant(signal: Signal, items: list[str], names: list[str], *, ignore_case: bool) -> list[list[str]]:
+    """For each item the tables that it means: a name, with or without quotes, or a regular expression."""
+    found = []
+    for item, matched in zip(items, matching(items, names, ignore_case=ignore_case), strict=True):
+        if isinstance(matched, str):
+            log.warning("signal %s: %s is no regular expression: %s", signal.id, item, matched)
+        name = item.replace('"', "")
+        known = {name, *(matched if isinstance(matched, list) else ())}
+        found.append([one for one in names if one in known])
+    return found
 
 
 def _conditions(content: dict[str, Any]) -> list[tuple[str, str]] | None:
@@ -218,7 +248,11 @@ def _conditions(content: dict[str, Any]) -> list[tuple[str, str]] | None:
     return found if are_texts else None
 
 
-def _condition(signal: Signal, conditions: list[tuple[str, str]], table: str) -> str | None:
-    """The first condition for a table."""
-    found = (condition for item, condition in conditions if _is_meant(signal, item, table, compile_pattern))
-    return next(found, None) or None
+def _by_table(signal: Signal, conditions: list[tuple[str, str]], tables: list[str]) -> dict[str, str | None]:
+    """The first condition for each table that has one."""
+    found: dict[str, str | None] = {}
+    items = [item for item, _ in conditions]
+    for (_, condition), meant in zip(conditions, _meant(signal, items, tables, ignore_case=True), strict=True):
+        for table in meant:
+            found.setdefault(table, condition or None)
+    return found

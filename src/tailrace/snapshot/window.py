@@ -111,7 +111,7 @@ class Window:
             take = np.arange(len(rows))
             take[list(became)] = len(rows) + np.arange(len(became))
             rows = rows.set_column(place, "after", pa.concat_arrays([rows.column(place), images]).take(pa.array(take)))
-        return ChangeBatch(self.rows.table, rows.filter(mask(kept)))
+        return self.rows.with_rows(rows.filter(mask(kept)))
 
     def _became(self, own: list[str | None]) -> dict[int, dict[str, Any]]:
         """What changed rows are, by their places, in the end, where the log does not tell all their columns."""

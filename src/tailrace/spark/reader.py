@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +18,9 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from tailrace.connectors.ahead import ahead
 from tailrace.connectors.base import Connector, Offset
 from tailrace.spark import failpoint
-from tailrace.spark.ahead import ahead
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
 
@@ -95,10 +96,14 @@ class SnapshotReader(_Rows, DataSourceReader):
 class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`spark.readStream`: offsets as the connector gives them."""
 
-    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str) -> None:
+    def __init__(
+        self, connector: Connector, schema: StructType, steps: str, run_id: str, pause_seconds: float = 0.0
+    ) -> None:
         super().__init__(connector, schema, steps, run_id)
         self._until: int | None = None
         self._bounded = False
+        self._pause_seconds = pause_seconds
+        self._planned: tuple[dict[str, Any], float] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query starts; touches nothing on the server."""
@@ -113,11 +118,22 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bounded = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Where the next micro-batch ends; `start` itself when there is nothing new."""
+        """Where the next micro-batch ends; `start` itself when there is nothing new, or a pause is not over."""
+        if self._pauses(start):
+            return start
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         if self._bounded and self._until is None:
             self._until = self.connector.horizon()
-        return self.connector.head(start, most, self._until)
+        end = self.connector.head(start, most, self._until)
+        if end != start:
+            self._planned = end, time.monotonic()
+        return end
+
+    def _pauses(self, start: dict[str, Any]) -> bool:
+        """Whether the micro-batch that ends at `start` was planned just now, and only the log is to be read."""
+        if self._bounded or self._planned is None or self._planned[0] != start:
+            return False
+        return time.monotonic() - self._planned[1] < self._pause_seconds and not self.connector.has_snapshot(start)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch."""

@@ -21,7 +21,7 @@ from tailrace.events.selection import select
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.topics import TopicNaming
 from tailrace.events.transactions import TransactionTracker
-from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
 from tailrace.transforms.encoder import Encoder
@@ -127,7 +127,7 @@ class Shaper:
             yield from self._emit(batch)
         if self._tells_empty:
             for batch in chunk.batches:
-                if batch.empty_at is not None:
+                if batch.is_empty_table:
                     yield from self._emit(batch)
 
     def _selected(self, batch: ChangeBatch) -> ChangeBatch:
@@ -162,12 +162,14 @@ class Blobs:
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         """One row a batch; of a table's new name one more, without a record, for whoever follows the old name."""
-        name = str(batch.table.id) if isinstance(batch, ChangeBatch) else batch.topic
-        yield self._row(name, batch)
-        change = batch.schema_change if isinstance(batch, ChangeBatch) else None
+        if isinstance(batch, ControlBatch):
+            yield self._row(batch.topic, batch)
+            return
+        yield self._row(batch.table.id.unique, batch)
+        change = batch.schema_change
         if change is not None and change.previous is not None:
-            assert isinstance(batch, ChangeBatch)
-            yield self._row(str(change.previous), replace(batch, rows=batch.rows.slice(0, 0)))
+            commit = batch.rows.column(COMMIT)[0].as_py()
+            yield self._row(change.previous.unique, replace(batch, rows=batch.rows.slice(0, 0), commit=commit))
 
     def _row(self, name: str, batch: Batch) -> pa.RecordBatch:
         columns = [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import uuid
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 STEPS_OPTION = "tailrace.steps"
 PROPERTIES_OPTION = "tailrace.properties"
+# Seconds between the starts of two micro-batches that read the log alone.
+PAUSE_OPTION = "tailrace.pause.seconds"
 
 
 class PostgresDataSource(DataSource):
@@ -45,6 +49,7 @@ class PostgresDataSource(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.properties = properties(options)
         self.steps = options.get(STEPS_OPTION) or "[]"
+        self.pause_seconds = float(options.get(PAUSE_OPTION) or 0)
         # Drawn here, not in a reader: Spark makes readers anew for every batch. It is header __debezium.context.runId.
         self.run_id = str(uuid.uuid4())
 
@@ -73,6 +78,7 @@ class PostgresDataSource(DataSource):
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
+        _end_by_sigterm()
         connector = self._connector()
         if connector.config.flag("slot.drop.on.stop"):
             raise ConfigError(
@@ -80,7 +86,7 @@ class PostgresDataSource(DataSource):
                 where="slot.drop.on.stop",
                 remedy="run the pipeline by `tailrace run`, or drop the slot yourself (`tailrace drop`)",
             )
-        return ChangeReader(connector, schema, self.steps, self.run_id)
+        return ChangeReader(connector, schema, self.steps, self.run_id, self.pause_seconds)
 
     def _connector(self) -> Connector:
         if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
@@ -92,9 +98,17 @@ class PostgresDataSource(DataSource):
         return PostgresConnector(resolve(self.properties))
 
 
+def _end_by_sigterm() -> None:
+    """Have SIGTERM end this process: Spark stops its planner by it. Java ignores it in a pipeline, and so would we."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def properties(options: Mapping[str, str]) -> dict[str, str]:
     """All properties: those in `tailrace.properties`, overridden by plain options. Raises ConfigError for bad JSON."""
-    plain = {name: value for name, value in options.items() if name.lower() not in (PROPERTIES_OPTION, STEPS_OPTION)}
+    ours = (PROPERTIES_OPTION, STEPS_OPTION, PAUSE_OPTION)
+    plain = {name: value for name, value in options.items() if name.lower() not in ours}
     text = options.get(PROPERTIES_OPTION)
     if not text:
         return plain

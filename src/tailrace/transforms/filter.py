@@ -38,7 +38,7 @@ class Filter:
         if not self.operations or batch.schema_change is not None:
             return batch
         mask = pc.is_in(batch.rows.column("op"), value_set=pa.array(sorted(self.operations), pa.string()))
-        return ChangeBatch(batch.table, batch.rows.filter(mask))
+        return batch.with_rows(batch.rows.filter(mask))
 
     def topic(self, topic: str) -> str:
         """A filter renames nothing."""

@@ -10,7 +10,6 @@ from tailrace.cli.init import SINKS, parse_url, pipeline_file
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import expression
 from tailrace.connectors.postgres.operations import TableOverview
-from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import load
 
 FOUND = [
@@ -22,8 +21,8 @@ FOUND = [
 @pytest.mark.parametrize("sink", SINKS)
 def test_it_is_a_pipeline_that_captures_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: str) -> None:
     monkeypatch.setenv("PGPASSWORD", "hush")
-    properties, password = parse_url("postgresql://me:other@db:6543/My-Shop")
-    assert password == "hush"
+    properties, secrets = parse_url("postgresql://me:other@db:6543/My-Shop")
+    assert secrets == {"database.password": "hush"}
     file = tmp_path / "pipeline.yaml"
     file.write_text(pipeline_file(properties, FOUND, sink), encoding="utf-8")
     assert "hush" not in file.read_text(encoding="utf-8")
@@ -59,7 +58,26 @@ def test_a_comma_in_a_name_does_not_end_the_entry() -> None:
     assert expression(FOUND[1].schema, FOUND[1].table) == r"odd\, schema\.a\+b\.c\$"
 
 
-@pytest.mark.parametrize("url", ["db", "mysql://db/x", "postgresql://db", "postgresql:///x"])
-def test_incomplete_urls(url: str) -> None:
-    with pytest.raises(ConfigError, match="the URL is incomplete"):
-        parse_url(url)
+def test_encryption_that_the_url_asks_for_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.delenv("PGSSLPASSWORD", raising=False)
+    url = "postgresql://me:hush@db/shop?sslmode=verify-full&sslrootcert=/ca.crt&sslkey=k&sslcert=c&sslpassword=quiet"
+    properties, secrets = parse_url(url)
+    assert secrets == {"database.password": "hush", "database.sslpassword": "quiet"}
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(pipeline_file(properties, FOUND, "console"), encoding="utf-8")
+    assert "hush" not in file.read_text(encoding="utf-8")
+    assert "quiet" not in file.read_text(encoding="utf-8")
+    monkeypatch.setenv("PGPASSWORD", "hush")
+    monkeypatch.setenv("PGSSLPASSWORD", "quiet")
+    config = load(file).config()
+    assert {
+        name: config.text(f"database.{name}") for name in ("sslmode", "sslrootcert", "sslpassword", "password")
+    } == {
+        "sslmode": "verify-full",
+        "sslrootcert": "/ca.crt",
+        "sslpassword": "quiet",
+        "password": "hush",
+    }
+    assert parse_url(url)[1] == {"database.password": "hush", "database.sslpassword": "quiet"}
+    assert parse_url("postgresql://me@db/shop")[1] == {"database.password": "hush"}

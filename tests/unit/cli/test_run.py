@@ -10,6 +10,7 @@ import pytest
 from tailrace.cli import run
 from tailrace.cli.run import Teller, line
 from tailrace.pipeline.runner import Progress
+from tailrace.snapshot.progress import Progress as Snapshots
 from tailrace.snapshot.report import Report
 
 FIRST = Report("initial", "2 tables", 500, 1000, 1, 2, 3.0, (), False)
@@ -45,3 +46,27 @@ def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
         (None, 1),
         (0, None),
     ]
+
+
+def test_incomplete_tables_and_warnings_are_shown_when_they_change_and_again_later(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    state = Snapshots().lacking("public.[t]", "permission denied (signal s1)")
+    wrong = replace(BATCH, offset={"snapshots": replace(state, warnings=("p lacks public.u",)).to_json()})
+    told = Teller(as_json=True)
+
+    def shown(progress: Progress, seconds: float = 0) -> str:
+        clock[0] += seconds
+        told.tell(progress)
+        return " ".join(capsys.readouterr().err.split())
+
+    assert shown(BATCH) == ""
+    said = shown(wrong)
+    assert "Warning public.[t]: rows were not read: permission denied (signal s1); read them again by" in said
+    assert "Warning p lacks public.u" in said
+    assert shown(wrong, 60) == ""
+    assert shown(wrong, 600) == said
+    assert shown(BATCH) == "What was warned of is over"
+    assert shown(BATCH, 6000) == ""

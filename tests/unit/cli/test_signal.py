@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tailrace.cli.signal import content
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, SignalError
+from tailrace.pipeline.signaling import send
 
 
 @pytest.mark.parametrize(
@@ -25,3 +28,12 @@ def test_a_filter_is_for_all_tables_wherever_they_are_named(data: str, listed: l
 def test_tables_that_are_no_list_are_an_error() -> None:
     with pytest.raises(ConfigError, match="data-collections is no list"):
         content("execute-snapshot", '{"data-collections": "public.t"}', [], None, "id = 1", None)
+
+
+def test_a_signal_that_is_too_large_is_not_sent(tmp_path: Path) -> None:
+    keys = [[str(n)] for n in range(10_001)]
+    with pytest.raises(SignalError, match=r"names 10,001 keys, and a signal may name 10,000\n  Remedy: send 2 signals"):
+        send(tmp_path, "execute-snapshot", {"data-collections": ["public.t"], "keys": keys})
+    with pytest.raises(SignalError, match="longer than 1,048,576 characters"):
+        send(tmp_path, "log", {"message": "m" * (1 << 20)})
+    assert list(tmp_path.iterdir()) == []

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from tailrace.cli.status import assess, first
+from dataclasses import replace
+
+from rich.console import Console
+
+from tailrace.cli.status import assess, first, table
+from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.operations import ServerState, SlotState
 from tailrace.model.quantity import size
 from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Place, Reading
 
 SLOT = SlotState("s", "pgoutput", True, 7, "reserved", "0/100", "0/180")
@@ -108,3 +114,21 @@ def test_sizes_for_reading() -> None:
         "45.0 GB",
         "7.0 TB",
     ]
+
+
+def test_incomplete_tables_and_problems_are_shown() -> None:
+    offset = {
+        "phase": "stream",
+        "lsn": "0/300",
+        "ts_us": 1,
+        "snapshots": Progress().lacking("public.t", "no right").to_json(),
+    }
+    batch = Batch(3, offset)
+    status = assess("p", Position(batch, batch), ServerState("0/300", SLOT), now=2)
+    assert [(table.table, table.why) for table in status.incomplete] == [("public.t", "no right")]
+    finding = Finding("publication", False, "p lacks public.u", "ALTER PUBLICATION p ADD TABLE public.u")
+    console = Console(width=300, record=True)
+    console.print(table(replace(status, problems=(finding,))))
+    shown = console.export_text()
+    assert "problem     p lacks public.u; remedy: ALTER PUBLICATION p ADD TABLE public.u" in shown
+    assert "incomplete  public.t: rows were not read: no right; read them again by" in shown

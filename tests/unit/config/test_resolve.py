@@ -170,8 +170,76 @@ def test_names_are_found_in_any_case() -> None:
 def test_an_unknown_property_is_named_once_with_its_neighbour(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            resolve({**BASE, "tabel.include.list": "a"})
-    assert caplog.messages == ["tabel.include.list: unknown property, ignored; did you mean table.include.list?"]
+            resolve({**BASE, "heartbeat.intervall.ms": "1"})
+    assert caplog.messages == ["heartbeat.intervall.ms: unknown property, ignored; did you mean heartbeat.interval.ms?"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("tabel.include.list", "table.include.list"),
+        ("table.inclde.list", "table.include.list"),
+        ("table.include", "table.include.list"),
+        ("table.excludes.list", "table.exclude.list"),
+        ("TABLE.EXLUDE.LIST", "table.exclude.list"),
+        ("table.whitelst", "table.include.list"),
+        ("schemas.include.list", "schema.include.list"),
+        ("column.exlude.list", "column.exclude.list"),
+        ("column.blaklist", "column.exclude.list"),
+        ("collection.include.list", "column.include.list"),
+        ("mesage.prefix.exclude.list", "message.prefix.exclude.list"),
+        ("message.key.colums", "message.key.columns"),
+        ("skiped.operations", "skipped.operations"),
+        ("snapshot.include.collections.list", "snapshot.include.collection.list"),
+        ("snapshot.select.statement.override", "snapshot.select.statement.overrides"),
+        ("snapshot.select.statment.overrides.public.a", "snapshot.select.statement.overrides.<table>"),
+        ("transfroms", "transforms"),
+        ("predicate", "predicates"),
+        ("convertors", "converters"),
+        ("custom.sanitise.pattern", "custom.sanitize.pattern"),
+        ("column.mask.wth.3.chars", "column.mask.with.<n>.chars"),
+        ("colum.mask.with.3.chars", "column.mask.with.<n>.chars"),
+        ("column.mask.with.3.char", "column.mask.with.<n>.chars"),
+        ("column.truncat.to.20.chars", "column.truncate.to.<n>.chars"),
+        ("column.truncate.20.chars", "column.truncate.to.<n>.chars"),
+        ("column.mask.hsh.SHA-256.with.salt.s3cret", "column.mask.hash.<alg>.with.salt.<salt>"),
+        ("column.mask.hash.v2.SHA-256.with.slt.s3cret", "column.mask.hash.<alg>.with.salt.<salt>"),
+        ("column.hash.SHA-256.with.salt.s3cret", "column.mask.hash.<alg>.with.salt.<salt>"),
+        ("database.sslmdoe", "database.sslmode"),
+        ("database.ssl.mode", "database.sslmode"),
+    ],
+)
+def test_a_name_near_one_that_selects_or_hides_is_an_error(name: str, meant: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({**BASE, name: "a"})
+    said = str(caught.value)
+    assert said.startswith(name[:12])
+    assert f"did you mean {meant}" in said
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "foo",
+            "column.propagate.sorce.types",
+            "table.statistics",
+            "snapshot.delay",
+            "slot.nam",
+            "signal.data.colection",
+        ),
+        *("topic.prefx", "database.gssEncMode", "database.sslNegotiation", "database.sslpasswordcallback"),
+        *(
+            "database.sslhostnameverifier",
+            "database.sslfactoryarg",
+            "database.sslResponseTimeout",
+            "database.include.list",
+        ),
+    ],
+)
+def test_other_unknown_names_are_no_error(name: str) -> None:
+    resolve({**BASE, name: "a"})
 
 
 def test_what_has_no_effect_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -184,12 +252,12 @@ def test_what_has_no_effect_is_said(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_settings_of_connect_are_accepted_quietly(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        config = resolve({**BASE, "tasks.max": "1", "offset.flush.interval.ms": "1", "database.socketTimeout": "5"})
+        config = resolve({**BASE, "tasks.max": "1", "offset.flush.interval.ms": "1", "database.tcpNoDelay": "true"})
     assert config.warnings == ()
     assert [message.split(":")[0] for message in caplog.messages] == [
         "tasks.max",
         "offset.flush.interval.ms",
-        "database.socketTimeout",
+        "database.tcpNoDelay",
     ]
 
 

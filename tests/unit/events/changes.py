@@ -36,6 +36,7 @@ def changes(of: TableSchema, *rows: dict[str, Any], **columns: pa.Array) -> Chan
         "source": pa.array([{"txId": 7, "lsn": 100 + at} for at in range(len(rows))], SOURCE_TYPE),
         "before": pa.array([row.get("before") for row in rows], of.row_type),
         "after": pa.array([row.get("after") for row in rows], of.row_type),
+        "commit": pa.array([7] * len(rows), pa.int64()),
     }
     return ChangeBatch(of, pa.record_batch({**data, **columns}))
 

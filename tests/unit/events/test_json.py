@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.events.encode import arrow
 from tailrace.events.encode.json import Style, dump, encode, schema_text
 from tailrace.events.encode.strings import quote
 from tailrace.model.schema import ConnectSchema, Field
@@ -116,6 +117,60 @@ def test_long_values_go_the_other_way() -> None:
         f'"{base64.b64encode(bytes([1]) * 9000).decode()}"',
         "null",
     ]
+
+
+LONG = b"\x01\xff" * 5000
+LONG_TEXT = base64.b64encode(LONG).decode()
+GEOMETRY = ConnectSchema("struct", optional=True, fields=(Field("wkb", BYTES), Field("srid", INT)))
+GEOMETRY_TYPE = pa.struct([("wkb", pa.binary()), ("srid", pa.int32())])
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "value", "shown"),
+    [
+        (BYTES, pa.binary(), LONG, LONG_TEXT),
+        (GEOMETRY, GEOMETRY_TYPE, {"wkb": LONG, "srid": 1}, {"wkb": LONG_TEXT, "srid": 1}),
+        (TEXT, pa.string(), "\x01" * 9000, "\x01" * 9000),
+        (TEXT, pa.large_string(), "x" * 9000, "x" * 9000),
+    ],
+)
+def test_long_values_within_others(schema: ConnectSchema, kind: pa.DataType, value: object, shown: object) -> None:
+    """Values of more than 4 kB on average are encoded one by one, in every place where a value can be."""
+
+    def read(column: pa.Array, of: ConnectSchema) -> list[object]:
+        return [json.loads(text) for text in encode(column, of).to_pylist()]
+
+    array = ConnectSchema("array", optional=True, items=schema)
+    assert read(pa.array([value, None], kind), schema) == [shown, None]
+    assert read(pa.array([[value], None, [], [None, value]], pa.list_(kind)), array) == [
+        [shown],
+        None,
+        [],
+        [None, shown],
+    ]
+    outer = ConnectSchema("array", optional=True, items=array)
+    assert read(pa.array([[[value], None], None], pa.list_(pa.list_(kind))), outer) == [[[shown], None], None]
+    by_name = ConnectSchema("map", optional=True, keys=ConnectSchema("string"), values=schema)
+    assert read(pa.array([[("a", value)], None, []], pa.map_(pa.string(), kind)), by_name) == [{"a": shown}, None, {}]
+    row = ConnectSchema("struct", optional=True, fields=(Field("a", array), Field("b", schema)))
+    rows = pa.array([{"a": [value], "b": value}, None], pa.struct([("a", pa.list_(kind)), ("b", kind)]))
+    assert read(rows, row) == [{"a": [shown], "b": shown}, None]
+
+
+def test_texts_beyond_what_a_plain_array_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of 2 GiB, made small: what is longer is a large array, in every place where texts are joined."""
+    monkeypatch.setattr(arrow, "LARGEST", 100)
+    texts = ConnectSchema("array", optional=True, items=TEXT)
+    for length in (10, 60, 200):
+        value = "x" * length
+        column = pa.array([[value, None], None, [value]], pa.list_(pa.string()))
+        found = encode(column, texts)
+        assert found.to_pylist() == [f'["{value}",null]', "null", f'["{value}"]']
+        assert found.type == (pa.string() if length == 10 else pa.large_string())
+        found = encode(pa.array([value.encode()] * 2), BYTES)
+        assert [base64.b64decode(json.loads(text)) for text in found.to_pylist()] == [value.encode()] * 2
+    assert arrow.text_array([b"x" * 50, None, b"y" * 50]).type == pa.string()
+    assert arrow.text_array([b"x" * 50, None, b"y" * 51]).type == pa.large_string()
 
 
 def test_nested_values() -> None:

@@ -76,6 +76,33 @@ def test_triggers(tmp_path: Path, text: str, options: dict[str, object]) -> None
     assert written(tmp_path, MINIMAL + f"trigger: {text}\n").trigger_options() == options
 
 
+@pytest.mark.parametrize(
+    ("text", "pause"),
+    [("sink: console", 0), ("sink: {replica: {path: a}}", 5), ("sink: {replica: {path: a}}\ntrigger: 500ms", 0)],
+)
+def test_only_a_replica_without_a_trigger_pauses(tmp_path: Path, text: str, pause: float) -> None:
+    definition = written(tmp_path, f"source: {{config: a.json}}\ncheckpoint: c\n{text}\n")
+    assert definition.pause_seconds == pause
+    assert definition.trigger_options() == {"processingTime": "500 milliseconds"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "minutes"),
+    [("", 120), (", retention: 30m", 30), (", retention: 7 days", 10080), (", maintenance: false", None)],
+)
+def test_retention_of_a_replica(tmp_path: Path, settings: str, minutes: int | None) -> None:
+    text = f"source: {{config: a.json}}\ncheckpoint: c\nsink: {{replica: {{path: a{settings}}}}}\n"
+    target = written(tmp_path, text).sink.replica
+    assert target is not None
+    assert target.retention_minutes == minutes
+
+
+def test_a_retention_without_its_unit_is_refused(tmp_path: Path) -> None:
+    for wrong in ("2", "0h", "2 weeks"):
+        text = f"source: {{config: a.json}}\ncheckpoint: c\nsink: {{replica: {{path: a, retention: '{wrong}'}}}}\n"
+        assert "number of minutes, hours or days such as 30m, 2h or 7d" in refusal(tmp_path, text)
+
+
 def test_a_connector_file_is_taken_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "shop.json").write_text('{"name": "c", "config": {"topic.prefix": "shop", "slot.name": "s"}}')
     (tmp_path / "shop.properties").write_text("topic.prefix=shop\nslot.name : s\n")

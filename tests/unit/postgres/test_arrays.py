@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.values import value_type
 from tailrace.errors import DecodeError
+from tailrace.events.encode.json import encode
 from tests.unit.postgres.test_values import REQUIRED, numeric, read
 
 UNKNOWN = {"include.unknown.datatypes": "true"}
@@ -59,11 +62,42 @@ def test_elements(name: str, modifier: int, text: str, value: list[Any]) -> None
     assert read(array(name, modifier), text, "{}", None, text) == [value, [], None, value]
 
 
-def test_elements_that_are_not_optional() -> None:
-    optional = {name: array(name).schema.items.optional for name in ("int4", "citext", "ltree", "tsvector", "vector")}
-    assert optional == {"int4": True, "citext": True, "ltree": True, "tsvector": False, "vector": False}
-    assert not array("mood", labels=("sad", "ok")).schema.items.optional
-    assert not array("pair", -1, UNKNOWN).schema.items.optional
+REQUIRED_THERE: tuple[tuple[str, tuple[str, ...], str, list[Any]], ...] = (
+    ("mood", ("sad", "ok"), "{sad,NULL}", ["sad", None]),
+    ("tsvector", (), "{'a',NULL}", ["'a'", None]),
+    ("vector", (), '{"[1,2]",NULL}', [[1.0, 2.0], None]),
+    ("pair", (), '{"(1,2)",NULL}', [b"(1,2)", None]),
+)
+
+
+@pytest.mark.parametrize(("name", "labels", "text", "value"), REQUIRED_THERE)
+def test_null_elements_are_null(name: str, labels: tuple[str, ...], text: str, value: list[Any]) -> None:
+    of = array(name, -1, UNKNOWN, labels)
+    assert of.schema.items.optional
+    assert read(of, text, "{}", None) == [value, [], None]
+    written = json.loads(encode(pa.array([value], of.arrow), of.schema)[0].as_py())
+    assert written[-1] is None
+
+
+@pytest.mark.parametrize(("name", "labels", "text", "value"), REQUIRED_THERE)
+def test_an_array_with_null_elements_is_null_in_the_reference(
+    name: str, labels: tuple[str, ...], text: str, value: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    properties = {**UNKNOWN, **FAULTS}
+    of = array(name, -1, properties, labels)
+    assert not of.schema.items.optional
+    whole = text.replace(",NULL", "")
+    with caplog.at_level(logging.WARNING):
+        assert read(of, whole, text, "{}", None, whole) == [value[:1], None, [], None, value[:1]]
+    assert "1 arrays become null" in caplog.text
+    with pytest.raises(DecodeError, match="null element"):
+        read(array(name, -1, {**properties, "event.converting.failure.handling.mode": "fail"}, labels), text)
+
+
+def test_elements_that_are_optional_there_as_well() -> None:
+    for name in ("int4", "citext", "ltree"):
+        assert array(name, -1, FAULTS).schema.items.optional
+        assert array(name).schema.items.optional
 
 
 @pytest.mark.parametrize("name", ["money", "name", "interval", "varbit", "xml", "point", "refcursor"])

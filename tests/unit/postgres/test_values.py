@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.config import Config
 from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.values import ValueType, converted, value_type
@@ -26,8 +27,12 @@ STRING = {"decimal.handling.mode": "string"}
 DOUBLE = {"decimal.handling.mode": "double"}
 
 
+def config(properties: dict[str, str] | None = None) -> Config:
+    return resolve({**REQUIRED, **(properties or {})})
+
+
 def kind(name: str, modifier: int = -1, properties: dict[str, str] | None = None, labels: tuple[str, ...] = ()) -> Any:
-    return value_type(PgType(name, name, labels), modifier, resolve({**REQUIRED, **(properties or {})}))
+    return value_type(PgType(name, name, labels), modifier, config(properties))
 
 
 def read(of: ValueType, *texts: str | None) -> list[Any]:
@@ -180,11 +185,31 @@ def test_money(printed: str) -> None:
     assert kind("money").schema.parameters == (("scale", "2"),)
 
 
+@pytest.mark.parametrize(
+    ("digits", "values"),
+    [
+        (0, ["1", "-1", "2", "-3", "0", "0", "92233720368547758", "-92233720368547758"]),
+        (1, ["0.5", "-0.5", "1.5", "-2.5", "0.1", "0.0", "92233720368547758.1", "-92233720368547758.1"]),
+        (2, ["0.50", "-0.50", "1.50", "-2.51", "0.05", "-0.04", "92233720368547758.07", "-92233720368547758.08"]),
+        (30, ["0.5", "-0.5", "1.5", "-2.51", "0.05", "-0.04", "92233720368547758.07", "-92233720368547758.08"]),
+    ],
+)
+def test_money_of_other_digits_is_rounded_half_away_from_zero(digits: int, values: list[str]) -> None:
+    texts = ("$0.50", "-$0.50", "$1.50", "-$2.51", "$0.05", "-$0.04")
+    of = kind("money", -1, {"money.fraction.digits": str(digits)})
+    found = read(of, *texts, "$92,233,720,368,547,758.07", "-$92,233,720,368,547,758.08")
+    assert found == [Decimal(value) for value in values]
+    assert all(-value.as_tuple().exponent == digits for value in found)
+    assert of.schema.parameters == (("scale", str(digits)),)
+
+
 # Binary
 
 
-def test_bytea_in_every_mode() -> None:
-    raw = bytes(range(256)) * 3 + b"\xfb\xff\xfe"
+@pytest.mark.parametrize("times", [3, 100])
+def test_bytea_in_every_mode(times: int) -> None:
+    """Values of more than 4 kB on average are encoded in another way."""
+    raw = bytes(range(256)) * times + b"\xfb\xff\xfe"
     texts = ("\\x" + raw.hex(), "\\x")
     expected = {
         "bytes": raw,
@@ -193,7 +218,12 @@ def test_bytea_in_every_mode() -> None:
         "base64-url-safe": base64.urlsafe_b64encode(raw).decode(),
     }
     for mode, value in expected.items():
-        assert read(kind("bytea", -1, {"binary.handling.mode": mode}), *texts) == [value, type(value)()]
+        properties = {"binary.handling.mode": mode}
+        assert read(kind("bytea", -1, properties), *texts) == [value, type(value)()]
+        array = value_type(PgType("_bytea", "bytea[]", (), PgType("bytea", "bytea")), -1, config(properties))
+        assert array is not None
+        elements = '{"\\' + texts[0] + '",NULL,"\\' + texts[1] + '"}'
+        assert read(array, elements, "{}") == [[value, None, type(value)()], []]
 
 
 @pytest.mark.parametrize("text", ["\\x0", "\\x0g", "escape"])

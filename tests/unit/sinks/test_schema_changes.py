@@ -9,6 +9,7 @@ from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema_change import ALTER, CREATE, DROP, SchemaChange
 from tailrace.model.table import TableId
+from tailrace.sinks.replica.marks import Extent, Place
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.reshape import reshaping
@@ -52,7 +53,10 @@ def test_schema_changes_are_parts_of_their_own() -> None:
         told(SchemaChange(DROP, None, 2)),
     ]
     found = [*parts(pa.py_buffer(each.to_ipc()) for each in batches)]
-    assert [part.number for part in found] == [0, 1, 2, 3, 4, 5]
+    assert [part.extent.number for part in found] == [0, 1, 2, 3, 4, 5]
+    places = [part.extent.upto for part in found]
+    assert places == [Place(7, rows) for rows in (2, 3, 4, 5, 6, 7)]
+    assert [part.extent.before for part in found] == [None, *places[:-1]]
     assert [len(part.batches) for part in found] == [2, 0, 1, 0, 0, 0]
     assert [part.change and part.change.kind for part in found] == [None, ALTER, None, None, ALTER, DROP]
     assert found[3].rename == Rename(5, "public.old", "public.x")
@@ -69,7 +73,7 @@ def rounds(tables: dict[str, list[Rename | str]]) -> list[str]:
                 if isinstance(step, str):
                     done.extend([] if step in done else [step])
                 elif step not in allowed:
-                    stops.append(Stop(table, number, step))
+                    stops.append(Stop(table, Extent(number), step))
                     break
         return [], stops
 

@@ -14,7 +14,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import ConfigError
 from tailrace.snapshot import actions
-from tailrace.snapshot.channels import Channels, send
+from tailrace.snapshot.channels import MOST_FILES, Channels, send
 from tailrace.snapshot.signals import Signal
 from tailrace.snapshot.topic import settings
 
@@ -49,6 +49,17 @@ def test_a_folder_keeps_a_signal_until_an_offset_that_holds_it_is_committed(tmp_
     assert polled(channels) == (ids, files), "the batch was not committed: it is planned again"
     assert polled(channels, files) == ([], ())
     assert list(folder.iterdir()) == []
+
+
+def test_a_look_takes_some_files_and_the_next_one_the_others(tmp_path: Path) -> None:
+    channels = Channels(configured({"signal.folder": str(tmp_path)}))
+    for number in range(MOST_FILES + 5):
+        send(str(tmp_path), Signal(str(number), "log", None))
+    ids, files = polled(channels)
+    assert len(files) == MOST_FILES
+    more, files = polled(channels, files)
+    assert ids + more == [str(number) for number in range(MOST_FILES + 5)]
+    assert len(files) == 5
 
 
 def test_what_is_being_written_is_no_signal_yet(tmp_path: Path) -> None:

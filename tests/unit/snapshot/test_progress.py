@@ -90,10 +90,10 @@ def test_a_blocking_snapshot_takes_what_stands_first_of_its_signal_alone() -> No
         request("s", BLOCKING, "a", "SELECT"),
     )
     later = request("s", INCREMENTAL, "c")
-    left, wanted = Progress(queue=(first, second, third, later)).without_blocking()
-    assert wanted == {"public.a": None, "public.b": None}
-    left, wanted = left.without_blocking()
-    assert wanted == {"public.a": "SELECT"}
+    left, requests = Progress(queue=(first, second, third, later)).without_blocking()
+    assert requests == (first, second)
+    left, requests = left.without_blocking()
+    assert requests == (third,)
     assert left.queue == (later,)
     assert not left.is_next(BLOCKING)
     assert left.is_next(INCREMENTAL)
@@ -103,8 +103,8 @@ def test_a_pause_holds_up_no_blocking_snapshot() -> None:
     paused = Progress(queue=(A,), last=("3",), maximum=("9",), rows=3).asked(Signal("p", "pause-snapshot", None), [])
     waiting = replace(paused, queue=(A, B, request("x", BLOCKING, "c")))
     assert waiting.is_next(BLOCKING)
-    left, wanted = waiting.without_blocking()
-    assert wanted == {"public.c": None}
+    left, requests = waiting.without_blocking()
+    assert requests == (request("x", BLOCKING, "c"),)
     assert (left.queue, left.last, left.rows, left.paused) == ((A, B), ("3",), 3, True)
     assert left.undone() == replace(waiting, undo=None, queue=(A, B, request("x", BLOCKING, "c")))
 

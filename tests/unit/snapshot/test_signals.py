@@ -35,7 +35,7 @@ def conditions(**data: Any) -> dict[str, str | None]:
 def test_case_matters_in_data_collections(listed: str, expected: list[str]) -> None:
     """Debezium's AbstractIncrementalSnapshotChangeEventSource compiles these without a flag."""
     asked = signal(**{"data-collections": [listed]})
-    assert collections(asked, asked.content() or {}, TABLES) == expected
+    assert collections(asked, asked.content() or {}, map(str, TABLES)) == expected
 
 
 def test_case_does_not_matter_in_additional_conditions() -> None:

@@ -14,20 +14,22 @@ from typing import Any, TypeVar
 import psycopg
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import capture, splits
+from tailrace.connectors.postgres import capture
+from tailrace.connectors.postgres.blocking import BlockingSnapshots
 from tailrace.connectors.postgres.catalog import Catalog
-from tailrace.connectors.postgres.connect import is_lost, server_errors
-from tailrace.connectors.postgres.export import Export, export_aside
-from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk
+from tailrace.connectors.postgres.connect import is_lost
+from tailrace.connectors.postgres.incremental import IncrementalSnapshots, ReadChunk, reason
+from tailrace.connectors.postgres.lineages import Name
 from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.publication import ADDED_LATE
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
-from tailrace.errors import SourceError
+from tailrace.errors import TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.progress import PagingKey, Progress
-from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Signal
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, Signal, check_size
 
 log = logging.getLogger(__name__)
 
@@ -55,27 +57,33 @@ class AdHocSnapshots:
         self._ask = ask
         self._incremental = IncrementalSnapshots(config)
         self._channels = Channels(config)
-        self._aside: Export | None = None
+        self._blocking = BlockingSnapshots(config)
         self._waits: int | None = None
         self._kept: tuple[dict[str, Any], Step] | None = None
+        self.late: tuple[Name, ...] = ()
 
     def before(self) -> Progress:
         """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
-        return Progress(tuple(mark for _, mark in self._ask(self._incremental.signals)))
+        return Progress(self._ask(self._incremental.table.marks))
 
-    def step(self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool) -> Step:
+    def step(
+        self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool, warnings: tuple[str, ...]
+    ) -> Step:
         """The next step, new signals included; nothing is read while there is a backlog of the log.
+
+        `warnings` are those of the publication, which the offset shows.
 
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
         """
         if self._kept is not None and self._kept[1].splits is not None:
             # Two snapshots of one moment could not be told apart.
-            self._let_aside()
+            self._blocking.close()
         known = here.progress if here.progress is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
         if is_start:
             before = capture.settled(self._start, before)
+        before = replace(self._with_late(before), warnings=warnings)
         progress = self._signalled(before, here.to_json())
         self.use(progress)
         notices = _told(before, progress)
@@ -86,9 +94,9 @@ class AdHocSnapshots:
                 return Step(progress, moves=moves, notices=notices)
             progress = replace(progress, wait=None)
         if is_behind or not progress.is_next(BLOCKING):
-            self._let_aside()
+            self._blocking.close()
         if not is_behind and progress.is_next(BLOCKING):
-            return self._block(progress, from_lsn, notices)
+            return self._block(progress, from_lsn, moves, notices)
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
         stages, chunk = self._incremental.chunk(progress)
@@ -100,30 +108,38 @@ class AdHocSnapshots:
             at = after
         return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
 
+    def _with_late(self, progress: Progress) -> Progress:
+        """The state in which tables are incomplete that the publication has got at this start."""
+        for name in self.late:
+            progress = progress.lacking(".".join(name), ADDED_LATE)
+        self.late = ()
+        return progress
+
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
         arrived = self._channels.poll(progress.files, progress.topic)
-        new, marks = self._ask(lambda connection: self._incremental.new_signals(connection, progress.handled))
+        new, marks = self._ask(lambda connection: self._incremental.table.new(connection, progress.handled))
         if new:
             progress = replace(progress, handled=marks)
         if arrived is not None:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):
-            log.info("signal %s: %s %s", signal.id, signal.type, signal.data or "")
+            log.info("signal %s: %s %s", signal.id, signal.type, signal.shown)
             try:
                 progress = self._carried_out(signal, progress, offset)
             except Exception as error:
                 # Nothing that one signal holds may stop the pipeline; a server out of reach is not the signal's fault.
                 if is_lost(error):
                     raise
-                said = (signal.id, signal.type, error, signal.data)
-                is_known = isinstance(error, SourceError)
+                said = (signal.id, signal.type, error, signal.shown)
+                is_known = isinstance(error, TailraceError)
                 log.error("signal %s (%s) is ignored: %s; its data is: %s", *said, exc_info=not is_known)
             self.use(progress)
         return progress
 
     def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
-        """The state after a signal."""
+        """The state after a signal. Raises SignalError for one that is not carried out."""
+        check_size(signal)
         if signal.type in ABOUT_SNAPSHOTS:
             return progress.asked(signal, self._ask(lambda connection: Catalog(connection, self.config).tables()))
         if signal.type in (ADD, REMOVE):
@@ -141,30 +157,31 @@ class AdHocSnapshots:
         """From here on those tables are captured that a state says; returns the configuration that says so."""
         tables = () if progress is None else progress.tables
         if tables != self.config.tables:
-            self.config = self._incremental.config = replace(self._start, tables=tables)
+            self.config = replace(self._start, tables=tables)
+            self._incremental.config = self._blocking.config = self.config
         return self.config
 
-    def _block(self, progress: Progress, from_lsn: int, notices: tuple[Notice, ...]) -> Step:
+    def _block(self, progress: Progress, from_lsn: int, moves: bool, notices: tuple[Notice, ...]) -> Step:
         """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
-        if self._aside is None or self._aside.lsn != from_lsn:
-            self._let_aside()
-            with server_errors("a snapshot cannot be exported"):
-                self._aside = export_aside(self.config)
-            if self._aside.lsn > from_lsn:
-                return Step(progress, self._aside.lsn, True, notices=notices)
-        done, tables = progress.without_blocking()
-        try:
-            with server_errors("it cannot be planned"):
-                found = splits.plan(self.config, self._aside, tables)
-        except (SourceError, UnicodeError) as error:
-            if is_lost(error):
-                raise
-            signal = next(request.signal for request in progress.queue if request.kind == BLOCKING)
-            log.error("the blocking snapshot of signal %s (%s) is given up: %s", signal, ", ".join(tables), error)
-            self._let_aside()
+        done, requests = progress.without_blocking()
+        planned = self._blocking.plan({request.table: request.condition for request in requests}, from_lsn)
+        if planned.refused is not None:
+            names = ", ".join(request.table for request in requests)
+            said = (requests[0].signal, names, planned.refused)
+            log.error("the blocking snapshot of signal %s (%s) is given up: %s", *said)
             aborted = Notice(notifications.INITIAL, notifications.ABORTED)
-            return Step(replace(done, undo=None), None, True, notices=(*notices, aborted))
-        return Step(done, from_lsn, True, splits=_announced(found, notices))
+            left = replace(done, undo=None).giving_up(requests, reason(planned.refused))
+            return Step(left, None, True, notices=(*notices, aborted))
+        if planned.splits is not None:
+            after = self._without_unknown(done, requests)
+            return Step(after, planned.end, True, splits=_announced(planned.splits, notices))
+        return Step(progress, planned.end, moves or planned.end is not None, notices=notices)
+
+    def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> Progress:
+        """The state in which tables that are not captured, so that the snapshot goes without them, are incomplete."""
+        captured = {str(table) for table in self._ask(lambda connection: Catalog(connection, self.config).tables())}
+        unknown = [request for request in requests if request.table not in captured]
+        return done.giving_up(unknown, "no such table is captured")
 
     def keep(self, offset: dict[str, Any], step: Step) -> None:
         """Remember the step that the batch up to `offset` does."""
@@ -175,14 +192,9 @@ class AdHocSnapshots:
         return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
 
     def close(self) -> None:
-        """Let go of an exported snapshot, and of channels."""
-        self._let_aside()
+        """Release the exported snapshot, and the channels."""
+        self._blocking.close()
         self._channels.close()
-
-    def _let_aside(self) -> None:
-        if self._aside is not None:
-            self._aside.close()
-            self._aside = None
 
 
 def _announced(

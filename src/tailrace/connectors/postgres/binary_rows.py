@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
@@ -18,6 +19,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from tailrace.config import Config
+from tailrace.connectors.ahead import ahead
 from tailrace.connectors.postgres.blocks import Block, Integers
 from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.connect import (
@@ -25,6 +27,7 @@ from tailrace.connectors.postgres.connect import (
     first_line,
     initial_statements,
     parameters,
+    patience,
     refused,
 )
 from tailrace.connectors.postgres.export import adopting, gone
@@ -40,14 +43,26 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
         sql.SQL(kind.binary.select if kind.binary else kind.text).format(sql.Identifier(column.name))
         for column, kind in zip(table.schema.columns, table.types, strict=True)
     ]
-    query = sql.SQL("SELECT {}{}").format(sql.SQL(", ").join(columns), rows)
-    with closing(_connect(config)) as connection, connection.cursor() as cursor:
+    query = sql.SQL("SELECT {}{}").format(sql.SQL(", ").join(columns), rows).as_string()
+    # The driver waits in C code, so another thread finds out whether there is anything to wait for.
+    application = f"tailrace snapshot reader {uuid.uuid4().hex[:8]}"
+    batches = _batches(config, application, snapshot, query, table)
+    try:
+        for batch in ahead(batches, patience(config, "application_name", application)):
+            yield _block(table, batch)
+    except psycopg.OperationalError as error:
+        raise refused(str(table.schema.id), first_line(error)) from error
+
+
+def _batches(
+    config: Config, application: str, snapshot: str, query: str, table: CapturedTable
+) -> Iterator[pa.RecordBatch]:
+    with closing(_connect(config, application)) as connection, connection.cursor() as cursor:
         _adopt(cursor, config, snapshot)
         cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
         try:
-            cursor.execute(query.as_string())
-            for found in cursor.fetch_record_batch():
-                yield _block(table, found)
+            cursor.execute(query)
+            yield from cursor.fetch_record_batch()
         except (AdbcError, OSError) as error:
             raise refused(str(table.schema.id), _said(error)) from _cause(error)
 
@@ -73,8 +88,8 @@ def _digest(found: pa.RecordBatch) -> bytes:
     return digest.digest()
 
 
-def _connect(config: Config) -> dbapi.Connection:
-    given = parameters(config, application="tailrace snapshot reader")
+def _connect(config: Config, application: str) -> dbapi.Connection:
+    given = parameters(config, application=application)
     with ExitStack() as opened:
         try:
             connection = opened.enter_context(closing(dbapi.connect(make_conninfo(**given), autocommit=True)))

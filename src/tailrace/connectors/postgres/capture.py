@@ -16,6 +16,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.postgres import publication
 from tailrace.connectors.postgres.catalog import Catalog
+from tailrace.errors import SignalError
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import ADD, Signal, requests
@@ -23,6 +24,8 @@ from tailrace.snapshot.signals import ADD, Signal, requests
 log = logging.getLogger(__name__)
 
 NOT_READ = "none"
+# Tables that signals may have added or removed, beside what the configuration says: the offset names them.
+MOST_TABLES = 1000
 _EXISTS = """
 SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')
@@ -30,9 +33,9 @@ WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')
 
 
 def change(connection: psycopg.Connection, config: Config, signal: Signal, progress: Progress) -> Progress:
-    """The state after a signal that adds or removes tables; what is malformed is told and ignored. Raises SourceError.
+    """The state after a signal that adds or removes tables; what is malformed is logged and ignored.
 
-    `config` is that of the pipeline's start.
+    `config` is that of the pipeline's start. Raises SourceError, and SignalError for more than an offset should hold.
     """
     content, database = signal.content(), config.text("database.dbname")
     if content is None:
@@ -49,10 +52,13 @@ def change(connection: psycopg.Connection, config: Config, signal: Signal, progr
         if table not in found:
             log.warning("signal %s: there is no table %s", signal.id, table)
     if not found:
-        log.warning("signal %s is ignored, it names no table: %s", signal.id, signal.data)
+        log.warning("signal %s is ignored, it names no table: %s", signal.id, signal.shown)
         return progress
     decided = dict(progress.tables) | {table.written: signal.type == ADD for table in found}
     changed = settled(config, replace(progress, tables=tuple(decided.items())))
+    if len(changed.tables) > MOST_TABLES:
+        what = f"more than {MOST_TABLES:,} tables would be added or removed beside what the filters say"
+        raise SignalError(what, remedy="change the filters instead, and start the pipeline again")
     if signal.type == ADD:
         return _added(connection, config, signal, progress, changed, found)
     publication.exclude(connection, config, found)
@@ -87,9 +93,10 @@ def _added(
     wanted = [request for request in asked if request.table in map(str, tables)]
     if how != NOT_READ and not wanted:
         return before
+    after = changed.asking(wanted)
     publication.include(connection, config, tables)
     # On a standby commits are seen in the order in which the log has them, so there is nothing to wait for.
     row = connection.execute(
         "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END"
     ).fetchone()
-    return replace(changed, wait=None if row is None else row[0], queue=(*changed.queue, *wanted))
+    return replace(after, wait=None if row is None else row[0])

@@ -16,6 +16,7 @@ from tailrace.connectors.postgres.catalog_types import PgType
 from tailrace.connectors.postgres.defaults import column_default
 from tailrace.connectors.postgres.masking import altered, check_key, size
 from tailrace.connectors.postgres.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.table_keys import table_keys
 from tailrace.connectors.postgres.values import ValueType, value_type
 from tailrace.model.table import Column, TableId, TableSchema
 
@@ -32,14 +33,6 @@ SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype 
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
-"""
-# Unique indexes over plain columns, the primary key first; an index over nullable columns is no key.
-_KEYS = """
-SELECT i.indisprimary, i.indisreplident, i.indkey::int2[]::int[], bool_and(a.attnotnull)
-FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
-GROUP BY 1, 2, 3, c.relname ORDER BY i.indisprimary DESC, c.relname
 """
 # A type with its base, labels and element. A type is an array if its element's type names it as such.
 _TYPES = """
@@ -176,17 +169,9 @@ class Catalog:
             return None
         oid, replica_identity = found
         rows = self.connection.execute(_COLUMNS, [oid]).fetchall()
-        names = {row[0]: row[1] for row in rows}
-        primary: tuple[str, ...] = ()
-        unique: tuple[str, ...] = ()
-        index: tuple[str, ...] = ()
-        for is_primary, is_identity, numbers, required in self.connection.execute(_KEYS, [oid]):
-            key = tuple(names[number] for number in numbers)
-            primary = key if is_primary else primary
-            unique = unique or (key if required else ())
-            index = key if is_identity else index
-        identity = {"d": primary, "f": tuple(names.values()), "i": index, "n": ()}[replica_identity]
-        return TableInfo(tuple(ColumnInfo(*row[1:]) for row in rows), primary or unique, identity)
+        columns = tuple(ColumnInfo(*row[1:]) for row in rows)
+        keys = table_keys(self.connection, [oid])[oid]
+        return TableInfo(columns, keys.event, keys.identity(replica_identity, [column.name for column in columns]))
 
     def _captured(self, table: TableId, info: TableInfo) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})

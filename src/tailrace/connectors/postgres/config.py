@@ -11,6 +11,7 @@ from tailrace.config.entrypoints import LOCKS, QUERIES, SNAPSHOTTERS, check_entr
 from tailrace.config.kinds import (
     ADDRESS,
     COUNT,
+    DIGITS,
     FLAG,
     IDENTITIES,
     INT,
@@ -58,6 +59,7 @@ CONNECTION = (
         choice("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
         "prefer",
         "How the connection is encrypted and checked.",
+        protects=True,
     ),
     Option("database.sslcert", TEXT, None, "File with the client's certificate."),
     Option("database.sslkey", TEXT, None, "File with the client's key."),
@@ -72,7 +74,21 @@ CONNECTION = (
         CONNECT,
         "database.sslmode decides",
     ),
-    Option("database.tcpKeepAlive", FLAG, "true", "TCP keep-alive probes."),
+    Option(
+        "database.tcpKeepAlive",
+        FLAG,
+        "true",
+        "TCP keep-alive probes, by which either side notices within a minute that the other host is gone.",
+    ),
+    Option("database.connectTimeout", COUNT, "10", "Limit of connecting, in seconds; 0 is none."),
+    Option("database.loginTimeout", COUNT, "0", "The same; the lower of the two counts."),
+    Option(
+        "database.socketTimeout",
+        COUNT,
+        "0",
+        "Seconds of silence after which a connection is given up, whatever the server does; 0: once the server does "
+        "nothing for it.",
+    ),
     Option(
         "database.initial.statements",
         TEXT,
@@ -106,6 +122,13 @@ REPLICATION = (
         "Drop the slot when `tailrace run` is stopped or ends: what changes until the next start is lost. Refused in a "
         "query of one's own.",
         aliases=(Alias("slot.drop_on_stop"),),
+    ),
+    Option(
+        "slot.takeover",
+        FLAG,
+        "false",
+        "Use the slot though this pipeline's checkpoint did not create it, or somebody else has moved it. A snapshot "
+        "moves it; with snapshot.mode=no_data the log is read from its confirmed position on.",
     ),
     Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),
     Option("slot.stream.params", TEXT, None, "Parameters of the stream, `k=v;k=v`."),
@@ -152,13 +175,14 @@ REPLICATION = (
         "Limit of making slot and publication, in seconds; a slot is tried again slot.max.retries times. 0 or less is "
         "none.",
     ),
-    Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture."),
+    Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture.", protects=True),
     Option(
         "message.prefix.exclude.list",
         PATTERNS,
         None,
         "Prefixes of logical messages to leave out.",
         excluded_by="message.prefix.include.list",
+        protects=True,
     ),
     Option("internal.log.position.check.enable", FLAG, "true", "Check the stored position.", CONNECT, "always done"),
 )
@@ -174,7 +198,7 @@ COMPATIBILITY = Option(
 TYPES = (
     Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
     Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
-    Option("money.fraction.digits", COUNT, "2", "Digits of MONEY after the point."),
+    Option("money.fraction.digits", DIGITS, "2", "Digits of MONEY after the point; below 2 it is rounded half up."),
     Option("include.unknown.datatypes", FLAG, "false", "Carry types without a mapping as the bytes of their text."),
     Option(
         "schema.refresh.mode",
@@ -198,7 +222,11 @@ SNAPSHOT = (
         old_values={"never": "no_data", "exported": "initial", "schema_only": "no_data"},
     ),
     Option(
-        "snapshot.include.collection.list", PATTERNS, None, "Captured tables the snapshot reads; all when not given."
+        "snapshot.include.collection.list",
+        PATTERNS,
+        None,
+        "Captured tables the snapshot reads; all when not given.",
+        protects=True,
     ),
     Option("snapshot.mode.configuration.based.snapshot.data", FLAG, "false", "Read the tables at each start."),
     Option("snapshot.mode.configuration.based.start.stream", FLAG, "false", "Read the log."),
@@ -225,8 +253,8 @@ SNAPSHOT = (
     Option("snapshot.lock.timeout.ms", LONG, "10000", "Wait for each of those locks; 0 or less is without limit."),
     Option("snapshot.query.mode", choice("select_all", "custom"), "select_all", "How tables are read."),
     Option("snapshot.query.mode.custom.name", TEXT, None, f"{_OWN} `{QUERIES}`, for `custom`."),
-    Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own."),
-    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT."),
+    Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own.", protects=True),
+    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT.", protects=True),
     Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
     Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
     Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows a round trip.", CONNECT, "rows are streamed by COPY"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
 
 from tailrace.config import Config
+from tailrace.connectors.ahead import Patience
+from tailrace.connectors.postgres.silence import Connection, Limit, Watch
 from tailrace.errors import SourceError
 
 # Both roads to a value (the log's text and COPY's text) must print alike, whatever the role's or database's settings.
@@ -22,6 +24,20 @@ SESSION_SETTINGS = {
 }
 # What holds an exported snapshot is quiet in its transaction for as long as the snapshot is read.
 HOLDING_SETTINGS = {"idle_in_transaction_session_timeout": "0"}
+# The same for a limit that exists from PostgreSQL 17 on, which older servers refuse as a parameter of a connection.
+_UNLIMITED_TRANSACTIONS = (
+    "SELECT set_config('transaction_timeout', '0', false) "
+    "WHERE current_setting('transaction_timeout', true) IS NOT NULL"
+)
+# After about a minute without a sign of life from the other host a connection is given up, on either side: the server
+# then frees what it held for a client that is gone. Milliseconds, seconds.
+_UNACKNOWLEDGED_MS, _PROBE_AFTER_S, _PROBE_EACH_S, _PROBES = 60_000, 30, 10, 3
+ALIVE_SETTINGS = {
+    "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
+    "tcp_keepalives_idle": str(_PROBE_AFTER_S),
+    "tcp_keepalives_interval": str(_PROBE_EACH_S),
+    "tcp_keepalives_count": str(_PROBES),
+}
 # A walsender whose reader is held up by a slow sink in the middle of a stretch should not give up after a minute.
 REPLICATION_SETTINGS = {"wal_sender_timeout": "120000"}
 
@@ -29,6 +45,8 @@ _REMEDIES = (
     ("password authentication failed", "set database.user and database.password to a role that may log in"),
     ("no password supplied", "set database.password"),
     ("no pg_hba.conf entry", "allow this host and role in the server's pg_hba.conf (replication connections as well)"),
+    ("does not support SSL", "set ssl = on at the server, or set database.sslmode to prefer or disable"),
+    ("certificate", "check database.sslmode, database.sslrootcert, database.sslcert and database.sslkey"),
     ("does not exist", "check database.dbname and database.user; `psql -l` lists the databases"),
     ("Connection refused", "check database.hostname and database.port, and that the server runs"),
     ("could not translate host name", "check database.hostname"),
@@ -66,9 +84,16 @@ _TRANSIENT = (
 )
 
 
+def planner_application(application: str) -> str:
+    """The name of a planner's connection, by which a reader sees that its pipeline still runs."""
+    return f"{application} planner"
+
+
 def parameters(config: Config, *, replication: bool = False, application: str | None = None) -> dict[str, Any]:
     """libpq's parameters of a connection."""
     settings = {**SESSION_SETTINGS, **HOLDING_SETTINGS, **(REPLICATION_SETTINGS if replication else {})}
+    if config.flag("database.tcpKeepAlive"):
+        settings |= ALIVE_SETTINGS
     wanted = {
         "host": config.text("database.hostname"),
         "port": config.number("database.port"),
@@ -81,7 +106,11 @@ def parameters(config: Config, *, replication: bool = False, application: str | 
         "sslpassword": config.optional("database.sslpassword"),
         "sslrootcert": config.optional("database.sslrootcert"),
         "keepalives": int(config.flag("database.tcpKeepAlive")),
-        "connect_timeout": 10,
+        "keepalives_idle": _PROBE_AFTER_S,
+        "keepalives_interval": _PROBE_EACH_S,
+        "keepalives_count": _PROBES,
+        "tcp_user_timeout": _UNACKNOWLEDGED_MS,
+        "connect_timeout": _connect_seconds(config),
         "client_encoding": "UTF8",
         "application_name": application or "tailrace",
         "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
@@ -90,20 +119,41 @@ def parameters(config: Config, *, replication: bool = False, application: str | 
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def connect(config: Config, *, replication: bool = False, application: str | None = None) -> psycopg.Connection:
-    """An autocommit connection in the settings that values are read under.
+def _connect_seconds(config: Config) -> int:
+    """The limit of connecting, logging in included; 0 is none."""
+    given = (config.number("database.connectTimeout"), config.number("database.loginTimeout"))
+    return min((seconds for seconds in given if seconds), default=0)
+
+
+def connect(config: Config, *, replication: bool = False, application: str | None = None) -> Connection:
+    """An autocommit connection in the settings that values are read under; it gives up a server that went silent.
 
     Raises SourceError with what the server said and the remedy; `__cause__` is psycopg's error.
     """
     given = parameters(config, replication=replication, application=application)
     try:
-        connection = psycopg.connect(autocommit=True, prepare_threshold=None, **given)
-        if not replication:
-            for statement in initial_statements(config):
-                connection.execute(statement.encode())
-        return connection
+        with ExitStack() as opened:
+            connection = Connection.connect(autocommit=True, prepare_threshold=None, **given)
+            opened.callback(connection.close)
+            connection.patience = patience(config, "pid", connection.info.backend_pid)
+            if replication:
+                connection.execute(_UNLIMITED_TRANSACTIONS.encode())
+            else:
+                # A pooler in between gives its clients numbers of its own.
+                (number,) = connection.execute("SELECT pg_backend_pid()").fetchone() or (None,)
+                connection.patience = patience(config, "pid", number)
+                for statement in initial_statements(config):
+                    connection.execute(statement.encode())
+            opened.pop_all()
+            return connection
     except psycopg.Error as error:
         raise connection_error(config, error) from error
+
+
+def patience(config: Config, column: str, value: object) -> Patience:
+    """How long to wait for an answer over the connection whose server process pg_stat_activity has so."""
+    seconds = config.number("database.socketTimeout")
+    return Limit(seconds) if seconds else Watch(parameters(config), column, value)
 
 
 def initial_statements(config: Config) -> list[str]:
@@ -111,7 +161,8 @@ def initial_statements(config: Config) -> list[str]:
     # `;;` is a literal semicolon (Debezium's documentation of database.initial.statements).
     given = (config.optional("database.initial.statements") or "").replace(";;", "\0").split(";")
     own = [statement.replace("\0", ";") for statement in given if statement.strip()]
-    return [f"SET statement_timeout = {config.number('database.query.timeout.ms')}", *own]
+    timeout = config.number("database.query.timeout.ms")
+    return [_UNLIMITED_TRANSACTIONS, f"SET statement_timeout = {timeout}", *own]
 
 
 def connection_error(config: Config, error: Exception) -> SourceError:
@@ -181,3 +232,16 @@ def is_lost(error: BaseException) -> bool:
     """Whether it is the connection that failed, and not what was asked over it."""
     cause = error.__cause__ if isinstance(error, SourceError) else error
     return is_transient(error) or (isinstance(cause, psycopg.OperationalError) and not cause.sqlstate)
+
+
+# SQLSTATEs, or their classes, that may go away by themselves: connection, rollback, resources, object in use, operator
+# intervention, input/output, a transaction that took too long, internal error.
+_PASSING = ("08", "40", "53", "55", "57", "58", "25P03", "25P04", "XX000")
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same request may succeed later, although nobody changes it, a table or a privilege."""
+    cause = error.__cause__ if isinstance(error, SourceError) else error
+    if not isinstance(cause, psycopg.Error) or isinstance(cause, psycopg.errors.QueryCanceled):
+        return False
+    return is_lost(cause) or (cause.sqlstate or "").startswith(_PASSING)

@@ -5,27 +5,29 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
 
 import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.connectors.base import Chunk, Offset
-from tailrace.connectors.postgres import gap, publication, slot, snapshot, splits
+from tailrace.connectors.postgres import gap, history, publication, slot, snapshot, splits
 from tailrace.connectors.postgres.adhoc import AdHocSnapshots, Step
 from tailrace.connectors.postgres.catalog import Catalog, system_identifier
 from tailrace.connectors.postgres.connect import connect, first_line, is_transient, server_errors
+from tailrace.connectors.postgres.control import Control
 from tailrace.connectors.postgres.export import Export, export_now
 from tailrace.connectors.postgres.initial import InitialSnapshot
 from tailrace.connectors.postgres.modes import SnapshotMode
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, parse_lsn, source_block
+from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, source_block
 from tailrace.connectors.postgres.position import Offset as Position
+from tailrace.connectors.postgres.preflight_ddl import warn_of_triggers
 from tailrace.connectors.postgres.reader import LogSplit, read_log
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
+from tailrace.connectors.postgres.watch import PublicationWatch
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.events.notifications import INITIAL, SKIPPED, Notice
@@ -34,9 +36,6 @@ from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.reading import Reading
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
 
 Split = LogSplit | SnapshotSplit | EmptySplit
 
@@ -49,13 +48,13 @@ class PostgresConnector:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.source = source_block(config)
-        self._control: psycopg.Connection | None = None
+        self._control = Control(config)
+        self._ask = self._control.ask
         self._export: Export | None = None
         self._initial = InitialSnapshot(config, self._ask)
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
-        self._has_adapted = False
+        self._watch = PublicationWatch(self._ask)
         self._has_started = False
-        self._has_timelines = True
         self._untold: tuple[Notice, ...] = ()
         self._mode = SnapshotMode.of(config)
         has_signals = config.names("signal.data.collection") or Channels.are_configured(config)
@@ -77,18 +76,21 @@ class PostgresConnector:
 
     def horizon(self) -> int:
         """See Connector.horizon."""
-        return self._ask(lambda connection: gap.log_end(connection, with_timeline=False)).lsn
+        return self._control.log_end(with_timeline=False).lsn
 
     def head(self, start: Offset, limit: int | None, until: int | None = None) -> Offset:
         """See Connector.head. Raises OffsetError for another source's checkpoint, SourceError."""
         here = self._position(start)
+        self._control.hold(here.application)
         self._use(here)
+        warnings = self._watched(here)
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._ask(lambda connection: guard(self.config, Catalog(connection, self.config).tables()))
+            self._ask(lambda connection: warn_of_triggers(connection, self.config))
         # Before the position is compared with the server's log, so that what is planned is of a log that was compared.
-        log_end = self._log_end()
-        there = self._snapshot_after(here, is_start, limit)
+        log_end = self._control.log_end()
+        there = self._snapshot_after(here, log_end, is_start, limit)
         if there is not None:
             return there.to_json()
         if not self._mode.streams:
@@ -96,11 +98,10 @@ class PostgresConnector:
         self._end_export()
         if here.phase == SNAPSHOT:
             _pause(self.config, "streaming.delay.ms")
-        self._adapt_publication()
         if is_start and here.phase == STREAM:
             self._untold = (Notice(INITIAL, SKIPPED),)
-        newest, seen = log_end.lsn, self._ask(lambda connection: _last_read(connection, here.application))
-        from_lsn = here.lsn if here.lsn is not None else self._confirmed()
+        newest, seen = log_end.lsn, self._ask(lambda connection: slot.last_read(connection, here.application))
+        from_lsn = here.lsn if here.lsn is not None else self._confirmed(here)
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
         now = time.time_ns() // 1000
         is_due = self._is_heartbeat_due(here, now)
@@ -108,7 +109,7 @@ class PostgresConnector:
             self._act()
         step = Step()
         if self._adhoc is not None:
-            step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest)
+            step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest, warnings=warnings)
             self.config = self._adhoc.config
         end = end if step.end is None else step.end
         # The position of a snapshot is written down at once, though nothing may have come after it.
@@ -117,26 +118,60 @@ class PostgresConnector:
         last_commit = max(here.last_commit or 0, seen) or None
         end, progress = max(end, from_lsn), step.progress
         position = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress, reading=None)
-        moved = position.at(timeline=log_end.timeline).to_json()
+        # A batch without log moves no slot. Nobody moves it for us with lsn.flush.mode=manual.
+        has_seen = end > from_lsn and self.config.text("lsn.flush.mode") != "manual"
+        position = position.at(timeline=log_end.timeline, moved_from=None, seen=log_end.seen if has_seen else here.seen)
+        moved = position.to_json()
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
 
-    def _snapshot_after(self, here: Position, is_start: bool, limit: int | None) -> Position | None:
+    def _snapshot_after(
+        self, here: Position, log_end: history.LogEnd, is_start: bool, limit: int | None
+    ) -> Position | None:
         """The position behind the next batch of a snapshot, None if there is nothing to read."""
         if here.phase == BEGIN:
-            progress = self._adhoc.before() if self._adhoc is not None else None
-            reading = self._initial.first() if self._mode.at_first else None
-            return here.at(phase=SNAPSHOT, progress=progress, reading=reading)
+            return self._first(here, log_end)
         if here.phase == SNAPSHOT and here.reading is not None:
+            if not self._initial.has_begun and self._is_lost_amid(here):
+                return self._again(here, log_end)
             there = self._snapshot_goes_on(here, here.reading, limit)
             if there != here:
                 return there
         if self._mode.streams and self._reads_again(here, is_start):
-            # The time tells this snapshot from one before it.
-            again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, timeline=None, ts_us=time.time_ns() // 1000)
-            return again.at(reading=self._initial.first())
+            return self._again(here, log_end)
         return None
+
+    def _first(self, here: Position, log_end: history.LogEnd) -> Position:
+        """The position behind the first batch. It is stored before that creates the slot. Raises SourceError.
+
+        A slot that is there already is another pipeline's, unless slot.takeover says to use it.
+        """
+        taken = self._ask(lambda connection: slot.check_owned(connection, self.config, None))
+        progress = self._adhoc.before() if self._adhoc is not None else None
+        reading = self._initial.first() if self._mode.at_first else None
+        first = here.at(phase=SNAPSHOT, progress=progress, reading=reading, moved_from=log_end.lsn)
+        if taken is None or taken.confirmed is None:
+            return first
+        log.warning("slot %s is taken over: %s", taken.name, taken)
+        return first.at(moved_from=taken.confirmed, lsn=None if self._mode.at_first else taken.confirmed)
+
+    def _again(self, here: Position, log_end: history.LogEnd) -> Position:
+        """The position behind the first batch of a new snapshot. It is stored before that moves or creates the slot."""
+        # The time tells this snapshot from one before it.
+        again = here.at(phase=SNAPSHOT, lsn=None, last_commit=None, timeline=None, ts_us=time.time_ns() // 1000)
+        moved_from = here.moved_from if here.lsn is None else log_end.lsn
+        return again.at(reading=self._initial.first(), moved_from=moved_from, seen=None)
+
+    def _is_lost_amid(self, here: Position) -> bool:
+        """Whether a snapshot of several batches that another process began has to begin again. Raises OffsetError."""
+        lost = self._ask(lambda connection: gap.find(connection, self.config, here.claim))
+        if lost is None:
+            return False
+        if lost.is_foreign:
+            raise lost.error()
+        log.warning("the snapshot begins anew: %s", lost)
+        return True
 
     def _snapshot_goes_on(self, here: Position, reading: Reading, limit: int | None) -> Position:
         """After a restart first the log up to the new snapshot, then what is left.
@@ -148,13 +183,13 @@ class PostgresConnector:
         if stands is not None and begun is not None:
             following = self._initial.next(reading)
             is_first = following.undo is not None and following.undo.is_whole
-            return here.at(lsn=None if is_first else begun, reading=following)
-        from_lsn = here.lsn if here.lsn is not None else self._confirmed()
+            return here.at(reading=following) if is_first else here.at(lsn=begun, moved_from=None, reading=following)
+        from_lsn = here.lsn if here.lsn is not None else self._confirmed(here)
         if stands is None or stands <= from_lsn:
             return here.at(reading=self._initial.next(reading))
-        seen = self._ask(lambda connection: _last_read(connection, here.application))
+        seen = self._ask(lambda connection: slot.last_read(connection, here.application))
         end = stands if limit is None else min(stands, from_lsn + limit)
-        return here.at(lsn=end, last_commit=max(here.last_commit or 0, seen) or None)
+        return here.at(lsn=end, last_commit=max(here.last_commit or 0, seen) or None, moved_from=None)
 
     def _use(self, position: Position) -> None:
         """Capture the tables that are captured at a position."""
@@ -162,11 +197,19 @@ class PostgresConnector:
             self.config = self._initial.config = self._adhoc.use(position.progress)
 
     def _reads_again(self, here: Position, is_start: bool) -> bool:
-        """Whether the tables are to be read again. Raises OffsetError where the log from here on is lost instead."""
-        if self._mode.at_start and is_start and self._initial.log_begins is None:
-            return True
-        claim = here.claim if here.lsn is not None else Claim(self._initial.log_begins)
+        """Whether the tables are to be read again. Raises OffsetError where the log from here on is lost instead.
+
+        What was seen of the server is compared with each connection that is new, as that may be to another server.
+        """
+        begins = self._initial.log_begins
+        claim = here.claim if here.lsn is not None or begins is None else Claim(begins)
+        claim = claim if self._control.is_new else replace(claim, seen=None)
         lost = self._ask(lambda connection: gap.find(connection, self.config, claim))
+        self._control.is_new = False
+        if lost is not None and lost.is_foreign and not lost.is_trusted:
+            raise lost.error()
+        if self._mode.at_start and is_start and begins is None:
+            return True
         if lost is not None and self._mode.when_lost:
             log.warning("the position is lost: %s; a new snapshot is taken", lost)
             return True
@@ -185,19 +228,11 @@ class PostgresConnector:
         lost = self._ask(lambda connection: gap.find(connection, self.config, claim))
         if lost is None:
             return False
+        if lost.is_foreign:
+            raise lost.error()
         log.warning("the last batch planned reads nothing, as the position is lost: %s", lost)
         self._ask(lambda connection: gap.given_up(connection, self.config, start.application))
         return True
-
-    def _log_end(self) -> gap.LogEnd:
-        """Where the log ends, with the timeline if the server has a function that tells it (Aurora keeps no files)."""
-        try:
-            return self._ask(lambda connection: gap.log_end(connection, with_timeline=self._has_timelines))
-        except SourceError as error:
-            if not isinstance(error.__cause__, psycopg.errors.FeatureNotSupported):
-                raise
-            self._has_timelines = False
-            return self._log_end()
 
     def _is_heartbeat_due(self, since: Position, now: int) -> bool:
         """Whether a beat of the clock, as many as heartbeat.interval.ms makes, lies between two plannings."""
@@ -213,13 +248,21 @@ class PostgresConnector:
             except (SourceError, psycopg.Error) as error:
                 log.error("heartbeat.action.query failed: %s", first_line(error))
 
+    def has_snapshot(self, offset: Offset) -> bool:
+        """See Connector.has_snapshot."""
+        position = self._position(offset)
+        return position.phase != STREAM or (position.progress is not None and bool(position.progress.queue))
+
     def plan(self, start: Offset, end: Offset) -> Sequence[Split]:
         """See Connector.plan. Asked again for the same range (a second action on a batch), gives the same splits."""
         if self._planned is None or self._planned[:2] != (start, end):
-            self._planned = start, end, self._plan(self._position(start), self._position(end))
+            read_id = uuid.uuid4().hex
+            planned = self._plan(self._position(start), self._position(end))
+            self._planned = start, end, [replace(split, read_id=read_id) for split in planned]
         return self._planned[2]
 
     def _plan(self, start: Position, end: Position) -> Sequence[Split]:
+        self._control.hold(end.application)
         self._use(end)
         if start == end:
             return []
@@ -227,7 +270,7 @@ class PostgresConnector:
             goes_on = start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
             if not goes_on:
                 return self._begin_log(start, end)
-            if end.lsn is None or end.lsn == (self._confirmed() if start.lsn is None else start.lsn):
+            if end.lsn is None or end.lsn == (self._confirmed(start) if start.lsn is None else start.lsn):
                 return self._initial.splits(end.reading)
         assert end.lsn is not None
         if self._is_lost_meanwhile(start, end):
@@ -235,11 +278,11 @@ class PostgresConnector:
         step = self._adhoc.kept(end.to_json()) if self._adhoc is not None else Step()
         if step.splits is not None:
             return step.splits
-        from_lsn = start.lsn if start.lsn is not None else self._confirmed()
+        from_lsn = start.lsn if start.lsn is not None else self._confirmed(start)
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
-        split = replace(split, timeline=end.timeline, since_us=start.ts_us)
+        split = replace(split, timeline=end.timeline, since_us=start.ts_us, seen=start.seen)
         if start.reading is not None:
             split = replace(split, untouched=start.reading.untouched)
         if self.config.number("xmin.fetch.interval.ms") > 0:
@@ -254,29 +297,34 @@ class PostgresConnector:
         The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
         _pause(self.config, "snapshot.delay.ms")
+        if start.phase == BEGIN:
+            self._ask(lambda connection: publication.demand(connection, self.config))
+        claim = end.claim_of_slot(start)
+        if start.phase == BEGIN and not self._initial.has_begun and claim.moved_from is not None:
+            self._ask(lambda connection: slot.check_unread(connection, self.config))
         if start.phase == BEGIN and not self._mode.at_first:
-            self._ask(self._prepare_slot)
+            self._ask(lambda connection: self._prepare_slot(connection, claim))
             self._untold = (Notice(INITIAL, SKIPPED),)
             return []
-        return retrying(self.config, lambda: self._initial.begin(end.application, end.reading), is_transient)
+        return retrying(self.config, lambda: self._initial.begin(end.application, end.reading, claim), is_transient)
 
-    def _adapt_publication(self) -> None:
-        """At each start a filtered publication gets the tables that the filters name by now, as Debezium does.
+    def _watched(self, here: Position) -> tuple[str, ...]:
+        """Warnings about the publication of a pipeline that has begun. Raises SourceError where changes are lost."""
+        if here.phase == BEGIN or not self._mode.streams:
+            return ()
+        added = self._watch.adapt(self.config)
+        if added and self._adhoc is not None:
+            self._adhoc.late = added
+        return self._watch.look(self.config)
 
-        So do replica identities.
-        """
-        is_filtered = self.config.text("publication.autocreate.mode") == "filtered"
-        if not self._has_adapted and (is_filtered or self.config.names("replica.identity.autoset.values")):
-            self._ask(
-                lambda connection: publication.ensure(
-                    connection, self.config, Catalog(connection, self.config).tables(), create=False
-                )
-            )
-        self._has_adapted = True
-
-    def _prepare_slot(self, connection: psycopg.Connection) -> None:
+    def _prepare_slot(self, connection: psycopg.Connection, claim: Claim) -> None:
+        """Create the slot, unless it exists and the log is read from its confirmed position on. Raises OffsetError."""
+        lost = gap.find(connection, self.config, claim) if claim.start is not None else None
+        if lost is not None:
+            raise lost.error()
+        present = slot.usable(connection, self.config, claim)
         publication.ensure(connection, self.config, Catalog(connection, self.config).tables())
-        if slot.usable(connection, self.config) is None:
+        if present is None:
             with connect(self.config, replication=True, application="tailrace planner") as holder:
                 slot.create(holder, self.config)
 
@@ -310,9 +358,7 @@ class PostgresConnector:
         self._end_export()
         if self._adhoc is not None:
             self._adhoc.close()
-        if self._control is not None:
-            self._control.close()
-            self._control = None
+        self._control.close()
 
     def _end_export(self) -> None:
         self._initial.close()
@@ -329,7 +375,7 @@ class PostgresConnector:
         identifier = self._ask(system_identifier)
         return f"{identifier}/{self.config.text('database.dbname')}/{self.config.text('slot.name')}"
 
-    def _confirmed(self) -> int:
+    def _confirmed(self, here: Position) -> int:
         """Where the log begins after the snapshot: where that was taken or, by another planner, where the slot is.
 
         Nothing of ours moves the slot before the first stretch of the log is committed. If it was moved all the same,
@@ -337,33 +383,14 @@ class PostgresConnector:
         """
         if self._initial.log_begins is not None:
             return self._initial.log_begins
-        lost = self._ask(lambda connection: gap.find(connection, self.config, Claim()))
+        lost = self._ask(lambda connection: gap.find(connection, self.config, here.claim))
         if lost is not None:
             raise lost.error()
         present = self._ask(lambda connection: slot.existing(connection, self.config))
         if present is None or present.confirmed is None:
-            raise SourceError(
-                "the slot is not ready", where=f"slot {self.config.text('slot.name')}", remedy="start again"
-            )
+            where = f"slot {self.config.text('slot.name')}"
+            raise SourceError("the slot is not ready", where=where, remedy="start again")
         return present.confirmed
-
-    def _ask(self, query: Callable[[psycopg.Connection], T]) -> T:
-        """Run a query on the control connection. Raises SourceError.
-
-        A server that went away is waited for; one that was never reached is more likely a wrong address.
-        """
-        if self._control is None:
-            self._control = connect(self.config, application="tailrace planner")
-        control = self._control
-
-        def attempt() -> T:
-            nonlocal control
-            if control.closed:
-                control = self._control = connect(self.config, application="tailrace planner")
-            return query(control)
-
-        with server_errors("the server's catalog cannot be read"):
-            return retrying(self.config, attempt, is_transient)
 
 
 def _pause(config: Config, name: str) -> None:
@@ -371,11 +398,3 @@ def _pause(config: Config, name: str) -> None:
     if config.number(name):
         log.info("waiting as %s says: %d ms", name, config.number(name))
         time.sleep(config.number(name) / 1000)
-
-
-def _last_read(connection: psycopg.Connection, application: str) -> int:
-    """The last transaction that the reader has read whole (0: unknown)."""
-    row = connection.execute(
-        "SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s", [application]
-    ).fetchone()
-    return 0 if row is None or row[0] is None else parse_lsn(row[0])

@@ -14,11 +14,16 @@ from tailrace.config import Config
 from tailrace.connectors.postgres import publication, slot
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import address, connect, first_line, is_transient
+from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.snapshot_tables import locked
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
+
+
+class SnapshotGone(SourceError):
+    """An exported snapshot that cannot be read under any more."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,18 @@ class Export:
         self.held.close()
 
 
-def export_at_slot(config: Config, application: str) -> Export:
+def export_at_slot(config: Config, application: str, claim: Claim) -> Export:
     """Prepare publication and slot, and export the snapshot at whose position the slot begins.
 
     A slot that exists already is moved to the position of a temporary one, whose snapshot is exported: exact as well.
+    Raises SourceError for a slot that is not the pipeline's by its claim.
     """
-    with connect(config, application=f"{application} planner") as connection, ExitStack() as held:
+    with connect(config, application=f"{application} export") as connection, ExitStack() as held:
+        slot.check_owned(connection, config, claim)
         catalog = Catalog(connection, config)
         publication.ensure(connection, config, catalog.tables())
         slot.free(connection, config, application)
-        present = slot.usable(connection, config)
+        present = slot.usable(connection, config, claim)
         # Before the snapshot is taken, so that no schema changes in between.
         _lock(config, catalog.snapshot_tables(), held)
         holder = held.enter_context(
@@ -119,12 +126,12 @@ def adopting(name: str) -> list[str]:
     ]
 
 
-def gone(config: Config, name: str, said: str) -> SourceError:
+def gone(config: Config, name: str, said: str) -> SnapshotGone:
     """An exported snapshot that cannot be read under."""
-    return SourceError(
+    return SnapshotGone(
         f"the exported snapshot {name} is gone, as the connection that held it has ended ({said})",
         where=address(config),
         remedy="start again: a snapshot of several batches goes on with what is left, one of a single batch begins "
-        "anew; see the server's log for what ended the connection named `tailrace ... snapshot` (a restart, "
-        "pg_terminate_backend, a firewall that drops quiet connections)",
+        "anew, one that a signal asked for is read again; see the server's log for what ended the connection named "
+        "`tailrace ... snapshot` (a restart, pg_terminate_backend, a firewall that drops quiet connections)",
     )

@@ -1,36 +1,46 @@
-"""Whether the server still has the log that a pipeline is to go on with and, where not, how far the gap reaches."""
+"""Finds log that a pipeline still needs and the server no longer has, and tells how far the gap reaches."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psycopg
-from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.postgres import history
 from tailrace.connectors.postgres import slot as slots
-from tailrace.connectors.postgres.connect import connect, first_line
-from tailrace.connectors.postgres.position import Claim, format_lsn, parse_lsn
+from tailrace.connectors.postgres.connect import connect
+from tailrace.connectors.postgres.position import Claim, format_lsn
 from tailrace.errors import OffsetError
 from tailrace.model.quantity import moment, size
 
 log = logging.getLogger(__name__)
 
-_AGAIN = "set snapshot.mode=when_needed, which reads the tables again, or start with a new checkpoint"
-_PAGE, _PAGE_HEADER, _FILE_HEADER, _SMALLEST_FILE = 8192, 24, 40, 1 << 20
+_AGAIN = (
+    "set snapshot.mode=when_needed, which reads the tables again, or start with a new checkpoint (run `tailrace drop`, "
+    "delete the checkpoint, start)"
+)
+_MOVED = (
+    "was an old checkpoint restored, or the slot advanced, read or created again by somebody else? If nobody else "
+    "needs it, set slot.takeover=true as well (offset.mismatch.strategy=trust_slot goes on without what is lost)"
+)
 _TRUSTING = ("trust_slot", "trust_greater_lsn")
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Why the claimed log cannot be had, and what is lost. `is_trusted`: offset.mismatch.strategy goes on without."""
+    """Why the claimed log is not there, and what is lost. `is_trusted`: offset.mismatch.strategy goes on without.
+
+    `is_foreign`: the slot may be another pipeline's by now, so this one must not move or drop it.
+    """
 
     why: str
     what: str
     slot: str
     remedy: str
     is_trusted: bool = False
+    is_foreign: bool = False
 
     def __str__(self) -> str:
         return f"{self.why}; {self.what}"
@@ -40,98 +50,55 @@ class Gap:
         return OffsetError(str(self), where=f"slot {self.slot}", remedy=self.remedy)
 
 
-@dataclass(frozen=True, slots=True)
-class LogEnd:
-    """Where a server's log ends. A standby may be behind what it had before it restarted."""
-
-    lsn: int
-    is_standby: bool
-    timeline: int | None = None
-
-
 def find(connection: psycopg.Connection, config: Config, claim: Claim) -> Gap | None:
     """What of the claim is lost, None if nothing is. Raises SourceError for a slot of another kind."""
-    now = log_end(connection, with_timeline=claim.timeline is not None)
-    name, reached = config.text("slot.name"), claim.end if claim.end is not None else claim.start
-    left = None if reached is None else _left_at(config, now, claim.timeline, reached)
-    if left is not None:
-        return _other_history(name, claim, left)
     slot = slots.existing(connection, config)
-    if slot is None:
-        return Gap("the slot does not exist", _lost(claim, now.lsn), name, _AGAIN)
-    if slot.is_lost:
+    gap = _history(connection, config, claim, slot) or _slot(connection, config, claim, slot)
+    if gap is None or slot is None or slots.owned(config, slot, claim):
+        return gap
+    return replace(gap, is_foreign=True, remedy=f"{gap.remedy}; {_MOVED}")
+
+
+def _history(connection: psycopg.Connection, config: Config, claim: Claim, slot: slots.Slot | None) -> Gap | None:
+    """Whether the server's log is another one than was read."""
+    reached = claim.end if claim.end is not None else claim.start
+    if reached is None:
+        return None
+    name = config.text("slot.name")
+    now = history.log_end(connection, name, with_timeline=claim.timeline is not None)
+    left = history.left_at(config, now, claim.timeline, reached)
+    if left is not None:
+        return _other_history(name, claim, f"they part at {format_lsn(left)}", f"the last {size(reached - left)}")
+    told = None if slot is None else history.rewritten(connection, config, slot, claim)
+    return None if told is None else _other_history(name, claim, told, "the last changes")
+
+
+def _slot(connection: psycopg.Connection, config: Config, claim: Claim, slot: slots.Slot | None) -> Gap | None:
+    """Whether the slot is there and can give the log."""
+    name = config.text("slot.name")
+    if slot is None or slot.is_lost:
+        end = history.log_end(connection, name, with_timeline=False).lsn
+        if slot is None:
+            return Gap("the slot does not exist", _lost(claim, end), name, _AGAIN)
         why = f"the server has invalidated the slot ({slot.reason or 'its log is gone'})"
         remedy = f"{_AGAIN}; see max_slot_wal_keep_size and idle_replication_slot_timeout"
-        return Gap(why, _lost(claim, now.lsn), name, remedy)
-    if claim.start is not None and slot.confirmed is not None and slot.confirmed > claim.start:
-        remedy = (
-            f"{_AGAIN}; was an old checkpoint restored, or the slot advanced, read or made anew by somebody else? "
-            "(offset.mismatch.strategy=trust_slot goes on without what is lost)"
-        )
-        is_trusted = config.text("offset.mismatch.strategy") in _TRUSTING
-        return Gap("the slot was moved", _lost(claim, slot.confirmed), name, remedy, is_trusted)
-    return None
-
-
-def log_end(connection: psycopg.Connection, *, with_timeline: bool) -> LogEnd:
-    """Where the server's log ends now, flushed; with the timeline where it can tell that (no standby does)."""
-    timeline = (
-        "('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int" if with_timeline else "NULL"
-    )
-    row = connection.execute(
-        "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text, "
-        f"pg_is_in_recovery(), CASE WHEN pg_is_in_recovery() THEN NULL ELSE {timeline} END".encode()
-    ).fetchone()
-    assert row is not None
-    return LogEnd(parse_lsn(row[0]), row[1], row[2])
-
-
-def _left_at(config: Config, now: LogEnd, timeline: int | None, reached: int) -> int | None:
-    """Where the server's log parts from the one that was read up to `reached`; None where it is the same one."""
-    reached = _before_header(reached)
-    if now.lsn < reached and not now.is_standby:
-        return now.lsn
-    if timeline is None or now.timeline in (None, timeline):
+        return Gap(why, _lost(claim, end), name, remedy)
+    if slot.confirmed is None or claim.owns(slot.confirmed):
         return None
-    history = _history(config, now.timeline)
-    ended = None if history is None else history.get(timeline, 0)
-    return ended if ended is not None and ended < reached else None
+    is_trusted = claim.start is not None and config.text("offset.mismatch.strategy") in _TRUSTING
+    return Gap("the slot was moved", f"{_lost(claim, slot.confirmed)} ({slot})", name, _AGAIN, is_trusted)
 
 
-def _before_header(lsn: int) -> int:
-    """The same position as the end of the flushed log has it, if it was asked for as the place of the next record.
-
-    That one lies behind the header of a page of the log, which is longer on the first page of a file.
-    """
-    header = _FILE_HEADER if lsn % _SMALLEST_FILE == _FILE_HEADER else _PAGE_HEADER
-    return lsn - header if lsn % _PAGE == header else lsn
-
-
-def _history(config: Config, timeline: int) -> dict[int, int] | None:
-    """The timelines that a timeline came from, each with the position it was left at; None, told, if unknown."""
-    with connect(config, replication=True, application="tailrace history") as connection:
-        try:
-            row = connection.execute(sql.SQL("TIMELINE_HISTORY {}").format(sql.Literal(timeline))).fetchone()
-        except psycopg.Error as error:
-            log.warning("whether timeline %d goes on from the checkpoint is unknown: %s", timeline, first_line(error))
-            return None
-    assert row is not None
-    text = row[1] if isinstance(row[1], str) else bytes(row[1]).decode()
-    fields = [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    return {int(number): parse_lsn(lsn) for number, lsn, *_ in fields}
-
-
-def _other_history(name: str, claim: Claim, left: int) -> Gap:
+def _other_history(name: str, claim: Claim, why: str, last: str) -> Gap:
     reached = claim.end if claim.end is not None else claim.start
     assert reached is not None
     when = "" if claim.since_us is None else f" ({moment(claim.since_us)})"
-    why = f"the server's log is not the one that was read: they part at {format_lsn(left)}"
     what = (
-        f"the checkpoint is at {format_lsn(reached)}{when}, so the last {size(reached - left)} that were read never "
-        "happened there, and what happened instead is lost to this pipeline"
+        f"the checkpoint is at {format_lsn(reached)}{when}, so {last} that were read never happened there, and what "
+        "happened instead is lost to this pipeline"
     )
     remedy = f"{_AGAIN}; was the server restored from a backup, or failed over to one that lagged?"
-    return Gap(why, what, name, remedy)
+    return Gap(f"the server's log is not the one that was read: {why}", what, name, remedy)
 
 
 def _lost(claim: Claim, upto: int) -> str:
@@ -150,7 +117,7 @@ def taken(config: Config, application: str, claim: Claim) -> None:
     Raises OffsetError for a gap, SourceError for a slot that a stranger holds.
     """
     with connect(config, application=f"{application} control") as connection:
-        lost = find(connection, config, claim)
+        lost = find(connection, config, replace(claim, seen=None))
         if lost is None:
             slots.free(connection, config, application)
             lost = find(connection, config, claim)  # whoever held it may have moved it
@@ -165,4 +132,4 @@ def given_up(connection: psycopg.Connection, config: Config, application: str) -
     """Drop the slot, if there is one: a position that is lost stays lost, whoever looks next. Raises SourceError."""
     slot = slots.free(connection, config, application)
     if slot is not None:
-        connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
+        slots.drop(connection, slot)

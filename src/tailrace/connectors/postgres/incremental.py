@@ -9,31 +9,27 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 
 import psycopg
 import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
-from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres import keys
 from tailrace.connectors.postgres.catalog import CapturedTable, Catalog
-from tailrace.connectors.postgres.connect import connect, first_line, is_lost, server_errors
+from tailrace.connectors.postgres.connect import connect, first_line, is_lost, is_passing, server_errors
 from tailrace.connectors.postgres.paging import Paging
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
+from tailrace.connectors.postgres.signal_table import SignalTable
+from tailrace.connectors.postgres.snapshot_tables import refusals
 from tailrace.connectors.retry import retrying
-from tailrace.errors import DecodeError, SourceError
+from tailrace.errors import DecodeError, SourceError, TailraceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.model.table import TableId
-from tailrace.snapshot.channels import SOURCE
-from tailrace.snapshot.progress import Mark, Progress
-from tailrace.snapshot.signals import CLOSE, INCREMENTAL, OPEN, Request, Signal
+from tailrace.snapshot.progress import PagingKey, Progress
+from tailrace.snapshot.signals import INCREMENTAL, Request
 from tailrace.snapshot.window import Visibility
 
 log = logging.getLogger(__name__)
@@ -43,6 +39,9 @@ Stage = tuple[Progress, str]
 
 _DONE = "SUCCEEDED"
 _PATIENCE_SECONDS, _FLUSH_SECONDS = 1.0, 10.0
+RETRY_SECONDS = 10.0
+# The state has two keys while a table is read, in every offset; an index takes less than this.
+_LONGEST_KEY = 16 << 10
 _COMMITTING = "SELECT pid, query_start FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND state = 'active'"
 _ACTIVE = "SELECT pid, query_start FROM pg_stat_activity WHERE pid = ANY (%s) AND state = 'active'"
 
@@ -73,54 +72,18 @@ class IncrementalSnapshots:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        signals = table_of_signals(config)
-        self.table = None if signals is None else sql.Identifier(signals.schema, signals.table)
+        self.table = SignalTable(config)
         self.size = config.number("incremental.snapshot.chunk.size")
         self._waits = False
-        self._told: str | None = None
-
-    def signals(self, connection: psycopg.Connection) -> list[tuple[Signal, Mark]]:
-        """The signals in the table, window rows aside, in the order they came as far as that can be told."""
-        if self.table is None or SOURCE not in self.config.names("signal.enabled.channels"):
-            return []
-        query = sql.SQL(
-            "SELECT s.id::text, s.type::text, s.data::text, s.xmin::text FROM {} AS s(id, type, data) "
-            "WHERE s.type <> ALL (%s) ORDER BY age(s.xmin) DESC, s.ctid"
-        ).format(self.table)
-        try:
-            rows = connection.execute(query, [[OPEN, CLOSE]]).fetchall()
-        except psycopg.ProgrammingError as error:
-            self._tell(self.table.as_string(connection), first_line(error))
-            return []
-        self._told = None
-        return [(Signal(id_, type_, data), (id_, xid)) for id_, type_, data, xid in rows]
-
-    def _tell(self, table: str, said: str) -> None:
-        """Say once why no signals can be read."""
-        if said != self._told:
-            needed = f"{table} needs columns id, type, data, in this order, and database.user the right to SELECT"
-            log.error("signal.data.collection: %s; %s", said, needed)
-        self._told = said
-
-    def new_signals(
-        self, connection: psycopg.Connection, handled: tuple[Mark, ...]
-    ) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """The signals of the table that are not handled yet, and the marks of all that are in it."""
-        found = self.signals(connection)
-        left, new = Counter(handled), []
-        for signal, mark in found:
-            known = mark if left[mark] else (signal.id, None)
-            if left[known]:
-                left[known] -= 1
-            else:
-                new.append(signal)
-        return new, tuple(mark for _, mark in found)
+        self._not_before = 0.0
 
     def chunk(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
         """Read the next chunk: of the present table, or, where that is at its end or cannot be read, of one after it.
 
         The stages on the way to there are none where nothing can be read just now; no chunk where no table has rows.
         """
+        if time.monotonic() < self._not_before:
+            return [], None
         with server_errors("a chunk cannot be read"):
             return retrying(self.config, lambda: self._attempt(progress), is_lost)
 
@@ -132,32 +95,44 @@ class IncrementalSnapshots:
                 return [], None
             try:
                 return self._windowed(connection, progress)
-            except psycopg.Error as error:  # of the signal table
-                return [_given_up(progress, error)], None
+            except (psycopg.Error, SourceError) as error:
+                if is_lost(error):
+                    raise
+                if not is_passing(error):  # of the signal table
+                    return [_given_up(progress, error)], None
+                self._not_before = time.monotonic() + RETRY_SECONDS
+                said = (progress.queue[0].table, first_line(error), RETRY_SECONDS)
+                log.warning("%s cannot be read now: %s; the next try is in %.0f s", *said)
+                return [], None
 
     def _windowed(self, connection: psycopg.Connection, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
         """As Debezium does it, one window holds the ends of tables and the first rows after them."""
         stages: list[Stage] = []
         chunk: ReadChunk | None = None
-        window = self._open(connection)
+        window = self.table.open_window(connection)
         try:
             while chunk is None and progress.is_next(INCREMENTAL):
                 progress, chunk, status = self._tried(connection, progress, progress.queue[0])
                 stages.append((progress, status))
         finally:
             if not connection.closed:
-                self._close(connection, window)
+                self.table.close_window(connection, window)
         return stages, chunk
 
     def _tried(
         self, connection: psycopg.Connection, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
+        table = TableId(self.config.text("database.dbname"), *request.parts)
+        origin = "the condition of the signal (additional-conditions)" if request.condition else None
         try:
-            return self._chunk(connection, progress, request)
+            with refusals(self.config, table, origin):
+                return self._chunk(connection, progress, request)
         except _Unread as unread:
             log.warning("%s is not read: %s", request.table, unread)
-            return progress.without_present(), None, unread.status
+            return progress.without_present().giving_up([request], str(unread)), None, unread.status
         except (psycopg.Error, DecodeError, SourceError, UnicodeError) as error:
+            if is_passing(error):
+                raise
             after, status = _given_up(progress, error)
             return after, None, status
 
@@ -180,7 +155,9 @@ class IncrementalSnapshots:
     def _chunk(
         self, connection: psycopg.Connection, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
-        with connection.transaction():
+        # Rolled back, which undoes settings that a function of the signal's condition may have changed.
+        with connection.transaction(force_rollback=True):
+            connection.execute("SET TRANSACTION READ ONLY")
             table = self._locked(connection, request)
             after, read, visible = self._read(connection, table, progress, request)
             # Under the lock, so that the log up to there knows the table by no other columns and keys.
@@ -221,6 +198,7 @@ class IncrementalSnapshots:
             log.info("incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(found[0]))
             return progress.without_present(), found, visible
         paging = self._paging(connection, table, request)
+        paging.check()
         key = ",".join(f"{name} {kind}" for name, kind in paging.key)
         if progress.by(key) is not progress:
             log.warning("%s is read from its beginning: its key has become (%s)", request.table, key)
@@ -232,6 +210,9 @@ class IncrementalSnapshots:
             return progress.without_present(), None, ""
         visible = _snapshot(connection)
         images, last, count = paging.after(progress.last, maximum, self.size)
+        longest = max(map(_length, (maximum, last or ())))
+        if longest > _LONGEST_KEY:
+            raise _Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         # An empty chunk is the sign that all is read.
         after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
@@ -245,51 +226,17 @@ class IncrementalSnapshots:
         own = [each for each in catalog.key_types(table.schema.id, None) if each not in key]
         return Paging(connection, table, request.condition, (*key, *own), catalog.nullable(table.schema.id, wanted))
 
-    def _open(self, connection: psycopg.Connection) -> tuple[str, str] | None:
-        """Write the row that opens a window where such rows are wanted; returns the window's id and time."""
-        if self.table is None or self.config.flag("read.only"):
-            return None
-        window, now = str(uuid.uuid4()), _now()
-        self._insert(connection, self.table, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
-        return window, now
-
-    def _close(self, connection: psycopg.Connection, opened: tuple[str, str] | None) -> None:
-        if opened is None or self.table is None:
-            return
-        window, since = opened
-        if self.config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
-            row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.table))
-            first = sql.Identifier(row.description[0].name if row.description else "id")
-            query = sql.SQL("DELETE FROM {} WHERE {} = %s").format(self.table, first)
-            self._write(connection, query, [f"{window}-open"])
-        else:
-            times = f'{{"openWindowTimestamp": "{since}", "closeWindowTimestamp": "{_now()}"}}'
-            self._insert(connection, self.table, f"{window}-close", CLOSE, times)
-
-    def _insert(self, connection: psycopg.Connection, signals: sql.Identifier, *values: str) -> None:
-        self._write(connection, sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(signals), values)
-
-    def _write(self, connection: psycopg.Connection, query: sql.Composed, values: Sequence[str]) -> None:
-        """Write to the signal table, again as often as signal.emit.failure.max.retries says."""
-        left = self.config.number("signal.emit.failure.max.retries")
-        while True:
-            try:
-                connection.execute(query, values)
-                return
-            except psycopg.Error as error:
-                if not left or connection.closed:
-                    raise
-                log.warning("a window's row cannot be written, trying again: %s", first_line(error))
-            left -= 1
-            time.sleep(self.config.number("signal.emit.failure.backoff.ms") / 1000)
-
 
 def _given_up(progress: Progress, error: Exception) -> Stage:
-    """The state without the present table. Raises the error where a lost connection is why."""
-    if is_lost(error):
-        raise error
-    log.error("the incremental snapshot of %s is given up: %s", progress.queue[0].table, first_line(error))
-    return progress.without_present(), "SQL_EXCEPTION"
+    """The state without the present table, whose rows stay unread."""
+    request = progress.queue[0]
+    log.error("the incremental snapshot of %s is given up: %s", request.table, reason(error))
+    return progress.without_present().giving_up([request], reason(error)), "SQL_EXCEPTION"
+
+
+def reason(error: Exception) -> str:
+    """Why a table is not read, in one line, with the remedy if one is known."""
+    return error.line if isinstance(error, TailraceError) else first_line(error)
 
 
 def _listed(
@@ -366,6 +313,10 @@ def _is_flushed(connection: psycopg.Connection, end: str, seconds: float) -> boo
     return False
 
 
+def _length(key: PagingKey) -> int:
+    return sum(len(part or "") for part in key)
+
+
 def _snapshot(connection: psycopg.Connection) -> str:
     row = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
     assert row is not None
@@ -391,7 +342,3 @@ def _identity(connection: psycopg.Connection, config: Config, table: CapturedTab
     schema = table.schema
     own = tuple(name for name, _ in Catalog(connection, config).key_types(schema.id, None))
     return own if own and set(own) <= set(schema.identity) else schema.identity
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat().replace("+00:00", "Z")

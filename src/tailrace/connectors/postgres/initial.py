@@ -16,10 +16,11 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.overrides import unmatched
-from tailrace.connectors.postgres import gap, ranges, splits
+from tailrace.connectors.postgres import ranges, splits
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import server_errors
 from tailrace.connectors.postgres.export import Export, export_aside, export_at_slot
+from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.ranges import Keys
 from tailrace.connectors.postgres.snapshot import EmptySplit, SnapshotSplit
@@ -47,7 +48,6 @@ class InitialSnapshot:
         self._export: Export | None = None
         self._left: list[Split] = []
         self._kept: tuple[Reading, list[Split]] | None = None
-        self._anew: Reading | None = None
         self._is_resumed = False
         self._share = BATCH_BYTES
         self._since: float | None = None
@@ -67,11 +67,17 @@ class InitialSnapshot:
             return None
         return Reading(Place(tuple(name for name, _ in found), is_whole=True))
 
-    def begin(self, application: str, reading: Reading | None) -> Sequence[Split]:
+    @property
+    def has_begun(self) -> bool:
+        """Whether this process plans the snapshot already."""
+        return self._export is not None
+
+    def begin(self, application: str, reading: Reading | None, claim: Claim) -> Sequence[Split]:
         """The first batch: prepares publication and slot. It reads all, or nothing where that takes several batches."""
         with server_errors("the snapshot cannot be planned"):
-            self._at_slot(application)
-            assert self._export is not None
+            self.close()
+            self._export = export_at_slot(self.config, application, claim)
+            self.log_begins = self._export.lsn
             if reading is None:
                 return splits.plan(self.config, self._export)
             self._left = splits.plan(self.config, self._export, place=reading.place)
@@ -98,8 +104,6 @@ class InitialSnapshot:
 
     def next(self, reading: Reading) -> Reading:
         """The state after the batch that follows; `reading` itself, rid of what is no longer needed, after the last."""
-        reading = self._anew or reading
-        self._anew = None
         before = reading.place if self._is_resumed else reading.undo or reading.place
         since = reading.since_ms, reading.since_splits
         if not self._is_resumed:
@@ -126,24 +130,10 @@ class InitialSnapshot:
             self._export = None
         self._left, self._kept, self._since, self._is_resumed = [], None, None, False
 
-    def _at_slot(self, application: str) -> None:
-        self.close()
-        self._export = export_at_slot(self.config, application)
-        self.log_begins = self._export.lsn
-
     def _resume(self, here: Position, place: Place) -> None:
-        lost = self._ask(lambda connection: gap.find(connection, self.config, here.claim))
-        if lost is not None:
-            log.warning("the snapshot begins anew: %s", lost)
-            tables = self._ask(lambda connection: splits.to_read(connection, self.config))
-            place = Place(tuple(str(table) for table in tables), is_whole=True)
-            self._at_slot(here.application)
-            self._anew = Reading(place)
-        else:
-            self._export = export_aside(self.config, here.application)
-            place = splits.verified(self.config, self._export, place)
-            log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
-        assert self._export is not None
+        self._export = export_aside(self.config, here.application)
+        place = splits.verified(self.config, self._export, place)
+        log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
         self._left = splits.plan(self.config, self._export, place=place)
 
     def _take(self) -> list[Split]:

@@ -48,29 +48,33 @@ def unheard(
     found: Iterable[Lineage],
     captured: Collection[Name],
     comes_as: ComesAs,
+    level: Callable[[Name], bool | None],
     *,
     is_there: bool = True,
 ) -> Iterator[Finding]:
     """What is captured while its changes come by names that are not, which the filters reject without a word.
 
-    `is_there` tells whether the publication is made already, and thus what mends it.
+    `level` is how bad that is for a table (see Finding.ok). `is_there` tells whether the publication is made already,
+    and thus what the remedy is.
     """
-    by_parts: dict[str, list[str]] = {}
-    by_roots: dict[str, list[str]] = {}
+    by_parts: dict[Name, list[str]] = {}
+    by_roots: dict[Name, list[str]] = {}
     for line in found:
         mine, name = first_of(captured)(line), comes_as(line)
         if mine is None or name is None or name in captured:
             continue
         where = by_parts if line.index(name) > line.index(mine) else by_roots
-        where.setdefault(_shown(mine), []).append(_shown(name))
+        where.setdefault(mine, []).append(_shown(name))
     for table, parts in by_parts.items():
-        what = f"{publication} sends changes of {table} by the names of its partitions ({_some(parts)}), {_LOST}"
+        what = (
+            f"{publication} sends changes of {_shown(table)} by the names of its partitions ({_some(parts)}), {_LOST}"
+        )
         remedy = f"{_setting(publication, True, is_there)}, or let table.include.list name the partitions"
-        yield Finding("publication", False, what, remedy)
+        yield Finding("publication", level(table), what, remedy)
     for table, (root, *_) in by_roots.items():
-        what = f"{publication} sends changes of the partition {table} by the name of {root}, {_LOST}"
+        what = f"{publication} sends changes of the partition {_shown(table)} by the name of {root}, {_LOST}"
         remedy = f"{_setting(publication, False, is_there)}, or let table.include.list name {root}"
-        yield Finding("publication", False, what, remedy)
+        yield Finding("publication", level(table), what, remedy)
 
 
 _LOST = "which the filters leave out: they would be lost"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,20 +12,20 @@ import pyarrow.compute as pc
 
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.catalog import CapturedTable
-from tailrace.connectors.postgres.ddl import PREFIX
+from tailrace.connectors.postgres.ddl import CONTENT
 from tailrace.connectors.postgres.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.postgres.protocol import pgoutput
-from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, frame
+from tailrace.connectors.postgres.protocol.framing import Bytes, Frames, Ints, Packed, frame
 from tailrace.connectors.postgres.protocol.pgoutput import Messages, Relation, Relations, Rows
 from tailrace.connectors.postgres.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.reselect import Reselector
 from tailrace.connectors.postgres.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.values import ValueType, converted
-from tailrace.events.encode.arrow import flags, indices, join, literal, mask, repeat
+from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
-from tailrace.model.change import CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
 from tailrace.model.table import TableSchema
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.
@@ -39,6 +39,7 @@ class Transaction:
 
     xid: int = 0
     commit_us: int = 0
+    commit_lsn: int = 0
     origin: tuple[int, str] | None = None
 
 
@@ -48,7 +49,7 @@ class LogDecoder:
 
     `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
     before this read, None when there was none. Without `messages` logical messages are left out, without
-    `schema_changes` what the DDL triggers tell; with `reselector` values that the log did not repeat are looked up in
+    `schema_changes` what the DDL triggers report; with `reselector` values that the log did not repeat are looked up in
     the table. `xmin` is what `source.xmin` says.
     """
 
@@ -64,20 +65,20 @@ class LogDecoder:
     xmin: int | None = None
     faults: Faults = field(default_factory=Faults)
 
-    def decode(self, messages: Sequence[bytes | memoryview]) -> Chunk:
+    def decode(self, messages: Packed) -> Chunk:
         """The changes of some consecutive messages. Raises DecodeError."""
         frames = frame(messages)
         pgoutput.check_kinds(frames)
         context = _Context.of(frames, self)
         batches: list[ChangeBatch] = []
         found = pgoutput.messages(frames) if (frames.kind == pgoutput.MESSAGE).any() else None
-        told = {} if found is None else _told_by_triggers(found)
-        cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*told]).astype(np.intp)
+        reports = self._reports(frames)
+        cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*reports]).astype(np.intp)
         begin = 0
         for cut in [*cuts.tolist(), len(frames)]:
             batches.extend(self._rows(frames, slice(begin, cut), context))
-            if cut in told:
-                batches.extend(self._schema_changes(told[cut], cut, context))
+            if cut in reports:
+                batches.extend(self._schema_changes(frames, cut, context))
             elif cut < len(frames):
                 batches.extend(self._special(frames, cut, context))
             begin = cut + 1
@@ -119,18 +120,36 @@ class LogDecoder:
             if table is not None:
                 yield _without_images(TRUNCATE, table.schema, context, np.array([at]))
 
-    def _schema_changes(self, content: bytes, at: int, context: _Context) -> Iterator[ChangeBatch]:
-        """A message of the DDL triggers becomes one event a table, between the rows before and after it."""
-        if self.schema_changes is not None:
-            for table, change in self.schema_changes.read(content, int(context.lsn[at])):
-                schema = TableSchema(table, (), (), ())
-                batch = _without_images(SCHEMA, schema, context, np.array([at]))
-                yield replace(batch, schema_change=change)
+    def _reports(self, frames: Frames) -> set[int]:
+        """Where the DDL triggers have written a row into their table."""
+        if self.schema_changes is None:
+            return set()
+        announced = (pgoutput.relation(frames.payload(at)) for at in pgoutput.positions(frames, pgoutput.RELATION))
+        known = (*self.relations.by_oid.values(), *announced)
+        tables = {relation.oid for relation in known if self.schema_changes.is_source(relation)}
+        if not tables:
+            return set()
+        places, into = pgoutput.inserts(frames)
+        theirs = [table for table in tables if (into == table).any() and self.schema_changes.trusts(table)]
+        return set(places[np.isin(into, theirs)].tolist())
+
+    def _schema_changes(self, frames: Frames, at: int, context: _Context) -> Iterator[ChangeBatch]:
+        """A row of the DDL triggers becomes one event a table, between the rows before and after it."""
+        assert self.schema_changes is not None
+        (row,) = pgoutput.rows(frames, self.relations, slice(at, at + 1))
+        cells = {column.name: each for column, each in zip(row.relation.columns, row.new, strict=True)}
+        content = cells[CONTENT].text(frames.buffer)[0].as_py() if CONTENT in cells else None
+        for table, change in self.schema_changes.read(content, int(context.lsn[at])):
+            schema = TableSchema(table, (), (), ())
+            batch = _without_images(SCHEMA, schema, context, np.array([at]))
+            yield replace(batch, schema_change=change)
 
     def _carry(self, context: _Context, count: int) -> None:
         self.order = context.order + count * ORDER_STEP
-        if len(context.begins.index):
-            self.transaction = Transaction(int(context.begins.xid[-1]), int(context.begins.commit_us[-1]))
+        begins = context.begins
+        if len(begins.index):
+            xid, commit_us, commit_lsn = (int(each[-1]) for each in (begins.xid, begins.commit_us, begins.final_lsn))
+            self.transaction = Transaction(xid, commit_us, commit_lsn)
         self.transaction.origin = context.last_origin()
         if len(context.commits.index):
             self.last_commit = int(context.commits.end_lsn[-1])
@@ -173,6 +192,11 @@ class _Context:
         times = np.concatenate([[self.carried.commit_us], self.begins.commit_us])
         xids = np.concatenate([[self.carried.xid], self.begins.xid])
         return times[which], xids[which]
+
+    def commit_lsns(self, index: npt.NDArray[np.intp]) -> pa.Array:
+        """The commit record of the transaction that each message belongs to: ranges of the log are cut by them."""
+        which = np.searchsorted(self.begins.index, index, side="right")
+        return indices(np.concatenate([[self.carried.commit_lsn], self.begins.final_lsn])[which])
 
     def source(self, index: npt.NDArray[np.intp], xids: Ints) -> pa.StructArray:
         which = np.searchsorted(self.commits.index, index, side="right")
@@ -246,6 +270,7 @@ def _batch(
         "source": context.source(rows.index, xids),
         "before": before,
         "after": after,
+        COMMIT: context.commit_lsns(rows.index),
     }
     if unchanged is not None:
         columns["unchanged"] = unchanged
@@ -330,12 +355,6 @@ def _messages(found: Messages, wanted: LogicalMessages, context: _Context) -> It
     yield ChangeBatch(wanted.table, pa.RecordBatch.from_pydict(columns))
 
 
-def _told_by_triggers(found: Messages) -> dict[int, bytes]:
-    """What the DDL triggers wrote, by place. What has their prefix outside of transactions is not from them."""
-    chosen = flags(pc.equal(found.prefix, literal(PREFIX))) & found.transactional
-    return dict(zip(found.index[chosen].tolist(), found.content.filter(mask(chosen)).to_pylist(), strict=True))
-
-
 def _without_images(op: str, table: TableSchema, context: _Context, index: npt.NDArray[np.intp]) -> ChangeBatch:
     times, xids = context.transactions(index)
     nothing = pa.nulls(1, table.row_type)
@@ -347,5 +366,6 @@ def _without_images(op: str, table: TableSchema, context: _Context, index: npt.N
         "source": context.source(index, xids),
         "before": nothing,
         "after": nothing,
+        COMMIT: context.commit_lsns(index),
     }
     return ChangeBatch(table, pa.RecordBatch.from_pydict(columns))

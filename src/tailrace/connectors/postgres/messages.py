@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 
@@ -11,12 +12,16 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.filters import Rule
-from tailrace.connectors.postgres.ddl import PREFIX
+from tailrace.connectors.postgres.ddl import OLD_PREFIX, install_command
 from tailrace.connectors.postgres.protocol.framing import Ints
 from tailrace.connectors.postgres.protocol.pgoutput import Messages
 from tailrace.connectors.postgres.values import ValueType, binary_type, converted, text_type
 from tailrace.events.encode.arrow import flags, mask
 from tailrace.model.table import Column, TableId, TableSchema
+
+log = logging.getLogger(__name__)
+
+_warned: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class LogicalMessages:
     prefixes: Rule
     content: ValueType
     table: TableSchema
+    install_triggers: str
 
     @staticmethod
     def of(config: Config) -> LogicalMessages:
@@ -37,17 +43,30 @@ class LogicalMessages:
             for name, kind in (("prefix", prefix), ("content", content))
         )
         table = TableSchema(TableId(config.text("database.dbname"), "", ""), columns, ("prefix",), ())
-        return LogicalMessages(Rule.of(config, "message.prefix"), content, table)
+        return LogicalMessages(Rule.of(config, "message.prefix"), content, table, install_command(config))
 
     def captured(self, found: Messages) -> Messages:
-        """The messages whose prefix is captured, those of the DDL triggers never."""
+        """The messages whose prefix is captured, those of DDL triggers of earlier versions never."""
         known = found.prefix.dictionary_encode()
-        wanted = [prefix != PREFIX and self.prefixes.lets(prefix) for prefix in known.dictionary.to_pylist()]
+        prefixes = known.dictionary.to_pylist()
+        if OLD_PREFIX in prefixes:
+            self._warn()
+        wanted = [prefix != OLD_PREFIX and self.prefixes.lets(prefix) for prefix in prefixes]
         keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
         if keep.all():
             return found
         prefix, content = found.prefix.filter(mask(keep)), found.content.filter(mask(keep))
         return Messages(found.index[keep], found.transactional[keep], prefix, content)
+
+    def _warn(self) -> None:
+        """Log once a process that messages are ignored: any role may write them."""
+        if self.install_triggers not in _warned:
+            _warned.add(self.install_triggers)
+            log.warning(
+                "logical messages with the prefix %s are ignored: DDL triggers of an earlier version write them, and "
+                "any role may; so schema changes are not reported. Replace the triggers: %s",
+                *(OLD_PREFIX, self.install_triggers),
+            )
 
     def images(self, found: Messages) -> pa.StructArray:
         """Prefix and content as rows of the table."""

@@ -65,8 +65,15 @@ def _money(mode: str, config: Config) -> Numeric:
     if mode == "double":
         return _double(_money_text, None)
     scale = config.number("money.fraction.digits")
-    kind = pa.decimal128(38, scale)
-    return _decimal(("scale", str(scale))), kind, lambda text: pc.cast(_money_text(text), kind), None
+    # A value has up to 17 digits before the point and 2 behind it; Arrow does not notice digits that do not fit.
+    kind = pa.decimal128(38, scale) if scale <= 38 - 17 else pa.decimal256(_WIDEST, scale)
+
+    def convert(text: pa.Array) -> pa.Array:
+        cents = pc.cast(_money_text(text), pa.decimal128(19, 2))
+        # Half up for Java, which is away from zero.
+        return pc.cast(pc.round(cents, scale, "half_towards_infinity") if scale < 2 else cents, kind)
+
+    return _decimal(("scale", str(scale))), kind, convert, None
 
 
 def _double(plain: Callable[[pa.Array], pa.Array], zero: object) -> Numeric:

@@ -10,23 +10,26 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from tailrace.config import Config
-from tailrace.connectors.postgres import ddl
+from tailrace.config.filters import OWN_SCHEMA
+from tailrace.connectors.postgres import control, ddl
 from tailrace.connectors.postgres import slot as slots
 from tailrace.connectors.postgres.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.position import parse_lsn
+from tailrace.connectors.postgres.standing import Begun, offsets
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
 
-_TABLES = """
+_TABLES = f"""
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
        pg_total_relation_size(c.oid) AS bytes,
        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS key,
-       c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition
+       c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition,
+       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
-  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', '{OWN_SCHEMA}') AND n.nspname NOT LIKE 'pg\\_%'
 ORDER BY 1, 2
 """
 _SLOT = """
@@ -46,7 +49,10 @@ _APPLICATIONS = (
 
 @dataclass(frozen=True)
 class TableOverview:
-    """A table one could capture; `rows` is the planner's estimate, `key` whether it has a primary key."""
+    """A table one could capture; `rows` is the planner's estimate, `key` whether it has a primary key.
+
+    `readable`: the role may read its rows.
+    """
 
     schema: str
     table: str
@@ -55,6 +61,7 @@ class TableOverview:
     key: bool
     is_partitioned: bool = False
     is_partition: bool = False
+    readable: bool = True
 
     @property
     def name(self) -> str:
@@ -125,43 +132,65 @@ def server_state(config: Config) -> ServerState:
     return ServerState(row[0], slot, frozenset(name for (name,) in names))
 
 
-def drop(config: Config) -> list[str]:
+def drop(config: Config, begun: Begun | None, *, force: bool = False) -> list[str]:
     """Drops the slot, the publication unless `publication.autocreate.mode` says it is not ours, and the DDL triggers.
 
-    Returns a line for each of them, for triggers where there were some. Raises SourceError while something still reads
-    the slot.
+    Returns a line for each of them, for triggers where there were some. `begun` are the offsets of the pipeline's
+    checkpoint; unless forced, a slot that the checkpoint did not create is left alone. Raises SourceError then, and
+    while the pipeline runs or something reads the slot.
     """
     try:
         with connect(config) as connection:
             slot = config.text("slot.name")
-            done = [_drop_slot(connection, slot), _drop_publication(connection, config)]
+            done = [_drop_slot(connection, config, begun, force=force), _drop_publication(connection, config)]
             return done + ddl.remove(connection, slot)
     except psycopg.Error as error:
         remedy = "Run it as the owner of the publication, with a role that has REPLICATION."
         raise SourceError(first_line(error), where=config.text("database.dbname"), remedy=remedy) from error
 
 
-def drop_at_stop(config: Config, application: str) -> None:
-    """Drops the slot of a pipeline that was stopped, ending a reader of its own (by `application`) that is still there.
+def drop_at_stop(config: Config, begun: Begun) -> None:
+    """Drops the slot of a pipeline that was stopped, ending a reader of its own that is still there.
 
-    Raises SourceError while somebody else reads the slot.
+    `begun` are the offsets of its checkpoint. Raises SourceError while somebody else reads the slot.
     """
-    name = config.text("slot.name")
     with server_errors("the slot cannot be dropped"), connect(config) as connection:
-        if slots.free(connection, config, application) is not None:
-            connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
-            log.warning("slot %s is dropped (slot.drop.on.stop): what changes until the next start is lost", name)
+        slot = slots.existing(connection, config)
+        if slot is None or begun[1] is None or not _is_owned(connection, config, slot, begun):
+            return
+        slots.free(connection, config, f"tailrace {begun[1]['pipeline']}")
+        slots.drop(connection, slot)
+        log.warning("slot %s is dropped (slot.drop.on.stop): what changes until the next start is lost", slot.name)
 
 
-def _drop_slot(connection: psycopg.Connection, name: str) -> str:
-    row = connection.execute("SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", [name]).fetchone()
-    if row is None:
+def _drop_slot(connection: psycopg.Connection, config: Config, begun: Begun | None, *, force: bool) -> str:
+    name = config.text("slot.name")
+    slot = slots.find(connection, name)
+    if slot is None:
         return f"slot {name}: there is none"
-    if row[0] is not None:
-        remedy = "Stop the pipeline that uses it first."
-        raise SourceError(f"is being read by server process {row[0]}", where=f"slot {name}", remedy=remedy)
-    connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
+    running = control.holder(connection, name)
+    if running is not None or slot.active_pid is not None:
+        what = f"a pipeline uses it: {running}" if running else f"is being read by server process {slot.active_pid}"
+        raise SourceError(what, where=f"slot {name}", remedy="Stop the pipeline that uses it first.")
+    if not force and not _is_owned(connection, config, slot, begun):
+        what = "is not dropped, as no checkpoint of this pipeline says that it created it"
+        remedy = (
+            "Drop it by `tailrace drop --force` if the checkpoint is gone and nobody else needs the slot; for a "
+            "connector's file, whose checkpoint is not known, give the pipeline file, or --force."
+        )
+        raise SourceError(f"{what}: {slot}", where=f"slot {name}", remedy=remedy)
+    slots.drop(connection, slot)
     return f"slot {name}: dropped"
+
+
+def _is_owned(connection: psycopg.Connection, config: Config, slot: slots.Slot, begun: Begun | None) -> bool:
+    """Whether the checkpoint with these offsets created the slot. Raises OffsetError for one of another source."""
+    committed, planned = begun or (None, None)
+    newest = planned or committed
+    if newest is None:
+        return False
+    before, after = offsets(connection, config, committed or newest, newest)
+    return slots.owned(config, slot, after.claim_of_slot(None if committed is None else before))
 
 
 def _drop_publication(connection: psycopg.Connection, config: Config) -> str:

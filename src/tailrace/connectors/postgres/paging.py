@@ -15,6 +15,7 @@ from psycopg import sql
 from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.keys import KeyTypes
 from tailrace.connectors.postgres.text_rows import copy_lines, rows_of
+from tailrace.connectors.postgres.user_sql import check_condition, condition, one_statement
 from tailrace.snapshot.progress import PagingKey
 
 
@@ -28,12 +29,17 @@ class Paging:
     key: KeyTypes
     nullable: frozenset[str]
 
+    def check(self) -> None:
+        """Raise psycopg.Error where the condition is no single expression."""
+        if self.condition:
+            check_condition(self.connection, self._table(), self.condition)
+
     def maximum(self) -> PagingKey | None:
         """The last key there is, None without rows."""
         query = sql.SQL("SELECT {}{} ORDER BY {} LIMIT 1").format(
             self._texts(), self._rows(), sql.SQL(", ").join(sql.SQL("{} DESC").format(each) for each in self._names())
         )
-        row = self.connection.execute(query).fetchone()
+        row = one_statement(self.connection, query).fetchone()
         return None if row is None else tuple(row)
 
     def after(
@@ -59,12 +65,12 @@ class Paging:
     def estimate(self) -> int:
         """How many rows the server thinks there are."""
         query = sql.SQL("EXPLAIN (FORMAT JSON) SELECT{}").format(self._rows())
-        row = self.connection.execute(query).fetchone()
+        row = one_statement(self.connection, query).fetchone()
         return 0 if row is None else int(row[0][0]["Plan"]["Plan Rows"])
 
     def _rows(self, *bounds: sql.Composable) -> sql.Composable:
-        """FROM and WHERE. The condition may name the table, so that has no alias, and may end in a comment."""
-        wanted = [*bounds, *([sql.SQL(f"({self.condition}\n)")] if self.condition else [])]
+        """FROM and WHERE. The condition may name the table, so that has no alias."""
+        wanted = [*bounds, *([condition(self.condition)] if self.condition else [])]
         where = sql.SQL(" WHERE ") + sql.SQL(" AND ").join(wanted) if wanted else sql.SQL("")
         return sql.SQL(" FROM {}").format(self._table()) + where
 

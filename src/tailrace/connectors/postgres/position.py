@@ -70,17 +70,42 @@ def parse_lsn(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What the server said when a stretch of the log was planned: the slot's confirmed position, and its own clock.
+
+    The stretch was read afterwards, which moved that position. So a slot that is not beyond it is one of before: the
+    server has crashed, or it was restored from a copy that is older than the stretch. `last_commit` is the end of the
+    last transaction that was read by then.
+    """
+
+    confirmed: int
+    clock_us: int
+    last_commit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """The log that a pipeline counts on, from `start` on (None: from where the slot is).
 
     Up to `end` it was read or planned while the server was on `timeline` (None: unknown). `since_us` is when the log
-    ended at `start`, in microseconds since 1970.
+    ended at `start`, in microseconds since 1970; `seen` what the server said then. A slot that is beyond `start` is
+    another pipeline's, unless it is at `moved_from` or beyond, where this pipeline itself wanted to create or move it.
     """
 
     start: int | None = None
     end: int | None = None
     timeline: int | None = None
     since_us: int | None = None
+    moved_from: int | None = None
+    seen: Seen | None = None
+
+    def owns(self, confirmed: int | None) -> bool:
+        """Whether a slot with this confirmed position is the one that the pipeline created and nobody else moved."""
+        if confirmed is None or (self.start is not None and confirmed <= self.start):
+            return True
+        if self.moved_from is not None:
+            return confirmed >= self.moved_from
+        return self.start is None  # an earlier version stored it, and moved any slot
 
 
 BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
@@ -96,7 +121,8 @@ class Offset:
     the last transaction seen when this stretch was planned, for `source.sequence`; `ts_us` is when that was, `timeline`
     the one the server was on then, None if unknown.
     `progress` is how far snapshots have come that signals asked for, None without a signal table; `reading` how far the
-    first snapshot has, None where one micro-batch reads it.
+    first snapshot has, None where one micro-batch reads it. `moved_from` is stored before the slot is created, or moved
+    to a snapshot: it will not be before this position. `seen` is what the server said when this stretch was planned.
     """
 
     source: str
@@ -108,6 +134,8 @@ class Offset:
     progress: Progress | None = None
     reading: Reading | None = None
     timeline: int | None = None
+    moved_from: int | None = None
+    seen: Seen | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The offset as Spark keeps it; the order of keys is part of the format, Spark compares the text."""
@@ -121,6 +149,8 @@ class Offset:
             "last_commit": self.last_commit,
             "ts_us": self.ts_us,
             **({} if self.timeline is None else {"timeline": self.timeline}),
+            **({} if self.moved_from is None else {"slot": self._slot()}),
+            **({} if self.seen is None else {"server": _of_seen(self.seen)}),
             **({} if self.progress is None else {"snapshots": self.progress.to_json()}),
             **({} if self.reading is None else {"reading": self.reading.to_json()}),
         }
@@ -152,7 +182,13 @@ class Offset:
             Progress.from_json(node["snapshots"]) if "snapshots" in node else None,
             Reading.from_json(node["reading"]) if "reading" in node else None,
             node.get("timeline"),
+            parse_lsn(node["slot"]["from"]) if "slot" in node else None,
+            _to_seen(node["server"], node["last_commit"]) if "server" in node else None,
         )
+
+    def _slot(self) -> dict[str, Any]:
+        assert self.moved_from is not None
+        return {"name": self.source.rpartition("/")[2], "from": format_lsn(self.moved_from)}
 
     @property
     def application(self) -> str:
@@ -162,8 +198,24 @@ class Offset:
     @property
     def claim(self) -> Claim:
         """The log that is to be read from here on."""
-        return Claim(self.lsn, None, self.timeline, self.ts_us)
+        return Claim(self.lsn, None, self.timeline, self.ts_us, self.moved_from, self.seen)
+
+    def claim_of_slot(self, start: Offset | None) -> Claim:
+        """The slot of a batch from `start` (None: the first one) to here, which may have created or moved it."""
+        if self.phase != SNAPSHOT or self.lsn is not None:
+            return Claim(self.lsn)
+        if self.moved_from is None:
+            return Claim()
+        return Claim(None if start is None else start.lsn, moved_from=self.moved_from)
 
     def at(self, **changes: Any) -> Offset:
         """A copy with some fields changed."""
         return replace(self, **changes)
+
+
+def _of_seen(seen: Seen) -> dict[str, Any]:
+    return {"confirmed": format_lsn(seen.confirmed), "clock_us": seen.clock_us}
+
+
+def _to_seen(node: dict[str, Any], last_commit: int | None) -> Seen:
+    return Seen(parse_lsn(node["confirmed"]), node["clock_us"], last_commit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,26 +13,24 @@ from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.postgres import ddl
+from tailrace.connectors.postgres import identity
 from tailrace.connectors.postgres.connect import connect, first_line
-from tailrace.connectors.postgres.lineages import ComesAs, Name, first_of, lineages, published, unheard
+from tailrace.connectors.postgres.lineages import Name
 from tailrace.connectors.postgres.modes import SnapshotMode
-from tailrace.connectors.postgres.preflight_tables import (
-    CapturedTable,
-    captured_tables,
-    listed,
-    quoted,
-    tables_findings,
-)
-from tailrace.connectors.postgres.standing import standing
-from tailrace.errors import SourceError
+from tailrace.connectors.postgres.position import BEGIN
+from tailrace.connectors.postgres.preflight_ddl import ddl_findings
+from tailrace.connectors.postgres.preflight_tables import CapturedTable, captured_tables, quoted, tables_findings
+from tailrace.connectors.postgres.publication import predicted
+from tailrace.connectors.postgres.published import find
+from tailrace.connectors.postgres.standing import Begun, slot_findings
+from tailrace.errors import ConfigError, SourceError
+from tailrace.model.table import TableId
 
 __all__ = ["Finding", "check"]
 
 OLDEST = 140000
 
 Row = dict[str, Any]
-Begun = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -45,9 +43,10 @@ class _Server:
     begun: Begun | None
 
     @property
-    def logged(self) -> list[CapturedTable]:
-        """Those that a publication can hold."""
-        return [table for table in self.tables if not table.unlogged]
+    def has_begun(self) -> bool:
+        """Whether the pipeline has a committed position."""
+        committed = None if self.begun is None else self.begun[0]
+        return committed is not None and committed.get("phase") != BEGIN
 
     @property
     def names(self) -> set[Name]:
@@ -172,149 +171,35 @@ def _tables(server: _Server) -> Iterator[Finding]:
 
 
 def _publication(server: _Server) -> Iterator[Finding]:
-    name, mode = server.config.text("publication.name"), server.config.text("publication.autocreate.mode")
-    row = server.row(
-        """SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate,
-                  pg_has_role(pubowner, 'USAGE') AS owned, pubviaroot FROM pg_publication WHERE pubname = %s""",
-        name,
-    )
-    if row is None:
-        yield from _missing_publication(server, name, mode)
-    elif mode == "filtered" and row["puballtables"]:
-        remedy = f"DROP PUBLICATION {quoted(name)}, or set publication.autocreate.mode=all_tables"
-        yield Finding("publication", False, f"{name} is FOR ALL TABLES, but filtered is asked for", remedy)
-    else:
-        yield from _existing_publication(server, name, mode, row)
-
-
-def _missing_publication(server: _Server, name: str, mode: str) -> Iterator[Finding]:
-    tables, via_root = server.logged, server.config.flag("publish.via.partition.root")
-    lost = list(_unheard(server, name, _planned(server, mode, via_root), is_there=False))
-    statement = _creating(name, tables, via_root or bool(lost))
-    if mode == "disabled":
-        what = "Publication autocreation is disabled, please create one and restart the connector."
-        yield Finding("publication", False, f"{name}: {what}", statement if tables else None)
+    connection, config, name = server.connection, server.config, server.config.text("publication.name")
+    mode = SnapshotMode.of(config)
+    if server.has_begun and mode.streams and not mode.at_start and find(connection, name) is None:
+        what = f"there is no publication {name}, and the pipeline has begun: changes written without it are lost"
+        yield Finding("publication", False, what, "create it, and start with a new checkpoint for a new snapshot")
         return
-    may = server.row(
-        """SELECT current_user AS role, current_database() AS database,
-                  has_database_privilege(current_database(), 'CREATE') AS creates,
-                  (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS super"""
-    )
-    assert may is not None  # a SELECT without FROM gives one row
-    problems = []
-    if not may["creates"]:
-        grant = f"GRANT CREATE ON DATABASE {quoted(may['database'])} TO {quoted(may['role'])}"
-        problems.append(Finding("publication", False, f"{may['role']} may not create the publication {name}", grant))
-    if mode == "all_tables" and not may["super"]:
-        what = f"only a superuser may create {name} FOR ALL TABLES"
-        remedy = f"as a superuser: {statement}; or set publication.autocreate.mode=filtered" if tables else None
-        problems.append(Finding("publication", False, what, remedy))
-    foreign = [table for table in tables if not table.owned]
-    if mode == "filtered" and foreign:
-        what = f"{may['role']} does not own {listed(foreign)}, which the publication {name} would hold"
-        problems.append(Finding("publication", False, what, f"as the owner: {statement}"))
-    yield from problems or [Finding("publication", True, f"{name} will be created ({mode})")]
-    if mode != "no_tables":
-        yield from lost
+    yield from predicted(connection, config, begun=server.has_begun)
 
 
-def _creating(name: str, tables: Sequence[CapturedTable], via_root: bool) -> str:
-    """The statement that makes a publication of these tables."""
-    option = " WITH (publish_via_partition_root = true)" if via_root else ""
-    return f"CREATE PUBLICATION {quoted(name)} FOR TABLE {', '.join(table.quoted for table in tables)}{option}"
-
-
-def _unheard(server: _Server, name: str, comes_as: ComesAs, *, is_there: bool = True) -> Iterator[Finding]:
-    if SnapshotMode.of(server.config).streams:
-        yield from unheard(name, lineages(server.connection), server.names, comes_as, is_there=is_there)
-
-
-def _planned(server: _Server, mode: str, via_root: bool) -> ComesAs:
-    """How changes of partitions will come by a publication that is made or adapted at the start."""
-    if not via_root:
-        return lambda line: line[-1]
-    return (lambda line: line[0]) if mode == "all_tables" else first_of(server.names)
-
-
-def _existing_publication(server: _Server, name: str, mode: str, row: Row) -> Iterator[Finding]:
-    yield Finding("publication", True, f"{name} exists")
-    operations = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
-    wanted = [word for op, word in operations.items() if op not in server.config.names("skipped.operations")]
-    lacking = [word for word in wanted if not row[f"pub{word}"]]
-    if lacking:
-        remedy = f"ALTER PUBLICATION {quoted(name)} SET (publish = '{', '.join(wanted)}')"
-        yield Finding("publication", None, f"{name} does not publish {', '.join(lacking)}", remedy)
-    sent, found = published(server.connection, name), lineages(server.connection)
-    comes_as = _planned(server, mode, row["pubviaroot"]) if mode == "filtered" else first_of(sent)
-    yield from _unheard(server, name, comes_as)
-    sent |= {part for line in found if sent.intersection(line) for part in line}
-    # Of a partitioned table that has no partitions yet nothing could be sent.
-    silent = {(table.schema, table.table) for table in server.tables if table.is_partitioned}.difference(*found)
-    missing = [table for table in server.logged if (table.schema, table.table) not in sent | silent]
-    if not missing:
+def _identity(server: _Server) -> Iterator[Finding]:
+    tables = [TableId(server.config.text("database.dbname"), table.schema, table.table) for table in server.tables]
+    try:
+        settings = identity.plan(server.connection, server.config, tables)
+    except ConfigError as error:
+        yield Finding("identity", False, f"{error.where}: {error.what}", "let one entry match the table")
         return
-    what = f"{name} lacks {listed(missing)}: no changes of these would come"
-    if mode == "filtered" and row["owned"] and all(table.owned for table in missing):
-        yield Finding("publication", True, f"{name} lacks {listed(missing)}, which will be added")
-        return
-    named = server.config.names("table.include.list") or server.config.names("schema.include.list")
-    remedy = f"ALTER PUBLICATION {quoted(name)} ADD TABLE {', '.join(table.quoted for table in missing)}"
-    yield Finding("publication", False if named else None, what, remedy)
+    for setting in settings:
+        if setting.is_allowed:
+            yield Finding("identity", True, setting.what)
+        else:
+            yield Finding("identity", False, f"{setting.what}, {identity.OWNERS_ONLY}", setting.remedy)
 
 
 def _slot(server: _Server) -> Iterator[Finding]:
-    name = server.config.text("slot.name")
-    row = server.row(
-        """SELECT slot.*, current_database() AS here, activity.application_name, activity.usename
-           FROM pg_replication_slots slot LEFT JOIN pg_stat_activity activity ON activity.pid = slot.active_pid
-           WHERE slot_name = %s""",
-        name,
-    )
-    problems = [] if row is None else list(_slot_problems(name, row))
-    if server.begun is not None and not any(problem.ok is False for problem in problems):
-        lost = standing(server.config, *server.begun)
-        problems += [] if lost is None else [lost]
-    yield from problems or [Finding("slot", True, f"{name} {'will be created' if row is None else 'exists'}")]
-
-
-def _slot_problems(name: str, row: Row) -> Iterator[Finding]:
-    other = "set slot.name to another name, or drop the slot if nobody needs it: " + _drop(name)
-    if row["slot_type"] != "logical":
-        yield Finding("slot", False, f"{name} is a physical slot", other)
-        return
-    if row["plugin"] != "pgoutput":
-        yield Finding("slot", False, f"{name} belongs to the plug-in {row['plugin']}, not pgoutput", other)
-    if row["database"] != row["here"]:
-        yield Finding("slot", False, f"{name} belongs to the database {row['database']}, not {row['here']}", other)
-    if row["active"]:
-        holder = row["application_name"] or "an unknown application"
-        own = holder.startswith("tailrace")
-        yield Finding(
-            "slot",
-            None if own else False,
-            f"{name} is in use by {holder} (pid {row['active_pid']}, role {row['usename']})",
-            "stop that reader, or set slot.name to a name of its own: a slot serves one reader",
-        )
-    if row["wal_status"] == "lost":
-        reason = row.get("invalidation_reason")
-        yield Finding(
-            "slot",
-            False,
-            f"{name} is invalidated{f' ({reason})' if reason else ''}: the server removed log it needs",
-            f"{_drop(name)}, then start with a new checkpoint and snapshot.mode=initial",
-        )
-    elif row["wal_status"] == "unreserved":
-        what = f"{name} is about to lose log it needs: it lags by more than max_slot_wal_keep_size"
-        yield Finding("slot", None, what, "start the pipeline now, or raise max_slot_wal_keep_size")
+    yield from slot_findings(server.connection, server.config, server.begun)
 
 
 def _ddl(server: _Server) -> Iterator[Finding]:
-    is_there = server.row(ddl.PRESENT) is not None
-    yield Finding("ddl", True, "DDL triggers tell schema changes" if is_there else "no DDL triggers: `init --ddl`")
-
-
-def _drop(name: str) -> str:
-    return f"SELECT pg_drop_replication_slot('{name}')"
+    yield from ddl_findings(server.connection, server.config)
 
 
 def _capacity(server: _Server) -> Iterator[Finding]:
@@ -360,6 +245,7 @@ _CHECKS: tuple[tuple[str, Callable[[_Server], Iterator[Finding]]], ...] = (
     ("settings", _settings),
     ("role", _role),
     ("tables", _tables),
+    ("identity", _identity),
     ("publication", _publication),
     ("slot", _slot),
     ("ddl", _ddl),

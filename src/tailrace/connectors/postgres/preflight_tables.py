@@ -7,66 +7,40 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.overrides import unmatched
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.published import Table, shown, unlogged
 from tailrace.connectors.postgres.snapshot_tables import grants
+from tailrace.connectors.postgres.table_keys import TableKeys, table_keys
 from tailrace.model.table import TableId
-
-_SHOWN = 5
 
 # Keys: the primary key, else the first unique index that is whole, immediate and without NULLs (as the event key).
 _TABLES = """
-SELECT n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned, c.relpersistence = 'u' AS unlogged,
-       c.relreplident::text AS identity, pg_has_role(c.relowner, 'USAGE') AS owned,
+SELECT c.oid::int8 AS oid, n.nspname AS schema, c.relname AS table, c.relkind = 'p' AS partitioned,
+       c.relpersistence = 'u' AS unlogged, c.relreplident::text AS identity,
+       pg_has_role(c.relowner, 'USAGE') AS owned,
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable,
        (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
-        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
-       keys.primary_key, keys.unique_key, keys.identity_key
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
-LEFT JOIN LATERAL (
-    SELECT (array_agg(names) FILTER (WHERE indisprimary))[1:1] AS primary_key,
-           (array_agg(names ORDER BY indexrelid) FILTER (WHERE usable))[1:1] AS unique_key,
-           (array_agg(names) FILTER (WHERE indisreplident))[1:1] AS identity_key
-    FROM (
-        SELECT i.indexrelid, i.indisprimary, i.indisreplident,
-               jsonb_agg(a.attname ORDER BY k.place) AS names,
-               i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND bool_and(a.attnotnull)
-                   AND count(a.attnum) = i.indnkeyatts AS usable
-        FROM pg_index i
-        CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place)
-        LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0
-        WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts
-        GROUP BY i.indexrelid, i.indisprimary, i.indisreplident, i.indisunique, i.indimmediate, i.indisvalid,
-                 i.indpred, i.indnkeyatts
-    ) AS indexes
-) AS keys ON true
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-ORDER BY 1, 2
+ORDER BY 2, 3
 """
 
 
 @dataclass(frozen=True)
-class CapturedTable:
+class CapturedTable(Table):
     """A table the filters let in. `key` is the event's key, `identity` the columns of an old row image."""
 
-    schema: str
-    table: str
-    is_partitioned: bool
-    unlogged: bool
-    owned: bool
     readable: bool
     key: frozenset[str]
     identity: frozenset[str]
-
-    @property
-    def quoted(self) -> str:
-        """The name as SQL takes it."""
-        return f"{quoted(self.schema)}.{quoted(self.table)}"
 
 
 def quoted(name: str) -> str:
@@ -74,24 +48,17 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def listed(tables: Sequence[CapturedTable]) -> str:
-    """The first few names, and how many more there are."""
-    names = ", ".join(f"{table.schema}.{table.table}" for table in tables[:_SHOWN])
-    return names if len(tables) <= _SHOWN else f"{names} and {len(tables) - _SHOWN} more"
-
-
 def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Config) -> list[CapturedTable]:
     """The tables of the connection's database that the filters let in."""
     wanted = TableFilter.from_config(config)
-    return [
-        _captured(row, config) for row in connection.execute(_TABLES) if wanted.captures(row["schema"], row["table"])
-    ]
+    found = connection.cursor(row_factory=dict_row).execute(_TABLES)
+    rows = [row for row in found if wanted.captures(row["schema"], row["table"])]
+    keys = table_keys(connection, [row["oid"] for row in rows])
+    return [_captured(row, keys[row["oid"]], config) for row in rows]
 
 
-def _captured(row: dict[str, Any], config: Config) -> CapturedTable:
+def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedTable:
     columns = row["columns"] or []
-    primary, unique, index = (_first(row[name]) for name in ("primary_key", "unique_key", "identity_key"))
-    identity = {"d": primary, "i": index, "f": columns, "n": []}[row["identity"]]
     return CapturedTable(
         row["schema"],
         row["table"],
@@ -99,13 +66,9 @@ def _captured(row: dict[str, Any], config: Config) -> CapturedTable:
         row["unlogged"],
         row["owned"],
         row["readable"],
-        frozenset(key_columns(config, row["schema"], row["table"], columns) or primary or unique),
-        frozenset(identity),
+        frozenset(key_columns(config, row["schema"], row["table"], columns) or keys.event),
+        frozenset(keys.identity(row["identity"], columns)),
     )
-
-
-def _first(values: list[list[str]] | None) -> list[str]:
-    return values[0] if values else []
 
 
 def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
@@ -119,10 +82,7 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
         )
         return
     yield Finding("tables", True, f"{len(tables)} tables are captured")
-    unlogged = [table for table in tables if table.unlogged]
-    if unlogged:
-        what = f"{listed(unlogged)}: unlogged, so changes are never in the log"
-        yield Finding("tables", None, what, _statements(unlogged, "ALTER TABLE {} SET LOGGED"))
+    yield from unlogged(tables)
     yield from _select(tables, config)
     for what, remedy in unmatched(config, {f"{table.schema}.{table.table}" for table in tables}):
         yield Finding("snapshot", None, what, remedy)
@@ -137,7 +97,7 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
     if hidden:
         ids = [TableId(config.text("database.dbname"), table.schema, table.table) for table in hidden]
         remedy = "; ".join(grants(config, ids))
-        yield Finding("select", False, f"the snapshot may not read {listed(hidden)}", remedy)
+        yield Finding("select", False, f"the snapshot may not read {shown(hidden)}", remedy)
     else:
         yield Finding("select", True, "the snapshot may read them")
 
@@ -148,14 +108,14 @@ def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
     uncovered = [table for table in tables if table.identity and not table.key <= table.identity]
     keyless = [table for table in tables if table.identity and not table.key]
     if refused:
-        what = f"{listed(refused)}: no replica identity, so once published the server refuses updates and deletes"
+        what = f"{shown(refused)}: no replica identity, so once published the server refuses updates and deletes"
         yield Finding("identity", None, what, f"add a primary key, or: {_statements(refused, full)}")
     if uncovered:
-        what = f"{listed(uncovered)}: the replica identity does not cover the key, so deletes carry a made-up key"
+        what = f"{shown(uncovered)}: the replica identity does not cover the key, so deletes carry a made-up key"
         remedy = f"{_statements(uncovered, full)}; or name the identity's columns in message.key.columns"
         yield Finding("identity", None, what, remedy)
     if keyless:
-        what = f"{listed(keyless)}: no key, so events have none and no tombstones follow deletes"
+        what = f"{shown(keyless)}: no key, so events have none and no tombstones follow deletes"
         yield Finding("key", None, what, "add a primary key, or name columns in message.key.columns")
     if not refused and not uncovered and not keyless:
         yield Finding("identity", True, "every key is covered by its table's replica identity")

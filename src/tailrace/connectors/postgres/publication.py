@@ -1,10 +1,11 @@
-"""The publication: which tables and operations the server sends, made as `publication.autocreate.mode` says."""
+"""The publication: makes and alters it as `publication.autocreate.mode` says."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -14,8 +15,9 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres import identity
 from tailrace.connectors.postgres.catalog import Catalog
 from tailrace.connectors.postgres.connect import connect, first_line
-from tailrace.connectors.postgres.lineages import first_of, lineages, published, unheard
-from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.lineages import Name, first_of, lineages, published, unheard
+from tailrace.connectors.postgres.publication_plan import after, plan, will_come_as
+from tailrace.connectors.postgres.published import captured, differences, find, verify
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -32,39 +34,67 @@ SELECT p.puballtables OR EXISTS (
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = %s AND c.relname = %s, pg_publication p
 WHERE p.pubname = %s
 """
-_OPERATIONS = (("c", "insert"), ("u", "update"), ("d", "delete"), ("t", "truncate"))
 
 
-def ensure(connection: psycopg.Connection, config: Config, tables: Sequence[TableId], *, create: bool = True) -> None:
-    """Make or adapt the publication (Debezium's documentation of publication.autocreate.mode). Raises SourceError.
+ADDED_LATE = "was not in the publication before this start: what was written until then does not come by itself"
 
-    Before that, replica identities are set where the configuration names them.
-    With `create` off a missing one stays missing: made now, it would not cover the log that is still to be read.
+
+def ensure(
+    connection: psycopg.Connection, config: Config, tables: Sequence[TableId], *, create: bool = True
+) -> tuple[Name, ...]:
+    """Make or adapt the publication, and verify what it sends; returns the tables that an existing one gets.
+
+    Before that, replica identities are set where the configuration names them. With `create` off a missing publication
+    stays missing. Raises SourceError.
     """
-    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
-    row = connection.execute("SELECT puballtables FROM pg_publication WHERE pubname = %s", [name]).fetchone()
+    name = config.text("publication.name")
     identity.autoset(connection, config, tables)
+    actions = plan(connection, config, create=create)
+    lacks = [lack for action in actions for lack in action.lacks]
+    if lacks:
+        what, remedy = ("; ".join(texts) for texts in zip(*((one.what, str(one.remedy)) for one in lacks), strict=True))
+        raise SourceError(what, where=f"publication {name}", remedy=remedy)
     try:
-        if row is None:
-            if create:
-                _create(connection, config, name, mode, tables)
-        elif mode == "filtered":
-            _adapt(connection, config, name, bool(row[0]), tables)
+        if actions:
+            with _limited(connection, config), connection.transaction():
+                for action in actions:
+                    connection.execute(action.statement)
+                    log.info("%s", action.statement.as_string())
     except psycopg.Error as error:
-        raise SourceError(
-            f"cannot make the publication: {first_line(error)}",
-            where=f"publication {name}",
-            remedy="GRANT CREATE ON DATABASE to database.user and make it owner of the tables (FOR ALL TABLES takes a "
-            "superuser), or create the publication yourself and set publication.autocreate.mode=disabled",
-        ) from error
-    if SnapshotMode.of(config).streams:
-        _warn(connection, name, {(table.schema, table.table) for table in tables})
+        remedy = "create the publication yourself, and set publication.autocreate.mode=disabled"
+        what = f"cannot make the publication: {first_line(error)}"
+        raise SourceError(what, where=f"publication {name}", remedy=remedy) from error
+    for warning in verify(connection, config):
+        log.warning("%s", warning)
+    return tuple(table for action in actions for table in action.adds)
 
 
-def _warn(connection: psycopg.Connection, name: str, captured: set[tuple[str, str]]) -> None:
-    """Tell of captured tables whose changes come by names that are not captured. As in Debezium it stops nothing."""
-    for finding in unheard(name, lineages(connection), captured, first_of(published(connection, name))):
-        log.warning("%s; remedy: %s", finding.what, finding.remedy)
+def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> Iterator[Finding]:
+    """What a start finds, does and lacks, for `check` and for the first start itself, which so fails before it acts."""
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    there = find(connection, name)
+    try:
+        actions = plan(connection, config)
+    except SourceError as error:
+        yield Finding("publication", False, f"{name}: {error.what}", error.remedy)
+        return
+    if there is not None:
+        yield Finding("publication", True, f"{name} exists")
+    for action in actions:
+        yield from action.lacks or [Finding("publication", True, action.does)]
+    if there is not None:
+        tables = captured(connection, config)
+        names = {table.name for table in tables}
+        comes_as = will_come_as(mode, names, via_root=there.via_root) if mode == "filtered" else None
+        yield from differences(connection, config, after(there, actions), tables, begun=begun, comes_as=comes_as)
+
+
+def demand(connection: psycopg.Connection, config: Config) -> None:
+    """Raise SourceError where a first start would fail, or would begin with less than the include lists name."""
+    errors = [finding for finding in predicted(connection, config, begun=False) if finding.ok is False]
+    if errors:
+        remedy = "; ".join(finding.remedy for finding in errors if finding.remedy)
+        raise SourceError("; ".join(finding.what for finding in errors), remedy=remedy or None)
 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:
@@ -99,9 +129,9 @@ def _lost_with(connection: psycopg.Connection, config: Config, tables: Sequence[
     row = connection.execute("SELECT pubviaroot FROM pg_publication WHERE pubname = %s", [name]).fetchone()
     if not found or row is None:
         return
-    captured = {(table.schema, table.table) for table in Catalog(connection, config).tables()} | added
+    taken = {(table.schema, table.table) for table in Catalog(connection, config).tables()} | added
     comes_as = first_of(published(connection, name) | added) if row[0] else first_of({line[-1] for line in found})
-    yield from unheard(name, found, captured, comes_as)
+    yield from unheard(name, found, taken, comes_as, lambda _: False)
 
 
 def _not_there(connection: psycopg.Connection, name: str, table: TableId) -> SourceError:
@@ -113,8 +143,8 @@ def _not_there(connection: psycopg.Connection, name: str, table: TableId) -> Sou
 
 def _statement(connection: psycopg.Connection, name: str, tables: Sequence[TableId]) -> str:
     """What somebody may run to make the publication."""
-    of = sql.SQL("FOR TABLE {}").format(_listed(name, tables)) if tables else sql.SQL("")
-    return sql.SQL("CREATE PUBLICATION {} {};").format(sql.Identifier(name), of).as_string(connection)
+    listed = sql.SQL(", ").join(sql.Identifier(table.schema, table.table) for table in tables)
+    return sql.SQL("CREATE PUBLICATION {} FOR TABLE {};").format(sql.Identifier(name), listed).as_string(connection)
 
 
 def exclude(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
@@ -140,25 +170,6 @@ def _alter(connection: psycopg.Connection, name: str, verb: str, table: TableId)
         ) from error
 
 
-def _create(connection: psycopg.Connection, config: Config, name: str, mode: str, tables: Sequence[TableId]) -> None:
-    if mode == "disabled":
-        raise SourceError(
-            "Publication autocreation is disabled, please create one and restart the connector.",
-            where=f"publication {name}",
-            remedy=f"{_statement(connection, name, tables)} or set publication.autocreate.mode=filtered",
-        )
-    what: sql.Composable = sql.SQL("")
-    if mode == "all_tables":
-        what = sql.SQL("FOR ALL TABLES")
-    elif mode == "filtered":
-        what = sql.SQL("FOR TABLE {}").format(_listed(name, tables))
-    options = _options(config, creating=True)
-    tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
-    with _limited(connection, config):
-        connection.execute(sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what, tail))
-    log.info("created publication %s (%s)", name, mode)
-
-
 @contextmanager
 def _limited(connection: psycopg.Connection, config: Config) -> Iterator[None]:
     """Creation has the limit that the slot's has, if that is shorter than any query's."""
@@ -171,24 +182,6 @@ def _limited(connection: psycopg.Connection, config: Config) -> Iterator[None]:
         connection.execute(f"SET statement_timeout = {usual}")
 
 
-def _adapt(
-    connection: psycopg.Connection, config: Config, name: str, all_tables: bool, tables: Sequence[TableId]
-) -> None:
-    if all_tables:
-        raise SourceError(
-            "the publication is FOR ALL TABLES, which a filtered one cannot be made of",
-            where=f"publication {name}",
-            remedy=f"DROP PUBLICATION {name}, or set publication.autocreate.mode=all_tables",
-        )
-    if {(table.schema, table.table) for table in tables} != _tables_of(connection, name):
-        connection.execute(
-            sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(sql.Identifier(name), _listed(name, tables))
-        )
-    options = _options(config, creating=False)
-    if options:
-        connection.execute(sql.SQL("ALTER PUBLICATION {} SET ({})").format(sql.Identifier(name), options))
-
-
 def _tables_of(connection: psycopg.Connection, name: str) -> set[tuple[str, str]]:
     """Schema and name of the tables that the publication lists."""
     return set(
@@ -198,24 +191,3 @@ def _tables_of(connection: psycopg.Connection, name: str) -> set[tuple[str, str]
             [name],
         )
     )
-
-
-def _listed(name: str, tables: Sequence[TableId]) -> sql.Composable:
-    if not tables:
-        raise SourceError(
-            f"No table filters found for filtered publication {name}",
-            remedy="check table.include.list and schema.include.list: no table of the database matches",
-        )
-    return sql.SQL(", ").join(sql.Identifier(table.schema, table.table) for table in tables)
-
-
-def _options(config: Config, *, creating: bool) -> sql.Composable | None:
-    """Options of the publication: operations only where they are set by hand, the default must not narrow it."""
-    options: list[sql.Composable] = []
-    if "skipped.operations" in config.given:
-        skipped = config.names("skipped.operations")
-        sent = ", ".join(word for letter, word in _OPERATIONS if letter not in skipped)
-        options.append(sql.SQL("publish = {}").format(sql.Literal(sent)))
-    if creating and config.flag("publish.via.partition.root"):
-        options.append(sql.SQL("publish_via_partition_root = true"))
-    return sql.SQL(", ").join(options) if options else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
+from tailrace.connectors.postgres.table_keys import table_keys
 from tailrace.model.table import TableId
 from tailrace.snapshot.reading import Key
 
@@ -73,17 +74,22 @@ WHOLE = Blocks()
 
 def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[KeyColumn, ...]:
     """The primary key of a table, or of one with partitions; none of one with children, which may repeat keys."""
+    found = connection.execute(
+        "SELECT c.oid::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass)",
+        [table.schema, table.table],
+    ).fetchone()
+    if found is None:
+        return ()
+    (oid,) = found
+    names = list(table_keys(connection, [oid])[oid].primary)
     rows = connection.execute(
         "SELECT a.attname, format_type(a.atttypid, -1), CASE WHEN a.attcollation = t.typcollation THEN NULL "
         "ELSE quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END "
-        "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary "
-        "CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (number, place) "
-        "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number JOIN pg_type t ON t.oid = a.atttypid "
+        "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation co ON co.oid = a.attcollation LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace "
-        "WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass) "
-        "AND k.place <= i.indnkeyatts ORDER BY k.place",
-        [table.schema, table.table],
+        "WHERE a.attrelid = %s AND a.attname = ANY (%s) ORDER BY array_position(%s::name[], a.attname)",
+        [oid, names, names],
     ).fetchall()
     return tuple(KeyColumn(*row) for row in rows)
 

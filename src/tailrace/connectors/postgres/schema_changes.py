@@ -1,21 +1,26 @@
-"""What the DDL triggers wrote into the log, read back as schema changes of captured tables."""
+"""Reads what the DDL triggers report in the log, as schema changes of captured tables."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.connectors.postgres.ddl import VERSION
+from tailrace.connectors.postgres import ddl
+from tailrace.connectors.postgres.connect import connect, is_transient, server_errors
 from tailrace.connectors.postgres.position import format_lsn
+from tailrace.connectors.postgres.protocol.pgoutput import Relation
+from tailrace.connectors.retry import retrying
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
+
+_TABLE = ".".join(ddl.TABLE)
 
 _ARRAY, _STRUCT, _DISTINCT, _VARCHAR, _OTHER = 2003, 2002, 2001, 12, 1111
 # java.sql.Types of PostgreSQL's types as its JDBC driver tells them; those missing here are OTHER.
@@ -41,46 +46,76 @@ _TEXT_HEADER = 4
 
 @dataclass(frozen=True, slots=True)
 class SchemaChangeReader:
-    """Reads the triggers' messages; a change of a table that the filters leave out, by both its names, is left out."""
+    """Reads the triggers' rows; a change of a table that the filters leave out, by both its names, is left out.
 
-    database: str
+    `trusted` holds what the server said of tables, by number.
+    """
+
+    config: Config
     filter: TableFilter
+    trusted: dict[int, bool] = field(default_factory=dict)
 
     @staticmethod
     def of(config: Config) -> SchemaChangeReader:
         """For the tables that a configuration captures."""
-        return SchemaChangeReader(config.text("database.dbname"), TableFilter.from_config(config))
+        return SchemaChangeReader(config, TableFilter.from_config(config))
 
-    def read(self, content: bytes, lsn: int) -> list[tuple[TableId, SchemaChange]]:
-        """The schema changes of a message at that place of the log.
+    @staticmethod
+    def is_source(relation: Relation) -> bool:
+        """Whether a relation has the name of the triggers' table; whether it is theirs the server says, see trusts."""
+        return (relation.schema, relation.table) == ddl.TABLE
 
-        One that cannot be read is told and passed over: whoever may write a message could stop the stream otherwise,
-        and without it changes are inferred, as without the triggers.
+    def trusts(self, table: int) -> bool:
+        """Whether the table of that number is one that only the triggers can write. Raises SourceError.
+
+        Any role that may make a schema can make a table of that name. A table that was dropped since is not trusted
+        either, as nothing is known of it.
+        """
+        if table not in self.trusted:
+            with server_errors("the DDL triggers cannot be looked at"):
+                found = retrying(self.config, self._triggers, is_transient)
+            self.trusted[table] = found is not None and found.is_theirs and found.table == table
+            if not self.trusted[table]:
+                log.warning(
+                    "rows of %s are ignored, so schema changes are not reported: the table is not, or no longer, the "
+                    "one that only the DDL triggers can write. Make the triggers again: %s",
+                    *(_TABLE, ddl.install_command(self.config)),
+                )
+        return self.trusted[table]
+
+    def _triggers(self) -> ddl.Triggers | None:
+        with connect(self.config, application="tailrace catalog") as connection:
+            return ddl.triggers(connection)
+
+    def read(self, content: str | None, lsn: int) -> list[tuple[TableId, SchemaChange]]:
+        """The schema changes that a row at that place of the log reports.
+
+        Any other row is logged and passed over; then changes are inferred, as without the triggers.
         """
         where = f"LSN {format_lsn(lsn)}"
         try:
-            message = json.loads(content)
-            if message["version"] != VERSION:
-                log.warning(
-                    "%s: DDL message of version %s, this release reads version %s: passed over; install the triggers "
-                    "again with `tailrace init --ddl` of this release",
-                    *(where, message["version"], VERSION),
-                )
-                return []
-            return list(self._changes(message, lsn))
+            report = json.loads(content or "")
+            if report["version"] == ddl.VERSION:
+                return list(self._changes(report, lsn))
+            log.warning(
+                "%s: schema changes are ignored, as the DDL triggers write version %s of their report, and this "
+                "release reads version %s. Make the triggers again with this release: %s",
+                *(where, report["version"], ddl.VERSION, ddl.install_command(self.config)),
+            )
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            log.warning("%s: DDL message that is none of the triggers', passed over: %r", where, error)
-            return []
+            log.warning("%s: a row of %s is ignored: the triggers did not write it (%r)", where, _TABLE, error)
+        return []
 
-    def _changes(self, message: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange]]:
-        for node in message["tables"]:
-            table = TableId(self.database, node["schema"], node["name"])
+    def _changes(self, report: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange]]:
+        database = self.config.text("database.dbname")
+        for node in report["tables"]:
+            table = TableId(database, node["schema"], node["name"])
             was = node.get("was")
-            old = table if was is None or was["outdated"] else TableId(self.database, was["schema"], was["name"])
+            old = table if was is None or was["outdated"] else TableId(database, was["schema"], was["name"])
             is_ours, was_ours = (self.filter.captures(each.schema, each.table) for each in (table, old))
             if is_ours or was_ours:
                 is_renamed = is_ours and was_ours and old != table
-                change = SchemaChange(node["kind"], message["statement"], lsn, previous=old if is_renamed else None)
+                change = SchemaChange(node["kind"], report["statement"], lsn, previous=old if is_renamed else None)
                 yield table, change if change.kind == DROP else self._described(change, node)
 
     def _described(self, change: SchemaChange, node: Mapping[str, Any]) -> SchemaChange:

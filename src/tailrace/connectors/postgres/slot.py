@@ -1,4 +1,4 @@
-"""The replication slot: made, described, taken over from a dead reader of the same pipeline, dropped."""
+"""The replication slot: creates, describes and drops it, and ends a dead reader of the same pipeline that holds it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,27 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.connect import first_line
-from tailrace.connectors.postgres.position import format_lsn, parse_lsn
+from tailrace.connectors.postgres.position import Claim, format_lsn, parse_lsn
 from tailrace.errors import ConfigError, SourceError
+from tailrace.model.quantity import size
 
 log = logging.getLogger(__name__)
 
 PLUGIN = "pgoutput"
 _TAKEOVER_SECONDS = 10.0
+# PostgreSQL tells since 17 how long a slot has been idle.
+_SLOT = """
+SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, s.wal_status,
+       to_jsonb(s) ->> 'invalidation_reason',
+       (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END
+        - s.confirmed_flush_lsn)::bigint,
+       (to_jsonb(s) ->> 'inactive_since')::timestamptz(0)::text
+FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %s
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +45,32 @@ class Slot:
     holder: str | None
     wal_status: str | None
     reason: str | None = None
+    behind: int | None = None
+    since: str | None = None
 
     @property
     def is_lost(self) -> bool:
         """Whether the server has invalidated it, for the reason it gives from PostgreSQL 17 on."""
         return self.wal_status == "lost"
 
+    def __str__(self) -> str:
+        """Whose it may be: who reads it, how far it is confirmed, how long nobody has read it."""
+        if self.active_pid is not None:
+            told = [f"process {self.active_pid}, application {self.holder!r}, reads it"]
+        else:
+            told = ["nobody reads it now" + ("" if self.since is None else f", the last one did until {self.since}")]
+        if self.confirmed is not None:
+            behind = "" if self.behind is None else f", {size(self.behind)} behind the end of the log"
+            told.append(f"its confirmed position is {format_lsn(self.confirmed)}{behind}")
+        return "; ".join(told)
 
-def find(connection: psycopg.Connection, name: str) -> Slot | None:
+
+def find(connection: psycopg.Connection[Any], name: str) -> Slot | None:
     """The slot of that name, None when there is none."""
-    row = connection.execute(
-        "SELECT s.slot_name, s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, "
-        "s.wal_status, to_jsonb(s) ->> 'invalidation_reason' FROM pg_replication_slots s "
-        "LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid WHERE s.slot_name = %s",
-        [name],
-    ).fetchone()
+    row = connection.cursor(row_factory=tuple_row).execute(_SLOT, [name]).fetchone()
     if row is None:
         return None
-    plugin, database, confirmed, *rest = row[1:]
+    plugin, database, confirmed, *rest = row
     return Slot(name, plugin, database, None if confirmed is None else parse_lsn(confirmed), *rest)
 
 
@@ -70,14 +89,64 @@ def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
     return slot
 
 
-def usable(connection: psycopg.Connection, config: Config) -> Slot | None:
-    """The configured slot for a pipeline that begins; one that the server has invalidated is dropped."""
-    slot = existing(connection, config)
+def usable(connection: psycopg.Connection, config: Config, claim: Claim) -> Slot | None:
+    """The configured slot for a snapshot, None if it is to be created; one that the server has invalidated is dropped.
+
+    Raises SourceError for one that is not this pipeline's by its claim.
+    """
+    slot = check_owned(connection, config, claim)
     if slot is None or not slot.is_lost:
         return slot
-    log.warning("slot %s is made anew, as the server had invalidated it", slot.name)
-    connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
+    log.warning("slot %s is created again, as the server had invalidated it", slot.name)
+    drop(connection, slot)
     return None
+
+
+def check_owned(connection: psycopg.Connection, config: Config, claim: Claim | None) -> Slot | None:
+    """The configured slot, None if there is none. Raises SourceError for one that the pipeline does not own."""
+    slot = existing(connection, config)
+    if slot is not None and not owned(config, slot, claim):
+        raise foreign(slot)
+    return slot
+
+
+def owned(config: Config, slot: Slot, claim: Claim | None) -> bool:
+    """Whether the pipeline may move and drop the slot: its checkpoint (claim None: it has none) created it, or
+    slot.takeover says so.
+    """
+    return config.flag("slot.takeover") or (claim is not None and claim.owns(slot.confirmed))
+
+
+def check_unread(connection: psycopg.Connection, config: Config) -> None:
+    """Raises SourceError for a slot that has been read: it is not one that a first batch created a moment ago."""
+    slot = existing(connection, config)
+    query = "SELECT total_txns > 0 FROM pg_stat_replication_slots WHERE slot_name = %s"
+    if slot is not None and not config.flag("slot.takeover"):
+        row = connection.execute(query, [slot.name]).fetchone()
+        if row is not None and row[0]:
+            raise foreign(slot)
+
+
+def foreign(slot: Slot) -> SourceError:
+    """A slot that the pipeline's checkpoint did not create, with what is known of whose it is."""
+    state = f" ({slot.reason})" if slot.reason else ""
+    invalid = f"; the server has invalidated it{state}" if slot.is_lost else ""
+    return SourceError(
+        f"the slot exists already, and this pipeline's checkpoint did not create it: {slot}{invalid}",
+        where=f"slot {slot.name}",
+        remedy=f"set slot.name to a name of this pipeline's own. {REMEDY_FOREIGN}",
+    )
+
+
+REMEDY_FOREIGN = (
+    "If nobody else needs the slot, slot.takeover=true lets this pipeline have it: a snapshot moves it to its own "
+    "position, snapshot.mode=no_data continues from its confirmed one. Or drop it: `tailrace drop --force`"
+)
+
+
+def drop(connection: psycopg.Connection, slot: Slot) -> None:
+    """Drop a slot that nobody reads."""
+    connection.execute("SELECT pg_drop_replication_slot(%s)", [slot.name])
 
 
 def xmin(connection: psycopg.Connection, config: Config) -> int | None:
@@ -224,3 +293,11 @@ def stream_parameters(config: Config) -> dict[str, str]:
     if any(not sign for _, sign, _ in pairs):
         raise ConfigError("pairs of name=value, separated by `;`, are expected", where="slot.stream.params")
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def last_read(connection: psycopg.Connection, application: str) -> int:
+    """The last transaction that the reader has read whole (0: unknown)."""
+    row = connection.execute(
+        "SELECT max(write_lsn)::text FROM pg_stat_replication WHERE application_name = %s", [application]
+    ).fetchone()
+    return 0 if row is None or row[0] is None else parse_lsn(row[0])

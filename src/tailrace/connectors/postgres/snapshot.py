@@ -18,10 +18,11 @@ from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.log import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.ranges import Range
+from tailrace.connectors.postgres.user_sql import subquery
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
-from tailrace.model.change import BEGAN, READ, ChangeBatch
+from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableSchema
 
 _COLUMNS = ["op", "order", "ts_us", "snapshot", "source", "before", "after"]
@@ -43,7 +44,8 @@ class SnapshotSplit:
 
     `select`, where one is given, is read instead of the table. `before` and `after` are told around the rows. `began`
     is the position of the snapshot that the table's first rows were read under, if that was an earlier attempt.
-    `bytes` is about how large it is, `storage` the table's file where the range is one of keys.
+    `bytes` is about how large it is, `storage` the table's file where the range is one of keys, `read_id` that of a
+    SnapshotRead.
     """
 
     moment: Moment
@@ -57,6 +59,13 @@ class SnapshotSplit:
     began: int | None = None
     bytes: int = 0
     storage: int | None = None
+    read_id: str = ""
+
+    @property
+    def read(self) -> SnapshotRead:
+        """What its rows belong to."""
+        began = self.moment.lsn if self.began is None else self.began
+        return SnapshotRead(self.read_id, str(began), self.moment.lsn)
 
     @property
     def query(self) -> sql.Composable:
@@ -67,7 +76,7 @@ class SnapshotSplit:
 def source(table: CapturedTable, select: str | None) -> sql.Composable:
     """What is read for a table: itself, or a SELECT of the user's."""
     if select is not None:
-        return sql.SQL("({}) AS overridden").format(sql.SQL(select.rstrip("; ")))
+        return subquery(select)
     return sql.Identifier(table.schema.id.schema, table.schema.id.table)
 
 
@@ -78,13 +87,19 @@ class EmptySplit:
     moment: Moment
     tables: tuple[TableSchema, ...]
     notices: tuple[Notice, ...] = ()
+    read_id: str = ""
+
+    @property
+    def read(self) -> SnapshotRead:
+        """What the tables' emptiness belongs to."""
+        return SnapshotRead(self.read_id, str(self.moment.lsn), self.moment.lsn)
 
 
 def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
     """The rows of a split as `r` changes. Raises SourceError, DecodeError."""
     if isinstance(split, EmptySplit):
         none = [(table, pa.nulls(0, table.row_type)) for table in split.tables]
-        batches = [ChangeBatch(table, _reads(split.moment, rows, 0), split.moment.lsn) for table, rows in none]
+        batches = [ChangeBatch(table, _reads(split.moment, rows, 0), split.read) for table, rows in none]
         yield Chunk(batches, controls=notify(config, split.notices))
         return
     if split.before:
@@ -120,10 +135,7 @@ def _sound(faults: Faults, split: SnapshotSplit, block: Block, order: int) -> Ch
 
 
 def _batch(split: SnapshotSplit, images: pa.StructArray, order: int) -> ChangeBatch:
-    rows = _reads(split.moment, images, order)
-    if split.began is not None:
-        rows = rows.append_column(BEGAN, pa.repeat(pa.scalar(split.began, pa.int64()), len(rows)))
-    return ChangeBatch(split.table.schema, rows)
+    return ChangeBatch(split.table.schema, _reads(split.moment, images, order), split.read)
 
 
 def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch:
@@ -162,4 +174,4 @@ def _marked(batch: ChangeBatch, row: int, marker: str | None) -> ChangeBatch:
     place = batch.rows.schema.get_field_index("snapshot")
     markers = batch.rows.column(place)
     edited = pa.concat_arrays([markers.slice(0, row), pa.array([marker], pa.string()), markers.slice(row + 1)])
-    return ChangeBatch(batch.table, batch.rows.set_column(place, "snapshot", edited))
+    return batch.with_rows(batch.rows.set_column(place, "snapshot", edited))

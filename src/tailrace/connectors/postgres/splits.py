@@ -17,8 +17,9 @@ from tailrace.connectors.postgres.connect import connect
 from tailrace.connectors.postgres.export import Export, adopt
 from tailrace.connectors.postgres.partitions import side_by_side
 from tailrace.connectors.postgres.ranges import Keys, Range
-from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit, source
+from tailrace.connectors.postgres.snapshot import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot_tables import Selects, in_order, refusals
+from tailrace.connectors.postgres.user_sql import check_select, one_statement
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.notices import around_splits
@@ -88,7 +89,8 @@ def plan(
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
             with refusals(config, table, selects.origin(table, select, wanted)):
                 if select is not None:
-                    _check(connection, captured, select)
+                    # Before tasks fail of it, and before it becomes part of COPY.
+                    check_select(connection, [column.name for column in captured.schema.columns], select)
                 cut = _ranges(catalog, captured, select, place, resumed)
                 found = _table_splits(connection, moment, captured, cut)
             if resumed is not None:
@@ -107,12 +109,6 @@ def plan(
             listed = tables if wanted is not None else [one for one in known if lists(one.schema, one.table)]
             return _told(catalog, moment, splits, empty, tables, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
-
-
-def _check(connection: psycopg.Connection, table: CapturedTable, select: str) -> None:
-    """Let the server look at a SELECT of the user's, before tasks fail of it."""
-    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.schema.columns)
-    connection.execute(sql.SQL("SELECT {} FROM {} LIMIT 0").format(columns, source(table, select)))
 
 
 def _moment(connection: psycopg.Connection, export: Export) -> Moment:
@@ -239,4 +235,4 @@ def _table_splits(
 
 
 def _empty(connection: psycopg.Connection, split: SnapshotSplit) -> bool:
-    return connection.execute(sql.SQL("SELECT 1{} LIMIT 1").format(split.query)).fetchone() is None
+    return one_statement(connection, sql.SQL("SELECT 1{} LIMIT 1").format(split.query)).fetchone() is None

@@ -1,26 +1,120 @@
-"""Whether a pipeline that does not run could go on from its checkpoint, as `check` and `add` ask before it starts."""
+"""Checks the slot of a pipeline that does not run: whose it is, and whether the pipeline could resume with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import psycopg
+from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.postgres import gap
+from tailrace.connectors.postgres import control, gap
 from tailrace.connectors.postgres import slot as slots
 from tailrace.connectors.postgres.catalog import system_identifier
-from tailrace.connectors.postgres.connect import connect, server_errors
+from tailrace.connectors.postgres.connect import connect, planner_application, server_errors
 from tailrace.connectors.postgres.modes import SnapshotMode
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, Offset
 from tailrace.errors import OffsetError
 
+Begun = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
+"""The offsets of the newest batches of a checkpoint, committed and planned."""
+
+_SLOT = """
+SELECT slot.*, current_database() AS here, activity.application_name, activity.usename
+FROM pg_replication_slots slot LEFT JOIN pg_stat_activity activity ON activity.pid = slot.active_pid
+WHERE slot_name = %s
+"""
+
+
+def slot_findings(connection: psycopg.Connection[Any], config: Config, begun: Begun | None) -> Iterator[Finding]:
+    """Every problem of the slot; one that says it is fine if there is none. `begun` is None without a checkpoint."""
+    name = config.text("slot.name")
+    row = connection.cursor(row_factory=dict_row).execute(_SLOT, [name]).fetchone()
+    own = None if begun is None else _application(*begun)
+    problems = [] if row is None else list(_problems(name, row, own))
+    problems += _run(connection, name, own)
+    if begun is not None and not any(problem.ok is False for problem in problems):
+        problems += _foreign(config, begun)
+        if not problems:
+            lost = standing(config, *begun)
+            problems += [] if lost is None else [lost]
+    yield from problems or [Finding("slot", True, f"{name} {'will be created' if row is None else 'exists'}")]
+
+
+def _application(committed: Mapping[str, Any] | None, planned: Mapping[str, Any] | None) -> str:
+    """The application name of the checkpoint's readers; empty for one that has not begun."""
+    offset = planned or committed
+    return "" if offset is None else f"tailrace {offset.get('pipeline')}"
+
+
+def _problems(name: str, row: dict[str, Any], own: str | None) -> Iterator[Finding]:
+    other = "set slot.name to another name, or drop the slot if nobody needs it: " + _drop(name)
+    if row["slot_type"] != "logical":
+        yield Finding("slot", False, f"{name} is a physical slot", other)
+        return
+    if row["plugin"] != slots.PLUGIN:
+        yield Finding("slot", False, f"{name} belongs to the plug-in {row['plugin']}, not {slots.PLUGIN}", other)
+    if row["database"] != row["here"]:
+        yield Finding("slot", False, f"{name} belongs to the database {row['database']}, not {row['here']}", other)
+    holder = row["application_name"] or "an unknown application"
+    if row["active"] and holder not in (own, slots.snapshot_application(own or "")):
+        is_unknown = own is None and holder.startswith("tailrace")
+        what = f"{name} is in use by {holder} (pid {row['active_pid']}, role {row['usename']})"
+        yield Finding("slot", None if is_unknown else False, what, _OTHER)
+    if row["wal_status"] == "lost":
+        reason = row.get("invalidation_reason")
+        what = f"{name} is invalidated{f' ({reason})' if reason else ''}: the server removed log it needs"
+        remedy = f"{_drop(name)}, then start with a new checkpoint and snapshot.mode=initial"
+        yield Finding("slot", False, what, remedy)
+    elif row["wal_status"] == "unreserved":
+        what = f"{name} is about to lose log it needs: it lags by more than max_slot_wal_keep_size"
+        yield Finding("slot", None, what, "start the pipeline now, or raise max_slot_wal_keep_size")
+
+
+_OTHER = "stop that reader, or set slot.name to a name of its own: a slot serves one reader"
+
+
+def _drop(name: str) -> str:
+    return f"SELECT pg_drop_replication_slot('{name}')"
+
+
+def _run(connection: psycopg.Connection[Any], name: str, own: str | None) -> Iterator[Finding]:
+    """Whether a run of another checkpoint uses the slot. One may be in a pause, in which nobody reads it."""
+    found = control.holder(connection, name)
+    if found is not None and (own is None or found.application != planner_application(own)):
+        yield Finding("slot", None if own is None else False, f"{name} is used by a run: {found}", _OTHER)
+
+
+def _foreign(config: Config, begun: Begun) -> Iterator[Finding]:
+    """Whether the slot is another pipeline's: this one's checkpoint has not begun, or did not create it."""
+    committed, planned = begun
+    with connect(config, application="tailrace check") as connection:
+        slot = slots.existing(connection, config)
+        if slot is None or committed is not None:  # see `standing`
+            return
+        claim = None
+        if planned is not None:
+            here, _ = offsets(connection, config, planned, None)
+            claim = here.claim_of_slot(None)
+        if not slots.owned(config, slot, claim):
+            error = slots.foreign(slot)
+            yield Finding("slot", False, f"{slot.name}: {error.what}", error.remedy)
+
+
+def offsets(
+    connection: psycopg.Connection, config: Config, committed: Mapping[str, Any], planned: Mapping[str, Any] | None
+) -> tuple[Offset, Offset]:
+    """The offsets of a checkpoint. Raises OffsetError if it is another source's."""
+    source = f"{system_identifier(connection)}/{config.text('database.dbname')}/{config.text('slot.name')}"
+    here = Offset.from_json(dict(committed), source)
+    return here, here if planned is None else Offset.from_json(dict(planned), source)
+
 
 def standing(config: Config, committed: Mapping[str, Any] | None, planned: Mapping[str, Any] | None) -> Finding | None:
-    """What keeps it from going on: an error, or a warning where snapshot.mode or offset.mismatch.strategy does.
+    """What keeps a pipeline from resuming: an error, or a warning where snapshot.mode or offset.mismatch.strategy does.
 
     The offsets are those of the newest batches. None where nothing does, for one that has not begun, and for one whose
     slot is being read. Raises SourceError.
@@ -31,10 +125,8 @@ def standing(config: Config, committed: Mapping[str, Any] | None, planned: Mappi
         server_errors("the checkpoint cannot be compared"),
         connect(config, application="tailrace check") as connection,
     ):
-        source = f"{system_identifier(connection)}/{config.text('database.dbname')}/{config.text('slot.name')}"
         try:
-            here = Offset.from_json(dict(committed), source)
-            ahead = here if planned is None else Offset.from_json(dict(planned), source)
+            here, ahead = offsets(connection, config, committed, planned)
         except OffsetError as error:
             return Finding("checkpoint", False, error.what, error.remedy)
         return _lost(connection, config, here, ahead)
@@ -47,12 +139,15 @@ def _lost(connection: psycopg.Connection, config: Config, here: Offset, ahead: O
     claim = here.claim
     if ahead != here and ahead.lsn is not None:
         claim = replace(claim, end=ahead.lsn, timeline=ahead.timeline)
+    if ahead != here and ahead.phase == SNAPSHOT and ahead.lsn is None:
+        claim = replace(ahead.claim_of_slot(here), seen=claim.seen)
     lost = gap.find(connection, config, claim)
     if lost is None:
         return None
-    mode = SnapshotMode.of(config)
-    if mode.when_lost or mode.at_start or (here.phase == SNAPSHOT and here.reading is not None):
-        return Finding("slot", None, str(lost), "nothing, if the tables may be read again: that is what the start does")
     if lost.is_trusted:
         return Finding("slot", None, str(lost), "nothing, if it may be lost, as offset.mismatch.strategy says")
+    mode = SnapshotMode.of(config)
+    is_read_again = mode.when_lost or mode.at_start or (here.phase == SNAPSHOT and here.reading is not None)
+    if is_read_again and not lost.is_foreign:
+        return Finding("slot", None, str(lost), "nothing, if the tables may be read again: that is what the start does")
     return Finding("slot", False, str(lost), lost.remedy)

@@ -17,6 +17,7 @@ from tailrace.connectors.postgres.catalog import CapturedTable
 from tailrace.connectors.postgres.connect import connect, first_line, refused
 from tailrace.connectors.postgres.export import adopt
 from tailrace.connectors.postgres.protocol import copy_text
+from tailrace.connectors.postgres.silence import await_bytes, begin_copy, end_copy
 from tailrace.connectors.postgres.values import converted
 from tailrace.errors import SourceError
 
@@ -45,29 +46,31 @@ def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> Block:
 
 
 def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:
-    """Lines of a COPY to STDOUT, some megabytes at a time. Raises SourceError, naming the table."""
+    """Lines of a COPY to STDOUT, some megabytes at a time. Raises SourceError, naming the table.
+
+    By the extended protocol, which refuses a second statement: the query may contain text of a user.
+    """
     pgconn = connection.pgconn
-    result = pgconn.exec_(query.as_bytes(connection))
+    result = begin_copy(connection, query.as_bytes(connection), extended=True)
     if result.status != pq.ExecStatus.COPY_OUT:
         raise _refused(table, result)
     lines: list[bytes | memoryview] = []
     size = 0
     while True:
-        length, line = pgconn.get_copy_data(0)
-        if length <= 0:
+        length, line = pgconn.get_copy_data(1)
+        if length < 0:
             break
+        if not length:
+            await_bytes(connection)
+            continue
         lines.append(line)
         size += length
         if size >= _CHUNK_BYTES:
             yield lines
             lines, size = [], 0
-    failure: SourceError | None = None
-    # To the end, or the connection could not even roll back.
-    while (end := pgconn.get_result()) is not None:
+    for end in end_copy(connection):
         if end.status != pq.ExecStatus.COMMAND_OK:
-            failure = _refused(table, end)
-    if failure is not None:
-        raise failure
+            raise _refused(table, end)
     if lines:
         yield lines
 

@@ -129,8 +129,9 @@ _PLAIN: dict[str, ValueType] = {
     ),
     "sparsevec": ValueType(extensions.SPARSE_VECTOR, extensions.SPARSE_TYPE, extensions.sparse_vectors, None),
 }
-# As in the reference engine, elements of these are not optional, and arrays of those below have no mapping.
+# In the reference engine elements of these are not optional, nor are those of enums and of types without a mapping.
 _REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec")
+# As there, arrays of these have no mapping.
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
 
@@ -174,7 +175,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     item = None if element.name in _NO_ARRAYS or (faults and element.domain) else _scalar(element, modifier, config)
     if item is None and (not unknown or (faults and element.name in _NO_ARRAYS)):
         return None
-    optional = item is not None and not element.labels and element.name not in _REQUIRED_ELEMENTS
+    required = faults and (item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS)
     item = item or _unmapped(element, config)
     strict = config.text("event.converting.failure.handling.mode") == "fail"
     shortened = _SHORTENED.get(element.name) if faults else None
@@ -184,17 +185,29 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         found = arrays.elements(text, delimiter)
         if found.nested:
             _tell_nested(found.nested, strict)
-        values = found.lists.values
+        values, null = found.lists.values, found.lists.is_null()
+        if required and values.null_count:
+            null = pc.or_(null, _with_null_elements(found.lists, strict))
         if shortened is not None:
             values = pc.replace_substring_regex(values, *shortened)
-        mask = found.lists.is_null() if found.lists.null_count else None
+        mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
-    return ValueType(ConnectSchema("array", items=item.schema.with_(optional=optional)), arrow, convert, None)
+    return ValueType(ConnectSchema("array", items=item.schema.with_(optional=not required)), arrow, convert, None)
 
 
 # The reference engine cuts times in arrays to milliseconds, those with a zone to seconds.
 _SHORTENED = {"time": (r"(\.\d{3})\d+", r"\1"), "timetz": (r"\.\d+", "")}
+
+
+def _with_null_elements(lists: pa.ListArray, strict: bool) -> pa.Array:
+    """Which arrays have a null element. Where elements are required, the reference makes such an array null."""
+    if strict:
+        raise DecodeError("an array has a null element, and its elements are required")
+    parents = pc.list_parent_indices(lists).filter(lists.flatten().is_null())
+    found = pc.is_in(pa.array(range(len(lists)), parents.type), parents)
+    log.warning("%d arrays become null, as elements that are required are null", found.true_count)
+    return found
 
 
 def _tell_nested(count: int, strict: bool) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+LARGEST = 2**31 - 1
+"""Bytes that a plain string or binary array may hold."""
 
 
 def literal(text: str | None) -> pa.Scalar:
@@ -41,9 +45,25 @@ def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values if values.type == kind else values.cast(kind)
 
 
+def text_array(values: Sequence[bytes | None]) -> pa.Array:
+    """UTF-8 texts as a string array, a large one only if a plain one cannot hold them."""
+    return pa.array(values, pa.large_binary()).cast(text_type(sum(len(value or b"") for value in values)))
+
+
+def text_type(size: int) -> pa.DataType:
+    """The type of a string array that holds so many bytes."""
+    return pa.string() if size <= LARGEST else pa.large_string()
+
+
 def join(*parts: str | pa.Array) -> pa.Array:
-    """The parts of each row in one text; null where an array among them is null. Large when one of them is."""
-    large = any(not isinstance(part, str) and pa.types.is_large_string(part.type) for part in parts)
-    kind = pa.large_string() if large else pa.string()
+    """The parts of each row in one text; null where an array among them is null.
+
+    Large when one of them is, or when a plain array might not hold the result.
+    """
+    arrays = [part for part in parts if not isinstance(part, str)]
+    size = len(arrays[0]) * sum(len(part.encode()) for part in parts if isinstance(part, str))
+    kind = text_type(size + sum(array.nbytes for array in arrays))
+    if any(pa.types.is_large_string(array.type) for array in arrays):
+        kind = pa.large_string()
     pieces = [pa.scalar(part, kind) if isinstance(part, str) else as_type(part, kind) for part in parts]
     return pc.binary_join_element_wise(*pieces, pa.scalar("", kind))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import flags, mask
+from tailrace.events.encode.arrow import flags, mask, text_array
 from tailrace.events.encode.strings import bytes_of, from_bytes
 
 _LONG_VALUES = 4096  # from this average length on, a call per value costs nothing beside its bytes
@@ -25,7 +25,7 @@ def base64(values: pa.Array) -> pa.Array:
     offsets, data = bytes_of(values)
     if data.size > len(values) * _LONG_VALUES:
         encoded = [None if raw is None else binascii.b2a_base64(raw, newline=False) for raw in values.to_pylist()]
-        return pa.array(encoded, pa.large_binary()).cast(pa.large_string())
+        return text_array(encoded)
     lengths = np.diff(offsets)
     groups = (lengths + 2) // 3
     ends = np.zeros(len(values) + 1, np.int64)

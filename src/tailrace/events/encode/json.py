@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import join, literal, repeat
+from tailrace.events.encode.arrow import as_type, join, repeat, text_type
 from tailrace.events.encode.binary import base64, decimal_of, unscaled
 from tailrace.events.encode.numbers import float_text, java_float
 from tailrace.events.encode.strings import escape, quote
@@ -188,7 +188,7 @@ def _struct(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     parts.append("}" if schema.fields else "{}")
     if all(isinstance(part, str) for part in parts):
         return repeat("".join(map(str, parts)), len(values))
-    return pc.if_else(values.is_valid(), join(*parts), literal(None)) if values.null_count else join(*parts)
+    return _null_where(values, join(*parts))
 
 
 def _list(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
@@ -214,9 +214,16 @@ def _bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str) -> pa.Ar
     """The texts of a list's items, joined by commas within brackets; null where the list is."""
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     offsets = pa.array([0, *lengths.cumsum()], pa.int64())
-    joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), ",")
-    whole = join(left, joined, right)
-    return pc.if_else(lists.is_valid(), whole, pa.scalar(None, whole.type)) if lists.null_count else whole
+    texts = as_type(texts, text_type(texts.nbytes + len(texts)))
+    joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), pa.scalar(",", texts.type))
+    return _null_where(lists, join(left, joined, right))
+
+
+def _null_where(values: pa.Array, texts: pa.Array) -> pa.Array:
+    """The texts, null where the values are."""
+    if values.null_count == 0:
+        return texts
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, texts.type))
 
 
 _WRITERS: tuple[tuple[Callable[[pa.DataType], bool], Writer], ...] = (

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import mask
+from tailrace.events.encode.arrow import LARGEST, mask, text_array
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -41,8 +41,8 @@ def escape(values: pa.Array) -> pa.Array:
     if not data.tobytes().translate(None, _HARMLESS):
         return values
     if data.size > _WIDE:
-        texts = [None if value is None else _windowed(value) for value in values.cast(pa.large_binary()).to_pylist()]
-        return pa.array(texts, pa.large_binary()).cast(pa.large_string())
+        raw = values.cast(pa.large_binary()).to_pylist()
+        return text_array([None if value is None else _windowed(value) for value in raw])
     odd = np.flatnonzero(_WIDTH[data] != 1)
     touched = np.zeros(len(values), np.bool_)
     touched[np.searchsorted(offsets, odd, side="right") - 1] = True
@@ -68,7 +68,7 @@ def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.int64], Bytes]:
 
 def from_bytes(offsets: npt.NDArray[np.int64], data: Bytes, kind: str, nulls_of: pa.Array) -> pa.Array:
     """A `string` or `binary` array (large where it must be), null where `nulls_of` is."""
-    large = data.size > np.iinfo(np.int32).max
+    large = data.size > LARGEST
     types: dict[tuple[str, bool], Any] = {
         ("string", False): pa.string(),
         ("string", True): pa.large_string(),

@@ -17,6 +17,7 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.model.change import from_ipc
 from tailrace.model.source import SourceBlock
+from tailrace.sinks.counts import Counts
 from tailrace.sinks.kafka.claim import Claim
 from tailrace.sinks.kafka.client import Properties, Settings
 from tailrace.sinks.kafka.delivery import AtLeastOnce
@@ -57,7 +58,7 @@ class KafkaSink:
     id_prefix: str = "tailrace-"
     state_topic: str = "tailrace-state"
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    written: dict[int, int] = field(default_factory=dict)
+    written: Counts = field(default_factory=Counts)
     shape = "arrow"
     _claims: dict[str, Claim] = field(default_factory=dict, repr=False)
 

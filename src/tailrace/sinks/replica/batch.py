@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
+from tailrace.sinks.replica.marks import Standing
 from tailrace.sinks.replica.parts import Part, parts
-from tailrace.sinks.replica.target import Mark, Target
-
-_PART_BITS = 16
+from tailrace.sinks.replica.target import Target
+from tailrace.sinks.replica.upkeep import Upkeep
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,33 @@ class TableReport:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """One micro-batch of one query, and where its tables lie. `keeps_dropped`: rows of dropped tables stay."""
+    """One micro-batch of one query, and where its tables lie. `keeps_dropped`: rows of dropped tables stay.
+
+    `repeats`: whether another run has begun it, None if that is unknown. `upkeep`: None leaves the tables alone.
+    """
 
     root: str
     query_id: str
     batch_id: int
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     keeps_dropped: bool = False
+    repeats: bool | None = None
+    upkeep: Upkeep | None = None
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
         return Target(self.root, table, self.storage_options)
 
-    def mark(self, table: str, number: int, epoch: int | None) -> Mark:
-        """What the commit of a part says."""
-        app = f"{self.query_id}/{table}" + ("" if epoch is None else f"/snapshot-{epoch}")
-        return Mark(app, self.batch_id << _PART_BITS | number, epoch is not None)
+    def standing(self, table: str, target: DeltaTable | None) -> Standing:
+        """What a table holds of the query's changes. Raises SinkError for the replica of another table."""
+        return Standing(target, self.query_id, table, self.batch_id, self.repeats)
+
+    def keep(self, table: str, versions: Iterable[int | None]) -> str | None:
+        """Maintain a table whose commits in the micro-batch made these versions; what failed, if anything."""
+        written = [version for version in versions if version is not None]
+        if self.upkeep is None or not written:
+            return None
+        return self.upkeep.after(self.target(table), self.query_id, min(written))
 
 
 def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Part]]]:

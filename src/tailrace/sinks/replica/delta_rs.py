@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,97 +13,124 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from tailrace.errors import SinkError
-from tailrace.model.schema_change import DROP, SchemaChange
+from tailrace.model.schema_change import DROP
 from tailrace.sinks.replica import merge
+from tailrace.sinks.replica.batch import MicroBatch, TableReport
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.evolve import Evolution, add_columns, aligned, evolution, takes_over
-from tailrace.sinks.replica.fold import COUNT, Net
+from tailrace.sinks.replica.fold import COUNT, Net, fold
 from tailrace.sinks.replica.lookup import joined, matching, with_moved, without
+from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Standing
+from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.renames import Stop
 from tailrace.sinks.replica.reshape import reshaping
-from tailrace.sinks.replica.target import Mark, Target, arrow_schema, scan
+from tailrace.sinks.replica.target import Target, arrow_schema, scan
+from tailrace.sinks.replica.upkeep import Upkeep
+
+T = TypeVar("T")
 
 _ATTEMPTS = 5
 _PAUSE_S = 0.2
 
 
-def apply(place: Target, net: Net, mark: Mark, attempts: int = _ATTEMPTS) -> int | None:
-    """Brings a net effect into its target in one commit; the table's version then, None where it was written before.
+def write(batch: MicroBatch, table: str, part: Part) -> TableReport:
+    """Brings a part into its table in one commit, without what is there already. Raises SinkError."""
+    place = batch.target(table)
+    return _retried(place, lambda: _written(batch, place, part))
 
-    A commit that lost a race is tried again on the newer version. Raises SinkError.
-    """
+
+def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
+    """Makes one table what another is, once, in one commit; none that is not there. Raises SinkError."""
+    place = batch.target(new.table)
+
+    def attempt() -> None:
+        source, target = batch.target(old.table).open(), place.open()
+        standing = batch.standing(new.table, target)
+        if source is not None and not standing.has(new.extent):
+            rows = _streamed(source, arrow_schema(source))
+            _overwrite(place, target, rows, standing.mark(new.extent), "overwrite", batch.upkeep)
+
+    _retried(place, attempt)
+
+
+def clear(batch: MicroBatch, table: str, extent: Extent) -> int | None:
+    """Takes all rows from a table, once; the table's version then. Raises SinkError."""
+    place = batch.target(table)
+
+    def attempt() -> int | None:
+        target = place.open()
+        standing = batch.standing(table, target)
+        if target is None or standing.has(extent):
+            return None
+        _overwrite(place, target, arrow_schema(target).empty_table(), standing.mark(extent), None)
+        return int(target.version())
+
+    return _retried(place, attempt)
+
+
+def _retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
+    """What the attempt gives. One whose commit lost a race is made again, on the newer version. Raises SinkError."""
     try:
-        return _apply(place, net, mark)
+        return attempt()
     except CommitFailedError as error:
         if attempts == 1:
             raise _failed(place, error) from error
         time.sleep(_PAUSE_S * (_ATTEMPTS + 1 - attempts))
-        return apply(place, net, mark, attempts - 1)
+        return _retried(place, attempt, attempts - 1)
     except (DeltaError, OSError, pa.ArrowInvalid) as error:
         raise _failed(place, error) from error
 
 
-def alter(place: Target, change: SchemaChange, mark: Mark, *, keeps_dropped: bool) -> int | None:
+def _written(batch: MicroBatch, place: Target, part: Part) -> TableReport:
+    target = place.open()
+    standing = batch.standing(place.table, target)
+    if part.change is not None:
+        version = _alter(batch, place, target, standing, part)
+        return TableReport(place.table, 0, 0, version)
+    left = part.left(standing)
+    if not left:
+        return TableReport(place.table, 0, 0, None)
+    net = fold(left)
+    mark = standing.mark(part.extent)
+    if target is None:
+        _overwrite(place, None, _puts(net), mark, "overwrite", batch.upkeep)
+        target = place.open()
+    else:
+        _apply(place, target, net, mark, replaces=standing.begins(part.extent))
+    return TableReport(place.table, net.upserted, net.deleted, None if target is None else int(target.version()))
+
+
+def _alter(batch: MicroBatch, place: Target, target: DeltaTable | None, standing: Standing, part: Part) -> int | None:
     """Follows a schema change in one commit; the table's version then, None where there was nothing to do.
 
-    Rows of a dropped table go, unless `keeps_dropped`; earlier versions of the table have them. Raises SinkError.
+    Rows of a dropped table go, unless they are kept; earlier versions of the table have them.
     """
-    with _refusals(place):
-        target = place.open()
-        if target is None or mark.is_written(target):
-            return None
-        if change.kind == DROP:
-            return None if keeps_dropped else clear(place, mark)
-        shape = reshaping(arrow_schema(target), change)
-        if shape is None:
-            return None
-        rows = _streamed(target, shape.schema, shape.names)
-        _overwrite(place, target, rows, mark, "overwrite")
-        return int(target.version())
-
-
-def copy(old: Target, new: Target, mark: Mark) -> None:
-    """Makes one table what another is, once, in one commit; none that is not there. Raises SinkError."""
-    with _refusals(new):
-        source, target = old.open(), new.open()
-        if source is not None and not mark.is_written(target):
-            _overwrite(new, target, _streamed(source, arrow_schema(source)), mark, "overwrite")
-
-
-def clear(place: Target, mark: Mark) -> int | None:
-    """Takes all rows from a table, once; the table's version then. Raises SinkError."""
-    with _refusals(place):
-        target = place.open()
-        if target is None or mark.is_written(target):
-            return None
-        _overwrite(place, target, arrow_schema(target).empty_table(), mark, None)
-        return int(target.version())
-
-
-@contextmanager
-def _refusals(place: Target) -> Iterator[None]:
-    try:
-        yield
-    except (DeltaError, OSError, pa.ArrowInvalid) as error:
-        raise _failed(place, error) from error
-
-
-def _apply(place: Target, net: Net, mark: Mark) -> int | None:
-    target, fields = place.open(), pa.schema(_fields(net))
-    if mark.is_written(target):
+    assert part.change is not None
+    if target is None or standing.has(part.extent):
         return None
-    if target is None or mark.begins_snapshot(target) or takes_over(target, fields):
+    if part.change.kind == DROP:
+        return None if batch.keeps_dropped else clear(batch, place.table, part.extent)
+    shape = reshaping(arrow_schema(target), part.change)
+    if shape is None:
+        return None
+    rows = _streamed(target, shape.schema, shape.names)
+    _overwrite(place, target, rows, standing.mark(part.extent), "overwrite")
+    return int(target.version())
+
+
+def _apply(place: Target, target: DeltaTable, net: Net, mark: Mark, *, replaces: bool) -> None:
+    fields = pa.schema(_fields(net))
+    if replaces or takes_over(target, fields):
         _overwrite(place, target, _puts(net), mark, "overwrite")
+        return
+    change = evolution(arrow_schema(target), fields, place.table)
+    _evolve(target, change)
+    if net.cleared:
+        _overwrite(place, target, aligned(_puts(net), change.schema), mark, None)
+    elif net.key:
+        _merge_by_key(target, net, change.schema, _properties(mark))
     else:
-        change = evolution(arrow_schema(target), fields, place.table)
-        _evolve(target, change)
-        if net.cleared:
-            _overwrite(place, target, aligned(_puts(net), change.schema), mark, None)
-        elif net.key:
-            _merge_by_key(target, net, change.schema, _properties(mark))
-        else:
-            _merge_bag(target, net, change.schema, _properties(mark))
-    written = place.open()
-    return None if written is None else written.version()
+        _merge_bag(target, net, change.schema, _properties(mark))
 
 
 def _fields(net: Net) -> list[pa.Field]:
@@ -113,7 +139,11 @@ def _fields(net: Net) -> list[pa.Field]:
 
 def _properties(mark: Mark) -> CommitProperties:
     # No silent retries on top of a newer version: it may be this very part, written by a task thought dead.
-    return CommitProperties(max_commit_retries=0, app_transactions=[Transaction(mark.app, mark.version)])
+    return CommitProperties(
+        max_commit_retries=0,
+        app_transactions=[Transaction(mark.app, mark.version)],
+        custom_metadata={USER_METADATA: mark.text},
+    )
 
 
 def _puts(net: Net) -> pa.Table:
@@ -132,6 +162,7 @@ def _overwrite(
     rows: pa.Table | pa.RecordBatchReader,
     mark: Mark,
     schema_mode: Literal["overwrite"] | None,
+    upkeep: Upkeep | None = None,
 ) -> None:
     write_deltalake(
         place.uri if target is None else target,
@@ -139,6 +170,7 @@ def _overwrite(
         mode="overwrite",
         schema_mode=schema_mode,
         storage_options=dict(place.storage_options) if target is None else None,
+        configuration=None if upkeep is None or target is not None else upkeep.properties,
         commit_properties=_properties(mark),
     )
 

@@ -6,35 +6,45 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tailrace.model.change import BEGAN, READ, ChangeBatch, ControlBatch, from_ipc
+from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch, Position, from_ipc
 from tailrace.model.schema_change import DROP, SchemaChange
+from tailrace.sinks.replica.marks import Extent, Place, Standing
 from tailrace.sinks.replica.renames import Rename
 
 _ROWS = 500_000
 _BYTES = 256 << 20
-_INCREMENTAL = "incremental"
 
 
 @dataclass
 class Part:
-    """Some batches of one TableSchema; or instead a schema change that the replica follows; or the table's new name.
+    """Some batches of one TableSchema; or instead a schema change that the replica follows; or the table's new name."""
 
-    `epoch` is the position of the snapshot they belong to, None while streaming.
-    """
-
-    number: int
-    epoch: int | None = None
+    extent: Extent
     batches: list[ChangeBatch] = field(default_factory=list)
     rows: int = 0
     bytes: int = 0
     change: SchemaChange | None = None
     rename: Rename | None = None
 
+    def left(self, standing: Standing) -> list[ChangeBatch]:
+        """The batches without the rows that the table holds already."""
+        skips_log, skips_read = standing.has_log(self.extent), standing.has_read(self.extent)
+        found, at = [], self.extent.before
+        for batch in self.batches:
+            if batch.read is not None:
+                found += [] if skips_read else [batch]
+                continue
+            skipped = len(batch) if skips_log else _written(batch, at, standing.place)
+            found += [batch.slice(skipped, len(batch) - skipped)] if skipped < len(batch) else []
+            at = _behind(at, batch)
+        return found
+
 
 def parts(blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = _BYTES) -> Iterator[Part]:
     """The parts of one table's blobs (`ChangeBatch.to_ipc`), in order. Control records and messages have no replica."""
-    part = Part(0)
+    part = Part(Extent(0))
     for blob in blobs:
         batch = from_ipc(blob)
         if isinstance(batch, ControlBatch) or batch.table.id.is_message:
@@ -43,44 +53,86 @@ def parts(blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = 
             for step in _steps(batch):
                 if part.batches:
                     yield part
-                    part = Part(part.number + 1)
-                yield replace(step, number=part.number)
-                part = Part(part.number + 1)
+                    part = _next(part)
+                step.extent = replace(part.extent, upto=_one_further(part.extent.upto, _commit(batch)))
+                yield step
+                part = _next(step)
             continue
-        if not (len(batch) or batch.empty_at):
+        if not (len(batch) or batch.is_empty_table):
             continue
-        epoch = _epoch(batch)
-        if part.batches and _must_cut(part, batch, epoch, most_rows, most_bytes):
+        if part.batches and _must_cut(part, batch, most_rows, most_bytes):
             yield part
-            part = Part(part.number + 1)
-        part.epoch = part.epoch if epoch is None else epoch
-        part.batches.append(batch)
-        part.rows += len(batch)
-        part.bytes += blob.size
+            part = _next(part)
+        _add(part, batch, blob.size)
     if part.batches:
         yield part
 
 
+def _next(part: Part) -> Part:
+    return Part(Extent(part.extent.number + 1, part.extent.upto, part.extent.upto))
+
+
+def _add(part: Part, batch: ChangeBatch, size: int) -> None:
+    upto, read = part.extent.upto, part.extent.read
+    if batch.read is None:
+        upto = _behind(upto, batch)
+    elif read is None or read.snapshot is None:
+        read = batch.read
+    part.extent = replace(part.extent, upto=upto, read=read)
+    part.batches.append(batch)
+    part.rows += len(batch)
+    part.bytes += size
+
+
 def _steps(batch: ChangeBatch) -> Iterator[Part]:
-    """What a replica has to do for a schema change, numbered later. New columns come with their first rows."""
+    """What a replica has to do for a schema change, placed later. New columns come with their first rows."""
     change, rename = batch.schema_change, Rename.of(batch)
     if rename is not None:
-        yield Part(0, rename=rename)
+        yield Part(Extent(0), rename=rename)
     # Without its row it tells the old name of the new one, and nothing else.
     if change is not None and len(batch) and (change.kind == DROP or change.renamed or change.dropped):
-        yield Part(0, change=change)
+        yield Part(Extent(0), change=change)
 
 
-def _must_cut(part: Part, batch: ChangeBatch, epoch: int | None, most_rows: int, most_bytes: int) -> bool:
+def _must_cut(part: Part, batch: ChangeBatch, most_rows: int, most_bytes: int) -> bool:
     full = part.rows >= most_rows or part.bytes >= most_bytes
-    return full or batch.table != part.batches[0].table or epoch not in (None, part.epoch)
+    return full or batch.table != part.batches[0].table or _snapshot(batch) not in (None, _snapshot(part.batches[0]))
 
 
-def _epoch(batch: ChangeBatch) -> int | None:
-    """The position of the snapshot a batch was read in. Incremental snapshots add to a table, they replace nothing."""
-    if batch.empty_at is not None:
-        return batch.empty_at
-    first = batch.rows.slice(0, 1).to_pylist()[0]
-    if first["op"] != READ or first["snapshot"] in (None, _INCREMENTAL):
-        return None
-    return int(first.get(BEGAN) or first["source"]["lsn"])
+def _snapshot(batch: ChangeBatch) -> str | None:
+    return None if batch.read is None else batch.read.snapshot
+
+
+def _commit(batch: ChangeBatch) -> Position | None:
+    if batch.commit is not None or not len(batch):
+        return batch.commit
+    position: Position = batch.rows.column(COMMIT)[0].as_py()
+    return position
+
+
+def _one_further(place: Place | None, commit: Position | None) -> Place | None:
+    if commit is None:
+        return place
+    return Place(commit, 1 + (place.rows if place is not None and place.commit == commit else 0))
+
+
+def _behind(place: Place | None, batch: ChangeBatch) -> Place:
+    """The place behind the batch's last row; the batch stands at `place`."""
+    commits = batch.rows.column(COMMIT)
+    last: Position = commits[-1].as_py()
+    rows = _count(pc.equal(commits, commits[-1]))
+    return Place(last, rows + (place.rows if place is not None and place.commit == last else 0))
+
+
+def _written(batch: ChangeBatch, at: Place | None, written: Place | None) -> int:
+    """How many of the batch's first rows lie before a place in the table's log; the batch stands at another."""
+    if written is None:
+        return 0
+    commits = batch.rows.column(COMMIT)
+    border = pa.scalar(written.commit, commits.type)
+    partly = written.rows - (at.rows if at is not None and at.commit == written.commit else 0)
+    return _count(pc.less(commits, border)) + min(_count(pc.equal(commits, border)), max(partly, 0))
+
+
+def _count(flags: pa.Array) -> int:
+    return int(pc.sum(flags, min_count=0).as_py())

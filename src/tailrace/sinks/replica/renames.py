@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch
+from tailrace.sinks.replica.marks import Extent
 
 
 @dataclass(frozen=True, order=True)
@@ -24,16 +25,21 @@ class Rename:
         change = batch.schema_change
         if change is None or change.previous is None:
             return None
-        return Rename(change.position, str(change.previous), str(batch.table.id))
+        return Rename(change.position, change.previous.unique, batch.table.id.unique)
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A replica that is written up to a rename; `number` is the rename's place among the parts of `table`."""
+    """A replica that is written up to a rename; `extent` is the rename's among the parts of `table`."""
 
     table: str
-    number: int
+    extent: Extent
     rename: Rename
+
+    @staticmethod
+    def from_json(node: dict[str, Any]) -> Stop:
+        """The inverse of `dataclasses.asdict`."""
+        return Stop(node["table"], Extent.from_json(node["extent"]), Rename(**node["rename"]))
 
 
 Report = TypeVar("Report")

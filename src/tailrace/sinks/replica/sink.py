@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from itertools import groupby
+from typing import Any, Literal
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 from tailrace.sinks.replica import delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, summed, table_parts
-from tailrace.sinks.replica.fold import fold
-from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.target import read_table, row_count
+from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
+
+log = logging.getLogger(__name__)
 
 __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
-# What was done to a part's table, or where it stopped: then there is a position.
-_REPORT, _STOP = ("table", "upserted", "deleted", "version"), ("number", "position", "old", "new")
+# What was done to a part's table; or where its task stopped for a rename, as JSON; or how its maintenance failed.
+_REPORT = ("table", "upserted", "deleted", "version")
+_TOLD = "table string, upserted bigint, deleted bigint, version bigint, stop string, failure string"
 _TOLD_SCHEMA = pa.schema(
-    [(name, pa.string() if name in ("table", "old", "new") else pa.int64()) for name in (*_REPORT, *_STOP)]
+    [
+        ("table", pa.string()),
+        *((name, pa.int64()) for name in ("upserted", "deleted", "version")),
+        ("stop", pa.string()),
+        ("failure", pa.string()),
+    ]
 )
-_TOLD = ", ".join(f"{each.name} {'string' if each.type == pa.string() else 'bigint'}" for each in _TOLD_SCHEMA)
 # A blob is megabytes, and a batch of Arrow bytes ends at 2 GiB.
 _BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_A_BATCH = "16"
@@ -38,7 +47,8 @@ class ReplicaSink:
     `query_id` names the pipeline in the tables' commits: one batch of one query is written once, so it must outlive
     restarts and be no other query's. The engine `deltalake` merges in the executors' tasks; `spark` runs MERGE, for
     tables that outgrow one task, and needs Delta for Spark in the session. `on_drop`: a table that was dropped at its
-    source loses its rows, or keeps them.
+    source loses its rows, or keeps them. Small files are joined, and versions of a table removed when they were
+    replaced `retention_minutes` ago; None: neither.
     """
 
     root: str
@@ -46,17 +56,23 @@ class ReplicaSink:
     engine: Literal["deltalake", "spark"] = "deltalake"
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_drop: Literal["clear", "keep"] = "clear"
+    retention_minutes: int | None = 120
 
-    def write(self, frame: DataFrame, batch_id: int) -> dict[str, TableReport]:
-        """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError."""
+    def write(self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None) -> dict[str, TableReport]:
+        """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError.
+
+        `repeats`: whether another run has begun this very micro-batch, None if that is unknown. It matters for tables
+        of the first version alone.
+        """
         options = dict(self.storage_options)
-        batch = MicroBatch(self.root, self.query_id, batch_id, options, self.on_drop == "keep")
+        upkeep = None if self.retention_minutes is None else Upkeep(self.retention_minutes)
+        batch = MicroBatch(self.root, self.query_id, batch_id, options, self.on_drop == "keep", repeats, upkeep)
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
         try:
             if self.engine == "spark":
-                return summed(spark_merge.write(_by_table(frame), batch))
+                return summed(_kept(session, spark_merge.write(_by_table(frame), batch), batch))
             return summed(_merge(_by_table(frame), batch))
         finally:
             session.conf.set(_BATCH_SETTING, str(usual))
@@ -77,13 +93,10 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         if done and not ordered.is_cached:
             ordered.persist()  # the log is decoded once more, and then no more
         rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _TOLD).collect()]
+        _tell(row["failure"] for row in rows)
         return (
-            [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["position"] is None],
-            [
-                Stop(row["table"], row["number"], Rename(row["position"], row["old"], row["new"]))
-                for row in rows
-                if row["position"] is not None
-            ],
+            [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["upserted"] is not None],
+            [Stop.from_json(json.loads(row["stop"])) for row in rows if row["stop"] is not None],
         )
 
     def move(old: Stop, new: Stop) -> None:
@@ -100,38 +113,59 @@ def _merging(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches):
+            versions = []
             for part in parts:
-                if part.rename is None:
-                    told = asdict(_written(batch, table, part))
-                    failpoint.reach("after-table")
-                elif part.rename not in done:
-                    told = {"table": table, "number": part.number, **asdict(part.rename)}
-                else:
+                if part.rename is not None and part.rename in done:
                     continue
-                yield pa.RecordBatch.from_pylist([told], _TOLD_SCHEMA)
                 if part.rename is not None:
+                    stop = Stop(table, part.extent, part.rename)
+                    yield _told(table=table, stop=json.dumps(asdict(stop)))
                     break
+                report = delta_rs.write(batch, table, part)
+                failpoint.reach("after-table")
+                versions.append(report.version)
+                yield _told(**asdict(report))
+            failure = batch.keep(table, versions)
+            if failure is not None:
+                yield _told(table=table, failure=failure)
 
     return merge
 
 
-def _written(batch: MicroBatch, table: str, part: Part) -> TableReport:
-    place, mark = batch.target(table), batch.mark(table, part.number, part.epoch)
-    if part.change is not None:
-        version = delta_rs.alter(place, part.change, mark, keeps_dropped=batch.keeps_dropped)
-        return TableReport(table, 0, 0, version)
-    net = fold(part.batches)
-    version = delta_rs.apply(place, net, mark)
-    put, deleted = (0, 0) if version is None else (net.upserted, net.deleted)
-    return TableReport(table, put, deleted, version)
+def _told(**columns: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([columns], _TOLD_SCHEMA)
+
+
+def _kept(session: SparkSession, reports: list[TableReport], batch: MicroBatch) -> list[TableReport]:
+    """The reports, once their tables are maintained, each in a task."""
+    tables = [
+        (table, [report.version for report in some])
+        for table, some in groupby(sorted(reports, key=lambda each: each.table), key=lambda each: each.table)
+    ]
+
+    def keep(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for each in batches:
+            for number in each.column("id").to_pylist():
+                table, versions = tables[number]
+                yield _told(table=table, failure=batch.keep(table, versions))
+
+    if tables:
+        places = session.range(0, len(tables), 1, len(tables))
+        _tell(row["failure"] for row in places.mapInArrow(keep, _TOLD).collect())
+    return reports
+
+
+def _tell(failures: Iterable[str | None]) -> None:
+    for failure in failures:
+        if failure is not None:
+            log.warning("%s", failure)
 
 
 def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def move(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        source = batch.target(old.table)
-        delta_rs.copy(source, batch.target(new.table), batch.mark(new.table, new.number, None))
+        delta_rs.copy(batch, old, new)
         failpoint.reach("after-copy")
-        delta_rs.clear(source, batch.mark(old.table, old.number, None))
+        delta_rs.clear(batch, old.table, old.extent)
         yield from batches
 
     return move

@@ -24,10 +24,11 @@ from tailrace.sinks.replica import merge, spark_sql
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, table_parts
 from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
 from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Standing
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.reshape import reshaping
-from tailrace.sinks.replica.target import Mark, Target, arrow_schema
+from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
 
 _FOLDED = "table string, part int, slice int, header string, rows binary"
@@ -42,6 +43,7 @@ _FOLDED_SCHEMA = pa.schema(
 )
 _SLICE_ROWS = 50_000
 _APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Folded:
 
 def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     """Merges rows (`table`, `bytes`), each table's in one partition and in order. Raises SinkError."""
-    folded = ordered.mapInArrow(_folding(), _FOLDED).persist()
+    folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
     session = ordered.sparkSession
 
     def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
@@ -67,20 +69,20 @@ def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         for table, parts in groupby(heads, key=lambda head: str(head.table)):
             for part in parts:
                 head = json.loads(part.header)
+                extent = Extent.from_json(head["extent"])
                 rename = Rename(**head["rename"]) if "rename" in head else None
                 if rename is None:
-                    reports.append(_write_part(folded, batch, table, part.part, head))
+                    reports.append(_write_part(folded, batch, table, extent, head))
                 elif rename not in done:
-                    stops.append(Stop(table, part.part, rename))
+                    stops.append(Stop(table, extent, rename))
                     break
         return reports, stops
 
     def move(old: Stop, new: Stop) -> None:
-        source, target = batch.target(old.table), batch.target(new.table)
-        with _refusals(target):
-            _copy(session, source, target, batch.mark(new.table, new.number, None))
+        with _refusals(batch.target(new.table)):
+            _copy(session, batch, old, new)
             failpoint.reach("after-copy")
-            _clear(session, source, batch.mark(old.table, old.number, None))
+            _clear(session, batch, old.table, old.extent)
 
     try:
         heads = folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
@@ -89,32 +91,37 @@ def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         folded.unpersist()
 
 
-def _folding() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, some in table_parts(batches):
+            standing = batch.standing(table, batch.target(table).open())
             for part in some:
-                for number, (header, rows) in enumerate(_slices(part)):
-                    row = {"table": table, "part": part.number, "slice": number, "header": header, "rows": rows}
-                    yield pa.RecordBatch.from_pylist([row], _FOLDED_SCHEMA)
+                for number, (header, rows) in enumerate(_slices(part, standing)):
+                    place = {"table": table, "part": part.extent.number, "slice": number}
+                    yield pa.RecordBatch.from_pylist([{**place, "header": header, "rows": rows}], _FOLDED_SCHEMA)
 
     return run
 
 
-def _slices(part: Part) -> Iterator[tuple[str | None, bytes]]:
-    """A part's rows, some at a time; before the first ones, what else there is to know."""
+def _slices(part: Part, standing: Standing) -> Iterator[tuple[str | None, bytes]]:
+    """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
     told = {name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None}
     if told:
-        yield json.dumps(told), b""
+        yield json.dumps({**told, "extent": asdict(part.extent)}), b""
         return
-    net = fold(part.batches)
+    left = part.left(standing)
+    if not left:
+        yield json.dumps({"extent": asdict(part.extent)}), b""
+        return
+    net = fold(left)
     header = {
+        "extent": asdict(part.extent.without(standing.place)),
         "names": net.table.row_type.names,
         "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
         "key": net.key,
         "kept": net.kept,
         "moves": net.moves,
         "cleared": net.cleared,
-        "epoch": part.epoch,
         "upserted": net.upserted,
         "deleted": net.deleted,
     }
@@ -136,19 +143,21 @@ def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 yield from reader
 
 
-def _write_part(folded: DataFrame, batch: MicroBatch, table: str, number: int, head: dict[str, Any]) -> TableReport:
+def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent, head: dict[str, Any]) -> TableReport:
     place = batch.target(table)
     if "change" in head:
         with _refusals(place):
-            change = SchemaChange.from_json(head["change"])
-            version = _alter(folded.sparkSession, place, change, batch.mark(table, number, None), batch.keeps_dropped)
+            version = _alter(folded.sparkSession, batch, table, extent, SchemaChange.from_json(head["change"]))
             return TableReport(table, 0, 0, version)
+    if "schema" not in head:
+        return TableReport(table, 0, 0, None)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
-    rows = folded.where((folded.table == table) & (folded.part == number)).select("rows").mapInArrow(_unpack, kind)
+    chosen = (folded.table == table) & (folded.part == extent.number)
+    rows = folded.where(chosen).select("rows").mapInArrow(_unpack, kind)
     net = Folded(rows, head["names"], schema, head["key"], head["kept"], head["moves"], head["cleared"])
     with _refusals(place):
-        version = _apply(rows.sparkSession, place, net, batch.mark(table, number, head["epoch"]))
+        version = _apply(rows.sparkSession, batch, place, net, extent)
     put, deleted = (0, 0) if version is None else (head["upserted"], head["deleted"])
     return TableReport(table, put, deleted, version)
 
@@ -173,12 +182,14 @@ def _failed(place: Target, error: Exception) -> SinkError:
     return SinkError(f"the replica could not be written: {text}", where=place.table, remedy=remedy)
 
 
-def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int | None:
+def _apply(session: SparkSession, batch: MicroBatch, place: Target, net: Folded, extent: Extent) -> int | None:
     target = place.open()
-    if mark.is_written(target):
+    standing = batch.standing(place.table, target)
+    if standing.has(extent):
         return None
-    fields = pa.schema([net.schema.field(name) for name in net.names])
-    if target is None or mark.begins_snapshot(target) or takes_over(target, fields):
+    standing.refuse_overlap(extent)
+    mark, fields = standing.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
+    if target is None or standing.begins(extent) or takes_over(target, fields):
         _overwrite(place, spark_sql.puts(net.rows, net.names), mark)
     else:
         change = evolution(arrow_schema(target), fields, place.table)
@@ -198,34 +209,40 @@ def _apply(session: SparkSession, place: Target, net: Folded, mark: Mark) -> int
     return _version(place)
 
 
-def _alter(session: SparkSession, place: Target, change: SchemaChange, mark: Mark, keeps_dropped: bool) -> int | None:
-    """See delta_rs.alter."""
+def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent, change: SchemaChange) -> int | None:
+    """See delta_rs._alter."""
+    place = batch.target(table)
     target = place.open()
-    if target is None or mark.is_written(target):
+    standing = batch.standing(table, target)
+    if target is None or standing.has(extent):
         return None
     if change.kind == DROP:
-        return None if keeps_dropped else _clear(session, place, mark)
+        return None if batch.keeps_dropped else _clear(session, batch, table, extent)
     shape = reshaping(arrow_schema(target), change)
     if shape is None:
         return None
     here = session.read.format("delta").load(place.uri)
     columns = [here[merge.quoted(old)].alias(new) for old, new in zip(shape.names, shape.schema.names, strict=True)]
-    _overwrite(place, here.select(columns), mark)
+    _overwrite(place, here.select(columns), standing.mark(extent))
     return _version(place)
 
 
-def _copy(session: SparkSession, old: Target, new: Target, mark: Mark) -> None:
+def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> None:
     """See delta_rs.copy."""
-    if old.open() is not None and not mark.is_written(new.open()):
-        _overwrite(new, session.read.format("delta").load(old.uri), mark)
+    source, place = batch.target(old.table), batch.target(new.table)
+    standing = batch.standing(new.table, place.open())
+    if source.open() is not None and not standing.has(new.extent):
+        _overwrite(place, session.read.format("delta").load(source.uri), standing.mark(new.extent))
 
 
-def _clear(session: SparkSession, place: Target, mark: Mark) -> int | None:
+def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:
     """See delta_rs.clear."""
+    place = batch.target(table)
     target = place.open()
-    if target is None or mark.is_written(target):
+    standing = batch.standing(table, target)
+    if target is None or standing.has(extent):
         return None
-    _overwrite(place, session.read.format("delta").load(place.uri).limit(0), mark)
+    _overwrite(place, session.read.format("delta").load(place.uri).limit(0), standing.mark(extent))
     return _version(place)
 
 
@@ -236,7 +253,8 @@ def _version(place: Target) -> int | None:
 
 def _overwrite(place: Target, rows: DataFrame, mark: Mark) -> None:
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.option("txnAppId", mark.app).option("txnVersion", str(mark.version)).save(place.uri)
+    writer = writer.option("txnAppId", mark.app).option("txnVersion", str(mark.version))
+    writer.option(USER_METADATA, mark.text).save(place.uri)
 
 
 def _widen(session: SparkSession, place: Target, schema: pa.Schema) -> None:
@@ -259,10 +277,11 @@ def _merge(
     clauses.append(
         f"WHEN NOT MATCHED AND {merge.PUTS} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
     )
-    session.conf.set(_APP, mark.app)
-    session.conf.set(_VERSION, str(mark.version))
+    settings = {_APP: mark.app, _VERSION: str(mark.version), _METADATA: mark.text}
+    for name, value in settings.items():
+        session.conf.set(name, value)
     try:
         session.sql("\n".join(clauses))
     finally:
-        session.conf.unset(_APP)
-        session.conf.unset(_VERSION)
+        for name in settings:
+            session.conf.unset(name)

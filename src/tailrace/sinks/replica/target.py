@@ -1,58 +1,48 @@
-"""A replica's Delta table as storage holds it: where it lies, its schema, and how far it was written."""
+"""A replica's Delta table as storage holds it: where it lies, and its schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from functools import cached_property
+from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from tailrace.errors import SinkError
+from tailrace.model.table import TableId
+from tailrace.sinks.replica.folders import folder, former_folder, shown
+from tailrace.sinks.replica.marks import newest
 
 
 @dataclass(frozen=True)
 class Target:
-    """The table `schema.table` under a root (a path or the URI of an object store)."""
+    """The replica of a table under a root (a path or the URI of an object store); `table` is its unique name."""
 
     root: str
     table: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def uri(self) -> str:
-        """Where the table lies; what a path cannot hold is percent-encoded."""
-        return f"{self.root.rstrip('/')}/{quote(self.table, safe=' .-_$@+')}"
+        """Where the table lies: where the first version wrote it, if it did."""
+        usual, former = self._below(folder(self.table)), former_folder(self.root, self.table)
+        if former is None or self._is_there(usual) or not self._is_there(self._below(former)):
+            return usual
+        # Two tables may have had one name then: `a.b` in the schema `a` is a folder of today.
+        record = newest(DeltaTable(self._below(former), storage_options=dict(self.storage_options)))
+        return usual if record is not None and record.table != self.table else self._below(former)
+
+    def _below(self, name: str) -> str:
+        return f"{self.root.rstrip('/')}/{name}"
+
+    def _is_there(self, uri: str) -> bool:
+        return DeltaTable.is_deltatable(uri, dict(self.storage_options))
 
     def open(self) -> DeltaTable | None:
         """The table as it is now, None where there is none yet."""
-        options = dict(self.storage_options)
-        if not DeltaTable.is_deltatable(self.uri, options):
-            return None
-        return DeltaTable(self.uri, storage_options=options)
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What a commit says of its origin: that `app` has written up to `version`.
-
-    The app is the query and the table, and in a snapshot that snapshot as well: one that begins anew after a crash is
-    written anew, though Spark gives it the same batch number.
-    """
-
-    app: str
-    version: int
-    is_snapshot: bool = False
-
-    def is_written(self, target: DeltaTable | None) -> bool:
-        """Whether the target holds this already."""
-        written = None if target is None else target.transaction_version(self.app)
-        return written is not None and written >= self.version
-
-    def begins_snapshot(self, target: DeltaTable) -> bool:
-        """Whether this is the first write of a snapshot, which replaces the table's content."""
-        return self.is_snapshot and target.transaction_version(self.app) is None
+        return DeltaTable(self.uri, storage_options=dict(self.storage_options)) if self._is_there(self.uri) else None
 
 
 def arrow_schema(target: DeltaTable) -> pa.Schema:
@@ -65,20 +55,30 @@ def scan(target: DeltaTable) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_stream(target.scan())
 
 
-def read_table(root: str, table: str, storage_options: Mapping[str, str] | None = None) -> pa.Table:
-    """All rows of the replica of `schema.table`. Raises SinkError when there is none."""
+def read_table(root: str, table: str | TableId, storage_options: Mapping[str, str] | None = None) -> pa.Table:
+    """All rows of the replica of `schema.table`. Raises SinkError when there is none.
+
+    The first dot of a text ends the schema; of one that has a dot in its name, give a TableId.
+    """
     target = _existing(root, table, storage_options)
     return scan(target).read_all().cast(arrow_schema(target))
 
 
-def row_count(root: str, table: str, storage_options: Mapping[str, str] | None = None) -> int:
-    """How many rows the replica of `schema.table` has. Raises SinkError when there is none."""
+def row_count(root: str, table: str | TableId, storage_options: Mapping[str, str] | None = None) -> int:
+    """How many rows the replica of `schema.table` has, see `read_table`. Raises SinkError when there is none."""
     return int(_existing(root, table, storage_options).count())
 
 
-def _existing(root: str, table: str, storage_options: Mapping[str, str] | None) -> DeltaTable:
-    place = Target(root, table, storage_options or {})
-    target = place.open()
+def row_counts(root: Path) -> dict[str, int]:
+    """How many rows each replica below a local root has, by the names of the tables."""
+    folders = sorted(log.parent for log in root.glob("*/_delta_log"))
+    # Percent signs are of releases that could not read such folders again.
+    return {shown(folder.name): int(DeltaTable(folder).count()) for folder in folders if "%" not in folder.name}
+
+
+def _existing(root: str, table: str | TableId, storage_options: Mapping[str, str] | None) -> DeltaTable:
+    id_ = table if isinstance(table, TableId) else TableId("", *table.partition(".")[::2])
+    target = Target(root, id_.unique, storage_options or {}).open()
     if target is None:
-        raise SinkError("there is no replica of this table", where=table, remedy=f"look for it under {root}")
+        raise SinkError("there is no replica of this table", where=str(table), remedy=f"look for it under {root}")
     return target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,13 +42,26 @@ class Frames:
         return self.buffer[self.start[row] : self.end[row]].tobytes()
 
 
-def frame(messages: Sequence[bytes | memoryview]) -> Frames:
-    """Lay XLogData messages into one buffer. Raises DecodeError for a message too short to be one."""
-    lengths = np.fromiter(map(len, messages), np.int64, len(messages))
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """XLogData messages laid end to end: the length of each as a native unsigned integer, and all bytes, padded."""
+
+    lengths: bytes
+    data: bytes | bytearray
+
+
+def pack(messages: Sequence[bytes | memoryview]) -> Packed:
+    """Messages in the form in which they cross to another process."""
+    return Packed(array("I", map(len, messages)).tobytes(), b"".join([*messages, bytes(PADDING)]))
+
+
+def frame(packed: Packed) -> Frames:
+    """The frames of XLogData messages. Raises DecodeError for a message too short to be one."""
+    lengths = np.frombuffer(packed.lengths, np.uintc).astype(np.int64)
     if len(lengths) and lengths.min() <= XLOG_HEADER:
         short = int(lengths.argmin())
         raise DecodeError(f"a replication message of {lengths[short]} bytes is cut short", remedy=CORRUPT)
-    buffer = np.frombuffer(b"".join([*messages, bytes(PADDING)]), np.uint8)
+    buffer = np.frombuffer(packed.data, np.uint8)
     ends = np.cumsum(lengths)
     begins = ends - lengths
     return Frames(buffer, begins + XLOG_HEADER, ends, int64_at(buffer, begins + 1), buffer[begins + XLOG_HEADER])

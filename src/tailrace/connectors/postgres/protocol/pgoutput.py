@@ -26,6 +26,8 @@ _IS_ROW = np.zeros(256, np.bool_)
 _IS_ROW[list(ROWS)] = True
 
 KEY_IMAGE, OLD_IMAGE, NEW_IMAGE = ord("K"), ord("O"), ord("N")
+# Of every row: kind, relation and the kind of its first image.
+_ROW_BYTES = 6
 # Microseconds from 1970 to PostgreSQL's epoch, 2000-01-01.
 EPOCH_US = 946_684_800_000_000
 
@@ -228,7 +230,7 @@ def rows(frames: Frames, relations: Relations, span: slice) -> Iterator[Rows]:
     index = np.flatnonzero(_IS_ROW[frames.kind[span]]) + (span.start or 0)
     if not len(index):
         return
-    if (frames.end[index] - frames.start[index] < 6).any():
+    if (frames.end[index] - frames.start[index] < _ROW_BYTES).any():
         raise DecodeError("a row message is cut short", remedy=CORRUPT)
     oids = uint32_at(frames.buffer, frames.start[index] + 1)
     # In order of first appearance, so that output follows the log as far as grouping allows.
@@ -236,6 +238,13 @@ def rows(frames: Frames, relations: Relations, span: slice) -> Iterator[Rows]:
     for oid in found[np.argsort(first)]:
         of_relation = index if len(found) == 1 else index[oids == oid]
         yield _rows_of(frames, relations.of(int(oid)), of_relation)
+
+
+def inserts(frames: Frames) -> tuple[npt.NDArray[np.intp], Ints]:
+    """Where rows are inserted, and into which relation each; `rows` finds what is malformed."""
+    index = positions(frames, INSERT)
+    index = index[frames.end[index] - frames.start[index] >= _ROW_BYTES]
+    return index, uint32_at(frames.buffer, frames.start[index] + 1)
 
 
 def _rows_of(frames: Frames, of: Relation, index: npt.NDArray[np.intp]) -> Rows:

@@ -9,11 +9,21 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 0.1
+_PAUSE_SECONDS = 0.1
+
+
+class Patience(Protocol):
+    """How long to wait for somebody who may never answer."""
+
+    def begin(self) -> None:
+        """The wait begins."""
+
+    def look(self) -> None:
+        """A moment has passed. Raises what ends the wait."""
 
 
 class _End:
@@ -23,11 +33,12 @@ class _End:
         self.error = error
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
+def ahead(items: Iterator[T], patience: Patience | None = None) -> Iterator[T]:
     """The items in their order, produced by a thread that is at most one item ahead.
 
     What the producer raises is raised here. When the consumer leaves early the producer is closed, in its thread,
-    before this returns: what it holds (a connection) serves the next read.
+    before this returns: what it holds (a connection) serves the next read. With `patience`, which ends the wait for an
+    item, it is left to itself instead: it may be in a driver's code that nothing can interrupt.
     """
     handed: queue.Queue[T | _End] = queue.Queue(maxsize=1)
     left = threading.Event()
@@ -35,7 +46,7 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
     thread.start()
     try:
         while True:
-            item = handed.get()
+            item = handed.get() if patience is None else _awaited(handed, patience)
             if isinstance(item, _End):
                 if item.error is not None:
                     raise item.error
@@ -43,7 +54,17 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
             yield item
     finally:
         left.set()
-        thread.join()
+        if patience is None:
+            thread.join()
+
+
+def _awaited(handed: queue.Queue[T | _End], patience: Patience) -> T | _End:
+    patience.begin()
+    while True:
+        try:
+            return handed.get(timeout=_PAUSE_SECONDS)
+        except queue.Empty:  # noqa: PERF203  # once a pause
+            patience.look()
 
 
 def _produce(items: Iterator[T], handed: queue.Queue[T | _End], left: threading.Event) -> None:
@@ -65,7 +86,7 @@ def _put(handed: queue.Queue[T | _End], item: T | _End, left: threading.Event) -
     """Hand an item over; false once nobody takes it any more."""
     while not left.is_set():
         try:
-            handed.put(item, timeout=_PATIENCE_SECONDS)
+            handed.put(item, timeout=_PAUSE_SECONDS)
         except queue.Full:
             continue
         return True

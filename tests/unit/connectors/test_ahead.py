@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tailrace.spark.ahead import ahead
+from tailrace.connectors.ahead import ahead
 
 
 def test_items_come_in_order_and_one_step_ahead() -> None:

@@ -1,0 +1,47 @@
+"""Recognises misspelt names of properties that select, hide or encrypt data: ignored, they would publish it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from tailrace.config.option import Option, OptionTable, Status
+
+_ALIKE = 0.75
+_PLACEHOLDER = re.compile(r"\.?(<[^>]+>|\*)")
+
+
+def meant(name: str, table: OptionTable) -> Option | None:
+    """The option that an unknown name probably means, if that option protects; None for any other name."""
+    found = table.find(name)
+    prefix = ""
+    if found is not None:
+        option, _ = found
+        if option.status is not Status.CONNECT or not option.name.endswith(".*"):
+            return None
+        prefix = option.name[:-1].lower()  # the family takes any name, misspelt ones as well
+    near = [each for each in _likenesses(name.lower(), prefix, table) if each[0] >= _ALIKE]
+    return max(near, key=lambda each: each[:2])[2] if near else None
+
+
+def _likenesses(name: str, prefix: str, table: OptionTable) -> Iterator[tuple[float, float, Option]]:
+    """How much the name is like each option that protects, in its decisive part and as a whole."""
+    for option in table:
+        if not option.protects:
+            continue
+        for known in (option.name.lower(), *(alias.name.lower() for alias in option.aliases)):
+            if known.startswith(prefix):
+                whole = _ratio(name[len(prefix) :], known[len(prefix) :])
+                yield (_family(name, known) if option.is_family else whole), whole, option
+
+
+def _family(name: str, known: str) -> float:
+    """Compares the words before the first placeholder; the last of them may be another one or missing."""
+    head, words = _PLACEHOLDER.split(known)[0].split("."), name.split(".")
+    sizes = (len(head), len(head) - 1)
+    return max(_ratio(".".join(words[:size]), ".".join(head[:size])) for size in sizes)
+
+
+def _ratio(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other).ratio()

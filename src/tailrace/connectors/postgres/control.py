@@ -1,0 +1,163 @@
+"""The planner's connection. It holds the lock by which one run has a slot, and is replaced when it is lost."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from tailrace.config import Config
+from tailrace.connectors.postgres.connect import connect, is_transient, planner_application, server_errors
+from tailrace.connectors.postgres.history import LogEnd, log_end
+from tailrace.connectors.retry import retrying
+from tailrace.errors import SourceError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# By these the server ends the connection of a machine that is gone within half a minute, and with it the lock.
+_KEEPALIVES = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
+# How long a server may take to notice that a connection was closed, at least.
+_GRACE_SECONDS, _LOOK_SECONDS = 5.0, 0.1
+_HOLDER = """
+SELECT l.pid, coalesce(a.application_name, ''), coalesce(a.usename, ''), a.backend_start::timestamptz(0)::text
+FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND (l.classid::bigint << 32) | l.objid::bigint = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The server process that holds the lock of a slot, for the planner of a pipeline that runs."""
+
+    pid: int
+    application: str
+    role: str
+    since: str | None
+
+    def __str__(self) -> str:
+        since = "" if self.since is None else f", connected since {self.since}"
+        return f"server process {self.pid} (application {self.application!r}, role {self.role}{since})"
+
+
+class Control:
+    """A connection for queries, one at a time. `is_new` is true until somebody sets it to false: see `ask`."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._connection: psycopg.Connection | None = None
+        self._application: str | None = None
+        self._has_timelines = True
+        self.is_new = True
+
+    def hold(self, application: str) -> None:
+        """Keep other runs from planning with the slot, from here on. Raises SourceError if one does already.
+
+        The lock goes with the connection, and is taken again whenever that is made anew.
+        """
+        if self._application is not None:
+            return
+        self._application = application
+        try:
+            self.ask(self._lock)
+        except BaseException:
+            self._application = None
+            raise
+
+    def ask(self, query: Callable[[psycopg.Connection], T]) -> T:
+        """Run a query. Raises SourceError.
+
+        A server that went away is waited for; one that was never reached is more likely a wrong address. Then `is_new`
+        is true again, as it may be another server.
+        """
+        if self._connection is None:
+            self._connect()
+
+        def attempt() -> T:
+            if self._connection is None or self._connection.closed:
+                self._connect()
+            assert self._connection is not None
+            return query(self._connection)
+
+        with server_errors("the server's catalog cannot be read"):
+            return retrying(self._config, attempt, is_transient)
+
+    def log_end(self, *, with_timeline: bool = True) -> LogEnd:
+        """Where the log ends, with the timeline if the server has a function that tells it (Aurora keeps no files)."""
+        name, with_timeline = self._config.text("slot.name"), with_timeline and self._has_timelines
+        try:
+            return self.ask(lambda connection: log_end(connection, name, with_timeline=with_timeline))
+        except SourceError as error:
+            if not isinstance(error.__cause__, psycopg.errors.FeatureNotSupported):
+                raise
+            self._has_timelines = False
+            return self.log_end()
+
+    def close(self) -> None:
+        """Close the connection; the lock is free then."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connect(self) -> None:
+        self.is_new = True
+        connection = connect(self._config, application="tailrace planner")
+        try:
+            self._lock(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def _lock(self, connection: psycopg.Connection) -> None:
+        if self._application is not None:
+            take(connection, self._config, planner_application(self._application))
+
+
+def holder(connection: psycopg.Connection[Any], slot: str) -> Holder | None:
+    """Who holds the lock of a slot, None if nobody does."""
+    row = connection.cursor(row_factory=tuple_row).execute(_HOLDER, [_key(slot)]).fetchone()
+    return None if row is None else Holder(*row)
+
+
+def take(connection: psycopg.Connection, config: Config, application: str) -> None:
+    """Take the lock of the slot, waiting for it as slot.max.retries and slot.retry.delay.ms say. Raises SourceError."""
+    connection.execute("SELECT set_config('application_name', %s, false)", [application])
+    for name, seconds in _KEEPALIVES.items():
+        connection.execute(f"SET {name} = {seconds}".encode())
+    slot = config.text("slot.name")
+    wait = config.number("slot.max.retries") * config.number("slot.retry.delay.ms") / 1000
+    deadline = time.monotonic() + max(wait, _GRACE_SECONDS)
+    has_told = False
+    while connection.execute("SELECT pg_try_advisory_lock(%s)", [_key(slot)]).fetchone() != (True,):
+        found = holder(connection, slot)
+        if found is not None and time.monotonic() >= deadline:
+            raise _in_use(slot, found, application)
+        if not has_told:
+            log.warning("slot %s is in use by another run: %s; waiting for it to end", slot, found)
+            has_told = True
+        time.sleep(_LOOK_SECONDS)
+
+
+def _in_use(slot: str, found: Holder, application: str) -> SourceError:
+    if found.application == application:
+        what = f"another run of this checkpoint is going on: {found}"
+        remedy = "stop that run; each checkpoint takes one (a copy of a checkpoint counts as the same one)"
+    else:
+        what = f"a run of another checkpoint uses the slot: {found}"
+        remedy = "give this pipeline a slot.name of its own, or stop that run"
+    return SourceError(what, where=f"slot {slot}", remedy=remedy)
+
+
+def _key(slot: str) -> int:
+    """The number of the advisory lock of a slot; such locks are those of one database, as logical slots are."""
+    return int.from_bytes(hashlib.blake2b(f"tailrace slot {slot}".encode(), digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,224 @@
+"""Decides what a start has to do to the publication, for the start and for `check`, which predicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import tuple_row
+
+from tailrace.config import Config
+from tailrace.connectors.finding import Finding
+from tailrace.connectors.postgres import ddl
+from tailrace.connectors.postgres.lineages import ComesAs, Name, first_of, lineages, unheard
+from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.connectors.postgres.published import OPERATIONS, Publication, Table, captured, find, shown
+from tailrace.errors import SourceError
+
+_ROLE = """
+SELECT current_user::text, current_database()::text, has_database_privilege(current_database(), 'CREATE'),
+  (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+"""
+
+
+@dataclass(frozen=True)
+class Action:
+    """A statement that a start runs on the publication: what it does, and what stands against it, a right for instance.
+
+    `adds` are the tables that it adds, `operations` those that are published after it, if it sets them.
+    """
+
+    statement: sql.Composed
+    does: str
+    lacks: tuple[Finding, ...] = ()
+    adds: tuple[Name, ...] = ()
+    operations: frozenset[str] | None = None
+
+
+def after(there: Publication, actions: Sequence[Action]) -> Publication:
+    """The publication as it will be."""
+    for action in actions:
+        there = replace(there, sent=there.sent.union(action.adds), operations=action.operations or there.operations)
+    return there
+
+
+def plan(connection: psycopg.Connection[Any], config: Config, *, create: bool = True) -> list[Action]:
+    """What is to be done (Debezium's documentation of publication.autocreate.mode); nothing where nothing differs.
+
+    With `create` off a missing publication stays missing: made now, it would not cover the log that is still to be
+    read. Raises SourceError where no right would help.
+    """
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    there = find(connection, name)
+    tables = [table for table in captured(connection, config) if not table.unlogged]
+    if there is None:
+        return [_creation(connection, config, tables)] if create else []
+    if mode != "filtered":
+        return []
+    if not tables:
+        raise _no_tables(name)
+    if there.all_tables:
+        raise SourceError(
+            "the publication is FOR ALL TABLES, which a filtered one cannot be made of",
+            where=f"publication {there.name}",
+            remedy=f"DROP PUBLICATION {there.name}, or set publication.autocreate.mode=all_tables",
+        )
+    return list(_adaptions(connection, config, there, tables))
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    name: str
+    database: str
+    may_create: bool
+    is_superuser: bool
+
+
+def _role(connection: psycopg.Connection[Any]) -> _Role:
+    row = connection.cursor(row_factory=tuple_row).execute(_ROLE).fetchone()
+    assert row is not None  # a SELECT without FROM gives one row
+    return _Role(*row)
+
+
+def _creation(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Action:
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    by_hand = _by_hand(connection, config, tables)
+    if mode == "disabled":
+        what = "Publication autocreation is disabled, please create one and restart the connector."
+        raise SourceError(what, where=f"publication {name}", remedy=by_hand)
+    if mode == "filtered" and not tables:
+        raise _no_tables(name)
+    held = _listed([*_names(tables), *([ddl.TABLE] if ddl.may_publish(connection) else [])])
+    of = {"all_tables": sql.SQL("FOR ALL TABLES"), "filtered": sql.SQL("FOR TABLE {}").format(held)}
+    options = _options(config, creating=True)
+    tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
+    what_for = of.get(mode, sql.SQL(""))
+    statement = sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what_for, tail)
+    lacks = (
+        *_lacking_to_create(_role(connection), name, mode, tables, by_hand),
+        *_lost_by_names(connection, config, tables),
+    )
+    return Action(statement, f"{name} will be created ({mode})", lacks)
+
+
+def _lacking_to_create(
+    role: _Role, name: str, mode: str, tables: Sequence[Table], by_hand: str | None
+) -> Iterator[Finding]:
+    if not role.may_create:
+        database, grantee = sql.Identifier(role.database).as_string(), sql.Identifier(role.name).as_string()
+        grant = f"GRANT CREATE ON DATABASE {database} TO {grantee}"
+        yield Finding("publication", False, f"{role.name} may not create the publication {name}", grant)
+    if mode == "all_tables" and not role.is_superuser:
+        remedy = f"as a superuser: {by_hand}; or set publication.autocreate.mode=filtered" if by_hand else None
+        yield Finding("publication", False, f"only a superuser may create {name} FOR ALL TABLES", remedy)
+    foreign = [table for table in tables if not table.owned]
+    if mode == "filtered" and foreign:
+        what = f"{role.name} does not own {shown(foreign)}, which the publication {name} would hold"
+        yield Finding("publication", False, what, f"as the owner: {by_hand}")
+
+
+def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> str | None:
+    """The statement by which somebody else makes the publication of these tables; None without any."""
+    if not tables:
+        return None
+    name = config.text("publication.name")
+    triggers = ddl.triggers(connection)
+    held = [*_names(tables), *([ddl.TABLE] if triggers is not None and triggers.is_theirs else [])]
+    statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(sql.Identifier(name), _listed(held)).as_string()
+    is_via_root = config.flag("publish.via.partition.root") or any(_lost_by_names(connection, config, tables))
+    return f"{statement} WITH (publish_via_partition_root = true)" if is_via_root else statement
+
+
+def _lost_by_names(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Iterator[Finding]:
+    """What would be lost with a publication that is not there yet, by the names that changes of partitions have."""
+    names = {table.name for table in tables}
+    mode, via_root = config.text("publication.autocreate.mode"), config.flag("publish.via.partition.root")
+    if SnapshotMode.of(config).streams and mode != "no_tables":
+        comes_as = will_come_as(mode, names, via_root=via_root)
+        name = config.text("publication.name")
+        yield from unheard(name, lineages(connection), names, comes_as, lambda _: False, is_there=False)
+
+
+def will_come_as(mode: str, names: set[Name], *, via_root: bool) -> ComesAs:
+    """By which names changes of partitions come once the publication of a mode is made or adapted."""
+    if not via_root:
+        return lambda line: line[-1]
+    return (lambda line: line[0]) if mode == "all_tables" else first_of(names)
+
+
+def _adaptions(
+    connection: psycopg.Connection[Any], config: Config, there: Publication, tables: Sequence[Table]
+) -> Iterator[Action]:
+    """What makes a publication one of these tables, in statements that take the fewest rights.
+
+    A table that it lists and nobody captures is no loss, so it may stay where the role does not own the publication.
+    """
+    name, role = sql.Identifier(there.name), _role(connection)
+    own = () if there.is_owned else (f"own the publication {there.name}",)
+    extra = there.listed.difference(_names(tables), [ddl.TABLE]) if there.is_owned else frozenset()
+    stay = there.listed | there.sent.difference(
+        part for line in lineages(connection) if extra & {*line} for part in line
+    )
+    missing = [table for table in tables if table.name not in stay]
+    if missing:
+        statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(name, _listed(_names(missing)))
+        foreign = [table for table in missing if not table.owned]
+        needs = (*own, *([f"own {shown(foreign)}"] if foreign else []))
+        does = f"{there.name} lacks {shown(missing)}, which will be added"
+        yield Action(statement, does, _needed(role, there.name, needs, statement), tuple(_names(missing)))
+    if there.is_owned and ddl.TABLE not in there.listed and ddl.may_publish(connection):
+        statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(name, _listed([ddl.TABLE]))
+        yield Action(statement, f"{there.name} lacks the table of the DDL triggers, which will be added")
+    if extra:
+        statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(name, _listed(sorted(extra)))
+        names = shown([".".join(one) for one in sorted(extra)])
+        yield Action(statement, f"{there.name} lists {names}, which will be removed")
+    options = _options(config, creating=False)
+    if options and there.operations != _published_operations(config):
+        statement = sql.SQL("ALTER PUBLICATION {} SET ({})").format(name, options)
+        does = f"{there.name} will be altered: {options.as_string()}"
+        lacks = _needed(role, there.name, own, statement)
+        yield Action(statement, does, lacks, operations=_published_operations(config))
+
+
+def _needed(role: _Role, name: str, needs: Sequence[str], statement: sql.Composed) -> tuple[Finding, ...]:
+    """What a role lacks that has to do these things first."""
+    if not needs:
+        return ()
+    what = f"{role.name} does not {' and does not '.join(needs)}, so it may not alter {name}"
+    return (Finding("publication", False, what, f"as the owner: {statement.as_string()}"),)
+
+
+def _no_tables(name: str) -> SourceError:
+    return SourceError(
+        f"No table filters found for filtered publication {name}",
+        remedy="check table.include.list and schema.include.list: no table of the database matches",
+    )
+
+
+def _names(tables: Sequence[Table]) -> list[Name]:
+    return [table.name for table in tables]
+
+
+def _listed(names: Sequence[Name]) -> sql.Composable:
+    return sql.SQL(", ").join(sql.Identifier(*name) for name in names)
+
+
+def _options(config: Config, *, creating: bool) -> sql.Composable | None:
+    """Options of the publication: operations only where they are set by hand, the default must not narrow it."""
+    options: list[sql.Composable] = []
+    if "skipped.operations" in config.given:
+        sent = _published_operations(config)
+        words = ", ".join(word for word in OPERATIONS.values() if word in sent)
+        options.append(sql.SQL("publish = {}").format(sql.Literal(words)))
+    if creating and config.flag("publish.via.partition.root"):
+        options.append(sql.SQL("publish_via_partition_root = true"))
+    return sql.SQL(", ").join(options) if options else None
+
+
+def _published_operations(config: Config) -> frozenset[str]:
+    skipped = config.names("skipped.operations")
+    return frozenset(word for letter, word in OPERATIONS.items() if letter not in skipped)

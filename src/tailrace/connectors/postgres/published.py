@@ -1,0 +1,267 @@
+"""Compares what a publication sends with what the configuration captures.
+
+`check` predicts by it, a start and a running pipeline verify by it, `status` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import tuple_row
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.config.overrides import overrides
+from tailrace.connectors.finding import Finding
+from tailrace.connectors.postgres.connect import connect, server_errors
+from tailrace.connectors.postgres.lineages import ComesAs, Name, first_of, lineages, unheard
+from tailrace.connectors.postgres.modes import SnapshotMode
+from tailrace.errors import SourceError
+
+OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
+_SHOWN = 5
+
+_TABLES = """
+SELECT n.nspname::text, c.relname::text, c.relkind = 'p', c.relpersistence = 'u', pg_has_role(c.relowner, 'USAGE')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' ORDER BY 1, 2
+"""
+_PUBLICATION = """
+SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, pg_has_role(pubowner, 'USAGE')
+FROM pg_publication WHERE pubname = %s
+"""
+_LISTED = """
+SELECT n.nspname::text, c.relname::text FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s
+"""
+_SENT = "SELECT schemaname::text, tablename::text, NULL, NULL FROM pg_publication_tables WHERE pubname = %s"
+# Row filters and column lists are known to PostgreSQL 15 and newer.
+_HAS_DETAILS = """
+SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+WHERE p.pubname = %s AND (r.prqual IS NOT NULL OR r.prattrs IS NOT NULL) LIMIT 1
+"""
+_SENT_IN_DETAIL = """
+SELECT t.schemaname::text, t.tablename::text, t.rowfilter,
+  ARRAY(SELECT a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = t.schemaname AND c.relname = t.tablename AND a.attnum > 0 AND NOT a.attisdropped
+          AND a.attgenerated = '' AND a.attname <> ALL (t.attnames) ORDER BY a.attnum)
+FROM pg_publication_tables t WHERE t.pubname = %s
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A captured table; an unlogged one cannot be published."""
+
+    schema: str
+    table: str
+    is_partitioned: bool
+    unlogged: bool
+    owned: bool
+
+    @property
+    def name(self) -> Name:
+        """Schema and table."""
+        return self.schema, self.table
+
+    @property
+    def quoted(self) -> str:
+        """The name as SQL takes it."""
+        return sql.Identifier(self.schema, self.table).as_string()
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A publication: the operations that it sends, the tables that it lists by themselves, and the names that come.
+
+    `filters` are its row filters, `hidden` the columns that its column lists leave out, both by table.
+    """
+
+    name: str
+    all_tables: bool
+    operations: frozenset[str]
+    via_root: bool
+    is_owned: bool
+    listed: frozenset[Name]
+    sent: frozenset[Name]
+    filters: Mapping[Name, str]
+    hidden: Mapping[Name, Sequence[str]]
+
+
+def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
+    """The publication of that name, None where there is none."""
+    cursor = connection.cursor(row_factory=tuple_row)
+    row = cursor.execute(_PUBLICATION, [name]).fetchone()
+    if row is None:
+        return None
+    all_tables, *flags, via_root, owned = row
+    operations = frozenset(word for word, is_sent in zip(OPERATIONS.values(), flags, strict=True) if is_sent)
+    listed = frozenset(cursor.execute(_LISTED, [name]).fetchall())
+    knows_details = connection.info.server_version >= 150_000
+    has_details = knows_details and cursor.execute(_HAS_DETAILS, [name]).fetchone() is not None
+    sent = cursor.execute((_SENT_IN_DETAIL if has_details else _SENT).encode(), [name]).fetchall()
+    filters = {(schema, table): condition for schema, table, condition, _ in sent if condition is not None}
+    hidden = {(schema, table): columns for schema, table, _, columns in sent if columns}
+    names = frozenset((schema, table) for schema, table, *_ in sent)
+    return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden)
+
+
+def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]:
+    """The captured tables of the connection's database, by name."""
+    wanted = TableFilter.from_config(config)
+    rows = connection.cursor(row_factory=tuple_row).execute(_TABLES)
+    return [table for table in (Table(*row) for row in rows) if wanted.captures(table.schema, table.table)]
+
+
+def problems(config: Config, *, begun: bool) -> list[Finding]:
+    """What is wrong with the publication of a pipeline, over a connection of its own. Raises SourceError."""
+    with server_errors("the publication cannot be read"), connect(config, application="tailrace status") as connection:
+        publication = find(connection, config.text("publication.name"))
+        if publication is None:
+            what = f"there is no publication {config.text('publication.name')}"
+            return [Finding("publication", False, what, "`tailrace check` says what it takes")] if begun else []
+        return _all(connection, config, publication, begun=begun)
+
+
+def verify(connection: psycopg.Connection[Any], config: Config) -> tuple[str, ...]:
+    """Lines of warning about the publication of a pipeline that has begun, none where it is missing.
+
+    Raises SourceError where changes are lost that the configuration demands.
+    """
+    publication = find(connection, config.text("publication.name"))
+    if publication is None:
+        return ()
+    found = _all(connection, config, publication, begun=True)
+    errors = [finding for finding in found if finding.ok is False]
+    if errors:
+        what = "; ".join(finding.what for finding in errors)
+        raise SourceError(what, remedy="; ".join(finding.remedy for finding in errors if finding.remedy))
+    return tuple(f"{finding.what}; remedy: {finding.remedy}" for finding in found)
+
+
+def _all(
+    connection: psycopg.Connection[Any], config: Config, publication: Publication, *, begun: bool
+) -> list[Finding]:
+    tables = captured(connection, config)
+    lost = unlogged(tables) if SnapshotMode.of(config).streams else ()
+    return [*differences(connection, config, publication, tables, begun=begun), *lost]
+
+
+def differences(
+    connection: psycopg.Connection[Any],
+    config: Config,
+    publication: Publication,
+    tables: Sequence[Table],
+    *,
+    begun: bool,
+    comes_as: ComesAs | None = None,
+) -> Iterator[Finding]:
+    """What of the captured tables does not come: an error where the configuration names it, else a warning.
+
+    `begun`: the pipeline has begun, so that tables may have been made since. `comes_as` is by which names partitions
+    will come, if the start is to change that.
+    """
+    if not SnapshotMode.of(config).streams:
+        return
+    demands = _Demands(config, begun)
+    yield from _operations(config, publication)
+    names = {table.name for table in tables}
+    lines = lineages(connection)
+    yield from unheard(publication.name, lines, names, comes_as or first_of(publication.sent), demands.level)
+    yield from _missing(publication, tables, lines, demands)
+    yield from _hidden(config, publication, tables)
+
+
+class _Demands:
+    """Tells the tables that the configuration demands from those that merely pass its filters."""
+
+    def __init__(self, config: Config, begun: bool) -> None:
+        self.begun = begun
+        self._filter = TableFilter.from_config(config)
+        self._is_filled = config.text("publication.autocreate.mode") != "no_tables"
+        self._has_lists = bool(config.names("table.include.list") or config.names("schema.include.list"))
+
+    def level(self, name: Name) -> bool | None:
+        """False, an error, for a table that is named, or at a first start in any include list; else None, a warning.
+
+        Of a publication that is left to somebody to fill nothing is demanded.
+        """
+        is_demanded = self._filter.names(*name) or (self._has_lists and not self.begun)
+        return False if is_demanded and self._is_filled else None
+
+
+def _operations(config: Config, publication: Publication) -> Iterator[Finding]:
+    skipped = config.names("skipped.operations")
+    wanted = [word for letter, word in OPERATIONS.items() if letter not in skipped]
+    lacking = [word for word in wanted if word not in publication.operations]
+    if lacking:
+        letters = ",".join(letter for letter, word in OPERATIONS.items() if letter in skipped or word in lacking)
+        statement = _altering(publication.name, f"SET (publish = '{', '.join(wanted)}')")
+        what = f"{publication.name} does not publish {', '.join(lacking)}: these changes are lost"
+        remedy = f"{statement}; or set skipped.operations={letters} if nobody wants them"
+        yield Finding("publication", False, what, remedy)
+
+
+def _missing(
+    publication: Publication, tables: Sequence[Table], lines: Sequence[Sequence[Name]], demands: _Demands
+) -> Iterator[Finding]:
+    sent = publication.sent | {part for line in lines if publication.sent.intersection(line) for part in line}
+    # Of a partitioned table that has no partitions yet nothing could be sent.
+    silent = {table.name for table in tables if table.is_partitioned}.difference(*lines)
+    known = sent | silent
+    missing = [table for table in tables if table.name not in known and not table.unlogged]
+    for level in (False, None):
+        lacking = [table for table in missing if demands.level(table.name) is level]
+        if not lacking:
+            continue
+        remedy = _altering(publication.name, f"ADD TABLE {', '.join(table.quoted for table in lacking)}")
+        if demands.begun:
+            names = " ".join(f"-t {table}" for table in lacking)
+            remedy = f"{remedy}; then read what was written meanwhile: tailrace signal FILE execute-snapshot {names}"
+        what = f"{publication.name} lacks {shown(lacking)}: no changes of these come"
+        yield Finding("publication", level, what, remedy)
+
+
+def _hidden(config: Config, publication: Publication, tables: Sequence[Table]) -> Iterator[Finding]:
+    """Row filters and column lists; the configuration may say that they are meant."""
+    wanted, meant = TableFilter.from_config(config), overrides(config)
+    for table in tables:
+        condition = publication.filters.get(table.name)
+        if condition is not None and str(table) not in meant:
+            what = f"{publication.name} sends only rows of {table} WHERE {condition}, and a snapshot reads all"
+            remedy = f"remove the filter from the publication, or read the same rows: {_OVERRIDES}"
+            yield Finding("publication", None, what, remedy)
+        columns = wanted.columns(table.schema, table.table, publication.hidden.get(table.name, ()))
+        if columns:
+            names = ", ".join(f"{table}.{column}" for column in columns)
+            what = f"{publication.name} does not send {names}, which a snapshot reads"
+            yield Finding("publication", None, what, "add them to the publication, or set column.exclude.list")
+
+
+_OVERRIDES = "snapshot.select.statement.overrides"
+
+
+def unlogged(tables: Sequence[Table]) -> Iterator[Finding]:
+    """Tables that no publication can hold."""
+    found = [table for table in tables if table.unlogged]
+    if found:
+        remedy = "; ".join(f"ALTER TABLE {table.quoted} SET LOGGED" for table in found)
+        yield Finding("tables", None, f"{shown(found)}: unlogged, so changes are never in the log", remedy)
+
+
+def shown(tables: Sequence[object]) -> str:
+    """The first few names, and how many more there are."""
+    names = ", ".join(map(str, tables[:_SHOWN]))
+    return names if len(tables) <= _SHOWN else f"{names} and {len(tables) - _SHOWN} more"
+
+
+def _altering(name: str, what: str) -> str:
+    return f"ALTER PUBLICATION {sql.Identifier(name).as_string()} {what}"

@@ -1,0 +1,45 @@
+"""Names of the folders that replicas lie in: they survive local paths, URLs and object stores, and no two are equal.
+
+delta-rs takes a path as a URL in some places and as it is in others, so `%C3` and `ü` may each name two folders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from urllib.parse import quote
+
+# What every release has left as it is, and the sign of an escape, which `TableId.unique` escapes where a name has it.
+_SAFE = " .-_~$@+"
+_UNSAFE = re.compile(rf"[^A-Za-z0-9!{re.escape(_SAFE)}]| $")
+# File systems take 255 bytes.
+_LONGEST, _DIGITS = 200, 32
+
+
+def folder(name: str) -> str:
+    """The folder of a table by its unique name: other characters are `!` and two hexadecimal digits for each byte.
+
+    A long one ends in a hash instead.
+    """
+    escaped = _UNSAFE.sub(lambda match: "".join(f"!{byte:02X}" for byte in match[0].encode()), name)
+    if len(escaped) <= _LONGEST:
+        return escaped
+    begin = re.sub("![0-9A-F]?$", "", escaped[: _LONGEST - _DIGITS - 2])
+    return f"{begin}!-{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"
+
+
+def shown(folder: str) -> str:
+    """The name of the table in a folder, for people; a long one has its hash."""
+    return re.sub(
+        "(?:![0-9A-F]{2})+", lambda match: bytes.fromhex(match[0].replace("!", "")).decode(errors="replace"), folder
+    )
+
+
+def former_folder(root: str, name: str) -> str | None:
+    """Where the first version wrote a table, if that is another folder and the version could read it again.
+
+    It encoded names with percent signs. That worked below a URL; below a path it worked for names without any.
+    """
+    former = quote(name.replace("!2E", ".").replace("!21", "!"), safe=_SAFE)
+    is_readable = (("%" in former) == ("://" in root)) and not (former.endswith(" ") and "://" in root)
+    return former if is_readable and former != folder(name) else None

@@ -1,0 +1,236 @@
+"""What each commit of a replica's table says of its origin, so that whatever is read again is written once.
+
+A commit holds a Record: how far into the log the table is written, by transactions and the rows of the last one. What a
+micro-batch brings is compared with that row by row. The number of the micro-batch does not count: after a checkpoint
+was copied back, or lost its newest files, another range of the log comes under a known number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from deltalake import DeltaTable
+
+from tailrace.errors import SinkError
+from tailrace.model.change import Position, SnapshotRead
+
+# The entry of a commit's information that Delta leaves to users, and our key in its JSON text.
+USER_METADATA, _KEY = "userMetadata", "tailrace"
+_PART_BITS = 16
+# Snapshots of a table that are remembered; a later one than that resumes none of them.
+_SNAPSHOTS = 16
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Place:
+    """A place in a table's log: behind all transactions committed before `commit`, and so many rows of that one."""
+
+    commit: Position
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a part of a micro-batch covers of a table: the log from one place to another (None: none of it), and rows
+    of a snapshot. `number` counts the table's parts in the micro-batch.
+    """
+
+    number: int
+    before: Place | None = None
+    upto: Place | None = None
+    read: SnapshotRead | None = None
+
+    def without(self, place: Place | None) -> Extent:
+        """The extent without the log before a place."""
+        further = place is not None and (self.before is None or self.before < place)
+        return replace(self, before=place) if further else self
+
+    @staticmethod
+    def from_json(node: dict[str, Any]) -> Extent:
+        """The inverse of `dataclasses.asdict`."""
+        before, upto, read = node["before"], node["upto"], node["read"]
+        return Extent(
+            node["number"],
+            None if before is None else Place(**before),
+            None if upto is None else Place(**upto),
+            None if read is None else SnapshotRead(**read),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a table holds of a query's changes.
+
+    The log is written up to `place`. `read` and `part` are the last SnapshotRead written and the number of its last
+    part, `snapshots` those whose first rows have replaced the table's content. `batch` is for people.
+    """
+
+    query: str
+    table: str
+    batch: int
+    place: Place | None = None
+    read: str | None = None
+    part: int = -1
+    snapshots: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """The text that a commit carries."""
+        return json.dumps({_KEY: asdict(self)})
+
+    @staticmethod
+    def from_text(text: object) -> Record | None:
+        """The record of a commit's text, None where it is somebody else's."""
+        try:
+            node = json.loads(str(text))[_KEY]
+            place = node["place"]
+            return Record(
+                **{
+                    **node,
+                    "place": None if place is None else Place(**place),
+                    "snapshots": tuple(node["snapshots"]),
+                }
+            )
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the next commit says: its record, and Delta's own mark, an application with a number that ascends."""
+
+    app: str
+    version: int
+    text: str
+
+
+def newest(target: DeltaTable, query: str | None = None) -> Record | None:
+    """The record of the newest commit that has one (of a query); commits of other writers have none."""
+    for commit in _commits(target):
+        record = Record.from_text(commit.get(USER_METADATA))
+        if record is not None and query in (None, record.query):
+            return record
+    return None
+
+
+def _commits(target: DeltaTable) -> Iterator[dict[str, Any]]:
+    """The commits that the log still has, the newest first. Most often the first one is enough."""
+    seen = 0
+    for limit in (1, 16, 256, None):
+        found = target.history(limit)
+        yield from found[seen:]
+        seen = len(found)
+        if limit is None or seen < limit:
+            return
+
+
+class Standing:
+    """What a table holds of one query's changes when a micro-batch comes to it."""
+
+    def __init__(
+        self, target: DeltaTable | None, query: str, table: str, batch: int, repeats: bool | None = None
+    ) -> None:
+        self._target, self._query, self._table, self._batch, self._repeats = target, query, table, batch, repeats
+        self._app = f"tailrace/{query}"
+        self._version = None if target is None else target.transaction_version(self._app)
+        self.record = None
+        if target is not None and self._version is not None:
+            self.record = newest(target, query)
+        if self.record is not None and self.record.table != table:
+            raise SinkError(
+                f"its folder holds the replica of {self.record.table}",
+                where=f"{table}, {target.table_uri if target else ''}",
+                remedy="use another `path` for one of the two tables; a file system that ignores case cannot hold "
+                "tables whose names differ by case alone",
+            )
+
+    @property
+    def place(self) -> Place | None:
+        """How far the log is written, None if that is unknown."""
+        return None if self.record is None else self.record.place
+
+    def has_log(self, extent: Extent) -> bool:
+        """Whether the log of an extent is written."""
+        if extent.upto is None:
+            return True
+        return self._has_number(extent) if self.record is None else _reaches(self.record.place, extent.upto)
+
+    def has_read(self, extent: Extent) -> bool:
+        """Whether the rows of a snapshot are written."""
+        if extent.read is None:
+            return True
+        if self.record is None:
+            return self._has_number(extent)
+        return self.record.read == extent.read.id and self.record.part >= extent.number
+
+    def has(self, extent: Extent) -> bool:
+        """Whether a whole extent is written."""
+        return self.has_log(extent) and self.has_read(extent)
+
+    def refuse_overlap(self, extent: Extent) -> None:
+        """Raises SinkError where the log of an extent is written in part."""
+        if self.place is None or extent.upto is None or (extent.before is not None and self.place <= extent.before):
+            return
+        raise SinkError(
+            "another process wrote a part of the micro-batch meanwhile",
+            where=self._table,
+            remedy="let one query alone write this table, then start again: what is written is left out",
+        )
+
+    def begins(self, extent: Extent) -> bool:
+        """Whether the extent has the first rows of a snapshot, which replace the table's content."""
+        if extent.read is None or extent.read.snapshot is None or self._target is None:
+            return extent.read is not None and extent.read.snapshot is not None
+        known = () if self.record is None else self.record.snapshots
+        former = self._target.transaction_version(f"{self._former_app}/snapshot-{extent.read.snapshot}")
+        return extent.read.snapshot not in known and former is None
+
+    def mark(self, extent: Extent) -> Mark:
+        """What the commit that writes an extent says."""
+        record = self.record or Record(self._query, self._table, self._batch)
+        record = replace(record, batch=self._batch, place=extent.upto or record.place)
+        if extent.read is not None:
+            record = replace(record, read=extent.read.id, part=extent.number)
+        if extent.read is not None and extent.read.snapshot is not None and self.begins(extent):
+            position = extent.read.position
+            begun = extent.upto or (None if position is None else Place(position, 0))
+            record = replace(record, place=begun, snapshots=(*record.snapshots, extent.read.snapshot)[-_SNAPSHOTS:])
+        version = max(self._number(extent), -1 if self._version is None else self._version + 1)
+        return Mark(self._app, version, record.to_text())
+
+    def _has_number(self, extent: Extent) -> bool:
+        """Whether a commit without a record, of the first version or removed from the log since, has written it.
+
+        Such commits are known by the micro-batch's number alone. Raises SinkError for a number that cannot be there.
+        """
+        if self._target is None:
+            return False
+        snapshot = None if extent.read is None else extent.read.snapshot
+        former = self._former_app if snapshot is None else f"{self._former_app}/snapshot-{snapshot}"
+        known = self._version if self._version is not None else self._target.transaction_version(former)
+        if known is None:
+            return False
+        written = known >> _PART_BITS
+        if written > self._batch or (written == self._batch and self._repeats is False):
+            raise SinkError(
+                f"the replica holds a micro-batch {written}, and the checkpoint is before it: it was copied back, or "
+                "its newest files were lost. Which range of the log that was is not recorded, as an older release "
+                "wrote the table",
+                where=self._table,
+                remedy="put the newest checkpoint back; or use another `checkpoint`, which takes a new snapshot",
+            )
+        return known >= self._number(extent)
+
+    def _number(self, extent: Extent) -> int:
+        return self._batch << _PART_BITS | extent.number
+
+    @property
+    def _former_app(self) -> str:
+        """Under what the first version, which wrote no records, marked its commits of the table."""
+        return f"{self._query}/{self._table.replace('!2E', '.').replace('!21', '!')}"
+
+
+def _reaches(place: Place | None, wanted: Place) -> bool:
+    return place is not None and place >= wanted

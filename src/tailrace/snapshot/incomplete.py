@@ -1,0 +1,54 @@
+"""Tables of which rows were asked for and not read: they stay in the offset until somebody asks for the rows again."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any
+
+# Bounds what an offset holds; the log has the rest.
+MOST_TABLES, _LONGEST_REASON = 500, 300
+
+
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """A table without some of its rows: why, and since when (milliseconds since 1970).
+
+    `of_keys`: only rows of single keys were asked for.
+    """
+
+    table: str
+    why: str
+    since_ms: int
+    of_keys: bool = False
+
+    def __str__(self) -> str:
+        rows = "rows of some keys" if self.of_keys else "rows"
+        again = f"read them again by `tailrace signal FILE execute-snapshot -t {self.table}`"
+        return f"{self.table}: {rows} were not read: {self.why}; {again}"
+
+    def to_json(self) -> dict[str, Any]:
+        """For an offset."""
+        return {"table": self.table, "why": self.why, "since_ms": self.since_ms, "of_keys": self.of_keys}
+
+    @staticmethod
+    def from_json(node: dict[str, Any]) -> Incomplete:
+        """The inverse of `to_json`."""
+        return Incomplete(node["table"], node["why"], node["since_ms"], node["of_keys"])
+
+
+def with_table(known: tuple[Incomplete, ...], table: Incomplete) -> tuple[Incomplete, ...]:
+    """The tables and one more; of a table that is known already the newer reason counts."""
+    before = [one for one in known if one.table == table.table]
+    of_keys = table.of_keys and all(one.of_keys for one in before)
+    others = tuple(one for one in known if one.table != table.table)
+    if len(others) >= MOST_TABLES:
+        return known
+    return (*others, Incomplete(table.table, table.why[:_LONGEST_REASON], table.since_ms, of_keys))
+
+
+def without_tables(
+    known: tuple[Incomplete, ...], names: Container[str], *, of_keys: bool = False
+) -> tuple[Incomplete, ...]:
+    """The tables without those named; with `of_keys` only those that lack nothing but the rows of some keys go."""
+    return tuple(one for one in known if one.table not in names or (of_keys and not one.of_keys))

@@ -1,0 +1,143 @@
+"""A blocking snapshot is read in full, whatever ends the connection that holds its exported snapshot, and whenever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tailrace.connectors.postgres import blocking
+from tailrace.errors import SourceError
+from tailrace.testing.postgres import EmbeddedPostgres
+from tests.behaviour.capture import Capture, capturing, rows
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, told
+from tests.conftest import Database
+
+ALL = [("r", n) for n in range(1, 11)]
+BLOCKING = ', "type": "blocking"'
+
+
+@pytest.fixture
+def capture(database: Database) -> Iterator[Capture]:
+    """A pipeline that streams, and a table of ten rows."""
+    database.execute(SIGNALS, *ROWS)
+    with capturing(database, **GIVEN) as capture:
+        capture.step()
+        yield capture
+
+
+def holders(database: Database) -> list[int]:
+    """The server processes that hold an exported snapshot open."""
+    with database.connect() as connection:
+        query = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE '%%snapshot' AND datname = %s"
+        return [pid for (pid,) in connection.execute(query, [database.name])]
+
+
+def end_holder(database: Database) -> None:
+    (pid,) = holders(database)
+    with database.connect() as connection:
+        connection.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+
+def exported(capture: Capture) -> None:
+    """Plan and read the batch that ends where the snapshot is exported; the next one reads the tables."""
+    execute(capture.database, "s1", BLOCKING)
+    while not holders(capture.database):
+        assert "r" not in [row["op"] for row in capture.step()]
+
+
+def restarted(capture: Capture) -> Capture:
+    """The same pipeline by a new planner, at the same offset."""
+    properties = {name: value for name, value in capture.config.given.items() if name != "topic.prefix"}
+    capture.close()
+    second = Capture(capture.database, properties)
+    second.offset = capture.offset
+    return second
+
+
+def test_the_holder_ends_between_two_batches(capture: Capture, caplog: pytest.LogCaptureFixture) -> None:
+    exported(capture)
+    end_holder(capture.database)
+    assert told(drained(capture)) == ALL
+    assert "the snapshot is exported again" in caplog.text
+
+
+def test_the_holder_ends_again_and_again_while_rows_change(capture: Capture) -> None:
+    exported(capture)
+    found = []
+    for version in range(1, 4):
+        end_holder(capture.database)
+        capture.database.execute(f"UPDATE t SET version = {version}, note = 'again' WHERE id = {version}")
+        found += [row for row in capture.step() if row["table"] == "public.t"]
+    found += drained(capture)
+    reads = {row["after"]["id"]: row["after"]["version"] for row in found if row["op"] == "r"}
+    assert reads == {n: n if n < 4 else 0 for n in range(1, 11)}
+
+
+def test_the_holder_ends_before_a_task_reads(capture: Capture) -> None:
+    """The task fails, and the query with it. The next start repeats the batch without the rows, and then reads them."""
+    exported(capture)
+    start = capture.offset
+    splits = capture.plan()
+    end_holder(capture.database)
+    with pytest.raises(SourceError, match=r"exported snapshot .* is gone"):
+        rows(chunk for split in splits for chunk in capture.connector.read(split))
+    second = restarted(capture)
+    assert (
+        rows(chunk for split in second.connector.plan(start, second.offset) for chunk in second.connector.read(split))
+        == []
+    )
+    assert told(drained(second)) == ALL
+    second.close()
+
+
+@pytest.mark.parametrize("setting", ["idle_in_transaction_session_timeout", "transaction_timeout"])
+def test_a_timeout_of_the_database_does_not_end_the_holder(capture: Capture, setting: str) -> None:
+    capture.database.execute(f"ALTER DATABASE {capture.database.name} SET {setting} = '500ms'")
+    exported(capture)
+    (holder,) = holders(capture.database)
+    time.sleep(1)
+    assert holders(capture.database) == [holder]
+    assert told(drained(capture)) == ALL
+
+
+def test_the_server_restarts_between_two_batches() -> None:
+    with EmbeddedPostgres() as server:
+        server.create_database("shop")
+        database = Database(server, "shop")
+        database.execute(SIGNALS, *ROWS)
+        with capturing(database, **GIVEN) as capture:
+            capture.step()
+            exported(capture)
+            server.stop("immediate")
+            restart = threading.Timer(2, server.start)
+            restart.start()
+            assert told(drained(capture)) == ALL
+            restart.join()
+
+
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_a_transaction_in_the_way_delays_the_snapshot_and_nothing_else(
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, comes: str
+) -> None:
+    """Before the export it keeps the slot of the export from being made, after that its lock keeps the table."""
+    monkeypatch.setattr(blocking, "RETRY_SECONDS", 0.0)
+    database.execute(SIGNALS, *ROWS, "CREATE TABLE other (id int PRIMARY KEY)")
+    limits = {"snapshot__lock__timeout__ms": "200", "internal__create__slot__command__timeout": "1"}
+    with capturing(database, **GIVEN, **limits, snapshot__locking__mode="shared") as capture:
+        capture.step()
+        if comes == "after":
+            exported(capture)
+        with psycopg.connect(database.dsn) as locking:
+            locking.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+            if comes == "before":
+                execute(database, "s1", BLOCKING)
+            database.execute("INSERT INTO other VALUES (77)")
+            found = [row for _ in range(3) for row in capture.step() if row["table"] != "public.signals"]
+            assert told(found) == [("c", 77)]
+        said = "cannot create the slot" if comes == "before" else "the lock for the snapshot cannot be had"
+        assert said in caplog.text
+        assert told(drained(capture)) == ALL

@@ -1,0 +1,69 @@
+"""Tables with odd names in a replica: written, changed, read, found by `reconcile`, each in a folder of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from pyspark.sql import SparkSession
+
+from tailrace.cli.status import replica_rows
+from tailrace.model.table import TableId
+from tailrace.pipeline.definition import from_content
+from tailrace.pipeline.reconcile import Reconciler
+from tailrace.pipeline.runner import Pipeline
+from tailrace.sinks.replica.target import read_table
+from tests.behaviour.engines import ENGINE
+from tests.behaviour.streams import properties
+from tests.conftest import Database
+
+NAMES = (
+    *("Müller", "müller", "MÜLLER", "a!b", "日本", "emoji 😀", "Ελλάδα", "אבג"),
+    *("two words", " leads", "trails ", "tab\there", "line\nbreak", "back\\slash", "sl/ash", ".."),
+    *("per%cent", "per%25cent", "ha#sh", "wh?at", "a&b=c", "a;b", "a:b", "a,b", "st*r", "a|b", "<a>", "a^b"),
+    *('quo"te', "apo'strophe", "back`tick", "(a)", "[a]", "{a}", "$a", "@a", "a+b", "a~b", "v1.2", "Orders", "orders"),
+    *("!21", "x" * 63, "日" * 21, "ß" * 31),
+)
+SCHEMAS = (("public", NAMES), ("a.b", ("c",)), ("a", ("b.c",)), ("Ünïcode schema", ("t%able",)))
+
+
+def tables() -> list[TableId]:
+    return [TableId("", schema, name) for schema, names in SCHEMAS for name in names]
+
+
+def every(connection: psycopg.Connection[tuple[object, ...]], statement: str) -> None:
+    for number, table in enumerate(tables()):
+        name = sql.Identifier(table.schema, table.table)
+        connection.execute(sql.SQL(statement).format(table=name, number=sql.Literal(number)))  # type: ignore[arg-type]
+
+
+@pytest.mark.timeout(600)
+def test_odd_names(database: Database, session: SparkSession, tmp_path: Path) -> None:
+    with database.connect() as connection:
+        for schema, _ in SCHEMAS[1:]:
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        every(connection, "CREATE TABLE {table} (id int PRIMARY KEY, v int)")
+        every(connection, "INSERT INTO {table} VALUES (1, {number})")
+    content = {
+        "source": {"config": properties(database)},
+        "sink": {"replica": {"path": "lake", "engine": ENGINE}},
+        "checkpoint": "state",
+        "trigger": "availableNow",
+    }
+    definition = from_content(content, base=tmp_path, where="test")
+    assert Pipeline(definition, session).start().await_(300)
+    with database.connect() as connection:
+        every(connection, "INSERT INTO {table} VALUES (2, -{number})")
+        every(connection, "DELETE FROM {table} WHERE id = 1")
+    assert Pipeline(definition, session).start().await_(300)
+    root = str(tmp_path / "lake")
+    for number, table in enumerate(tables()):
+        assert read_table(root, table).to_pylist() == [{"id": 2, "v": -number}], table
+    assert len([*Path(root).iterdir()]) == len(tables())
+    assert replica_rows(definition) == {str(table): 1 for table in tables()}
+    reconciler = Reconciler(definition, 1)
+    for table in tables():
+        found = reconciler.compare(TableId(database.name, table.schema, table.table)).report
+        assert (found.outcome, found.source_rows) == ("equal", 1), (table, found)

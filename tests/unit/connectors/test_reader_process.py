@@ -1,0 +1,225 @@
+"""A reader process from a worker's side: found, started, asked, and gone when it has to be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import psutil
+import pytest
+
+from tailrace.config import Config
+from tailrace.connectors import reader_process
+from tailrace.connectors.reader_client import ask
+from tailrace.connectors.reader_process import Server
+from tailrace.connectors.reader_socket import Kind, ReaderLost, Request, address, folder, message, receive
+from tailrace.errors import OffsetError, SourceError
+from tests.unit.connectors.counting import Count, Counting, Seen
+
+SECRET = "open sesame"
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary files whose name is short enough for sockets; no process outlives the test."""
+    place = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    for process in psutil.Process().children():
+        with suppress(psutil.Error):  # it may end by itself meanwhile
+            if str(place) in " ".join(process.cmdline()):
+                process.kill()
+    shutil.rmtree(place)
+
+
+def config(**values: str) -> Config:
+    return Config({"database.password": SECRET, **values})
+
+
+def request(wish: Count, name: str, **values: str) -> Request:
+    return Request(Counting, config(**values), name, wish)
+
+
+def seen(wish: Count, name: str, **values: str) -> list[Seen]:
+    return [block.about for block in ask(request(wish, name, **values))]
+
+
+@pytest.fixture
+def name() -> str:
+    return uuid4().hex
+
+
+def test_requests_are_answered_by_one_process_and_source(name: str) -> None:
+    blocks = list(ask(request(Count(3, size=5 << 20), name)))
+    assert [bytes(block.data) for block in blocks] == [bytes([n]) * (5 << 20) for n in range(3)]
+    process = blocks[0].about.process
+    assert process != os.getpid()
+    assert [block.about for block in blocks] == [Seen(process, 1, 1, n) for n in range(3)]
+    assert seen(Count(1), name) == [Seen(process, 1, 2, 0)]
+    assert seen(Count(1), name, slot="another") == [Seen(process, 2, 1, 0)]
+
+
+def test_workers_that_start_at_once_share_a_process(name: str) -> None:
+    with ThreadPoolExecutor(8) as workers:
+        found = list(workers.map(lambda _: seen(Count(1), name), range(8)))
+    assert len({each.process for (each,) in found}) == 1
+    assert sorted(each.read for (each,) in found) == list(range(1, 9))
+
+
+def test_errors_are_those_of_the_source(name: str) -> None:
+    with pytest.raises(OffsetError) as caught:
+        seen(Count(1, fails="the log is gone"), name)
+    assert (caught.value.what, caught.value.where, caught.value.remedy) == ("the log is gone", "here", "do this")
+    with pytest.raises(RuntimeError, match="Odd: oneother"):
+        seen(Count(0, fails="odd"), name)
+    assert seen(Count(1), name)[0].read == 3
+
+
+def test_an_answer_that_nobody_takes_is_given_up(name: str) -> None:
+    with closing(ask(request(Count(1000, size=1 << 20), name))) as blocks:
+        first = next(blocks).about
+    assert seen(Count(1), name) == [Seen(first.process, 1, 2, 0)]
+
+
+def test_a_killed_process_is_replaced(name: str) -> None:
+    blocks = ask(request(Count(1000, size=1 << 20), name))
+    first = next(blocks).about.process
+    os.kill(first, signal.SIGKILL)
+    with pytest.raises(ReaderLost, match="has ended"):
+        list(blocks)
+    assert address(name).exists()
+    assert seen(Count(1), name)[0].process != first
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_process_that_is_told_to_end_takes_its_socket_along(name: str, number: int) -> None:
+    process = psutil.Process(seen(Count(1), name)[0].process)
+    process.send_signal(number)
+    process.wait(10)
+    assert not address(name).exists()
+
+
+def test_nothing_secret_is_seen_from_outside(name: str) -> None:
+    process = psutil.Process(seen(Count(1), name)[0].process)
+    assert SECRET not in " ".join(process.cmdline())
+    assert SECRET not in str(process.environ())
+    assert stat.S_IMODE(folder().stat().st_mode) == 0o700
+    assert stat.S_IMODE(address(name).stat().st_mode) & 0o077 == 0
+
+
+def test_a_folder_that_others_may_enter_is_refused(name: str, home: Path) -> None:
+    folder().chmod(0o750)
+    with pytest.raises(SourceError, match="this user alone") as caught:
+        seen(Count(1), name)
+    assert "rm -r" in str(caught.value.remedy)
+    folder_of_another = home / f"tailrace-{os.geteuid()}"
+    folder_of_another.rmdir()
+    (home / "elsewhere").mkdir(mode=0o700)
+    folder_of_another.symlink_to(home / "elsewhere")
+    with pytest.raises(SourceError, match="this user alone"):
+        seen(Count(1), name)
+
+
+def test_a_long_path_of_temporary_files_is_not_used(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(home / ("x" * 120)))
+    assert len(str(address(name))) < 104
+
+
+def test_a_process_that_cannot_start_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(SourceError, match="did not start"):
+        seen(Count(1), name)
+
+
+# The loop of the process, in this one
+
+
+@pytest.fixture
+def server(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A server in a thread of this process, which leaves when nobody asks for a moment."""
+    monkeypatch.setattr(reader_process, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(reader_process, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(reader_process, "_STALLED_SECONDS", 0.3)
+    path = home / "s"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        thread = threading.Thread(target=Server(listener).serve)
+        thread.start()
+        yield path
+        Counting.wanted = False
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def opened(path: Path, wish: Count) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(str(path))
+    client.sendall(message(Kind.REQUEST, request(wish, "here"))[0])
+    return client
+
+
+def drain(client: socket.socket) -> None:
+    while True:
+        receive(client)
+
+
+def test_a_server_stays_while_its_pipeline_runs(server: Path) -> None:
+    Counting.wanted = True
+    with opened(server, Count(1)) as client:
+        assert [receive(client)[0] for _ in range(2)] == [Kind.BLOCK, Kind.END]
+    time.sleep(0.7)
+    with opened(server, Count(0)) as client:
+        assert receive(client)[0] == Kind.END
+    Counting.wanted = False
+    time.sleep(0.5)
+    with pytest.raises((ConnectionError, EOFError)), opened(server, Count(0)) as late:
+        receive(late)
+
+
+def test_a_worker_that_stalls_gives_way_to_another(server: Path) -> None:
+    with opened(server, Count(1000, size=1 << 20)) as stalled, opened(server, Count(1)) as other:
+        assert receive(other)[1].read == 2
+        with pytest.raises((EOFError, ConnectionError)):
+            drain(stalled)
+
+
+def test_a_worker_that_is_slow_keeps_its_turn(server: Path) -> None:
+    with opened(server, Count(12, size=1 << 20)) as slow, opened(server, Count(1)) as other:
+        for number in range(12):
+            assert receive(slow)[1].block == number
+            time.sleep(0.1)
+        assert receive(slow)[0] == Kind.END
+        assert receive(other)[1].read == 2
+
+
+# Whose end ends it
+
+
+@pytest.mark.parametrize("without", ["", "import os; del os.pidfd_open;"])
+def test_it_ends_with_its_owner(home: Path, without: str) -> None:
+    mark = home / "mark"
+    mark.touch()
+    code = f"{without}from tailrace.connectors.reader_process import _leave_with, Path\n"
+    with subprocess.Popen(["sleep", "60"]) as owner:
+        code += f"_leave_with({owner.pid}, Path('{mark}'))"
+        with subprocess.Popen([sys.executable, "-c", code]) as process:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(1.5)
+            owner.kill()
+            owner.wait()
+            assert process.wait(10) == 0
+    assert not mark.exists()

@@ -1,0 +1,78 @@
+"""Folders of replicas: reversible or hashed, ordinary names as ever, and never one for two tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.model.table import TableId
+from tailrace.sinks.replica.folders import folder, shown
+from tailrace.sinks.replica.target import Target, read_table
+
+ROWS = pa.table({"id": [1]})
+NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=80)
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        (TableId("d", "public", "orders"), "public.orders"),
+        (TableId("d", "Public", "Orders_2.old-1"), "Public.Orders_2.old-1"),
+        (TableId("d", "public", "a $b@c+d~e"), "public.a $b@c+d~e"),
+        (TableId("d", "public", "Müller"), "public.M!C3!BCller"),
+        (TableId("d", "public", "a!b"), "public.a!21b"),
+        (TableId("d", "public", "a/../b "), "public.a!2F..!2Fb!20"),
+        (TableId("d", "a.b", "c"), "a!2Eb.c"),
+        (TableId("d", "a", "b.c"), "a.b.c"),
+    ],
+)
+def test_names(table: TableId, name: str) -> None:
+    assert folder(table.unique) == name
+
+
+@given(NAMES, NAMES)
+def test_a_name_survives_whatever_it_holds(schema: str, table: str) -> None:
+    name = folder(TableId("d", schema, table).unique)
+    assert re.fullmatch(r"[A-Za-z0-9 ._~$@+!-]+", name)
+    assert len(name) <= 200
+    assert name == name.rstrip()
+    if "!-" not in name:
+        assert shown(name) == f"{schema}.{table}"
+
+
+@given(st.tuples(NAMES, NAMES), st.tuples(NAMES, NAMES))
+def test_no_two_tables_share_a_folder(one: tuple[str, str], other: tuple[str, str]) -> None:
+    names = {folder(TableId("d", *each).unique) for each in (one, other)}
+    assert len(names) == len({one, other})
+
+
+def test_long_names_that_begin_alike_differ() -> None:
+    names = {folder(TableId("d", "public", "日" * 100 + end).unique) for end in "ab"}
+    assert len(names) == 2
+    assert all(shown(name).startswith("public.日日") for name in names)
+
+
+def test_a_folder_that_an_older_release_wrote_is_found(tmp_path: Path) -> None:
+    """Below a URL it wrote such names, percent-encoded."""
+    root = f"file://{tmp_path}"
+    write_deltalake(f"{root}/public.M%C3%BCller", ROWS)
+    assert (tmp_path / "public.Müller").is_dir()
+    assert read_table(root, "public.Müller").num_rows == 1
+    assert read_table(root, TableId("d", "public", "Müller")).num_rows == 1
+    assert Target(root, "public.M").open() is None
+
+
+def test_a_folder_of_today_is_no_other_tables_of_old(tmp_path: Path) -> None:
+    """An older release wrote the table `c` of the schema `a.b` where the table `b.c` of the schema `a` is now."""
+    dotted, plain = TableId("d", "a.b", "c"), TableId("d", "a", "b.c")
+    write_deltalake(tmp_path / "a.b.c", ROWS)
+    assert Target(str(tmp_path), dotted.unique).open() is not None
+    write_deltalake(tmp_path / "a!2Eb.c", ROWS)
+    assert Target(str(tmp_path), dotted.unique).uri != Target(str(tmp_path), plain.unique).uri
+    assert DeltaTable.is_deltatable(Target(str(tmp_path), plain.unique).uri)

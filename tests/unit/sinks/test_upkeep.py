@@ -1,0 +1,173 @@
+"""Maintenance of a replica's table: what is joined, what is removed and when, and what stays readable."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from tailrace.sinks.replica.marks import USER_METADATA, Extent, Place, Standing
+from tailrace.sinks.replica.target import Target
+from tailrace.sinks.replica.upkeep import Upkeep
+
+UPKEEP = Upkeep(120)
+HOUR_S = 3600
+
+
+class Replica:
+    """A table written by a query, whose commits and files can be made older."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "public.orders"
+        self.place = Target(str(folder), "public.orders")
+        self.commits = 0
+
+    def write(self, mode: Any = "overwrite", **more: Any) -> int:
+        """A commit; the version it makes."""
+        target = self.place.open()
+        self.commits += 1
+        extent = Extent(0, None, Place(self.commits, 1))
+        mark = Standing(target, "query", "public.orders", self.commits).mark(extent)
+        properties = CommitProperties(
+            app_transactions=[Transaction(mark.app, mark.version)], custom_metadata={USER_METADATA: mark.text}
+        )
+        rows = pa.table({"id": [self.commits]})
+        write_deltalake(str(self.path), rows, mode=mode, commit_properties=properties, **more)
+        return self.table.version()
+
+    @property
+    def table(self) -> DeltaTable:
+        return DeltaTable(self.path)
+
+    def age(self, hours: float) -> None:
+        """Make all commits and files older than they are."""
+        for log in (self.path / "_delta_log").glob("*.json"):
+            lines = [_older(line, int(hours * HOUR_S * 1000)) for line in log.read_text().splitlines()]
+            log.write_text("\n".join(lines) + "\n")
+        for file in self.path.rglob("*"):
+            then = file.stat().st_mtime - hours * HOUR_S
+            os.utime(file, (then, then))
+
+    def keep(self, first: int, upkeep: Upkeep = UPKEEP) -> None:
+        assert upkeep.after(self.place, "query", first) is None
+
+    @property
+    def place_in_log(self) -> Place | None:
+        return Standing(self.table, "query", "public.orders", 99).place
+
+    def files(self) -> set[Path]:
+        return set(self.path.glob("*.parquet"))
+
+
+def _older(line: str, milliseconds: int) -> str:
+    import json
+
+    node = json.loads(line)
+    for action, name in (("commitInfo", "timestamp"), ("remove", "deletionTimestamp"), ("add", "modificationTime")):
+        if action in node:
+            node[action][name] -= milliseconds
+    return json.dumps(node)
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Replica:
+    return Replica(tmp_path)
+
+
+def test_files_are_removed_when_they_are_unneeded_for_long(replica: Replica) -> None:
+    replica.write(), replica.write()
+    replica.age(3)
+    replaced = replica.files()
+    assert len(replaced) == 2
+    kept = replica.write()
+    replica.keep(kept)
+    # The first was replaced three hours ago, the second just now.
+    assert len(replica.files()) == 2
+    assert DeltaTable(replica.path, version=1).to_pyarrow_table().num_rows == 1
+    assert replica.place_in_log == Place(3, 1)
+    assert replica.table.transaction_version("tailrace/query") is not None
+
+
+def test_an_old_file_that_was_replaced_lately_stays(replica: Replica) -> None:
+    """Its age is no sign: somebody may read the version it belongs to."""
+    replica.write()
+    replica.age(1000)
+    before = replica.table
+    replica.keep(replica.write())
+    assert before.to_pyarrow_table().num_rows == 1
+    replica.age(1)
+    replica.keep(replica.write())
+    assert before.to_pyarrow_table().num_rows == 1
+    replica.age(2)
+    replica.keep(replica.write())
+    assert len(replica.files()) == 2, "the newest version's and the one before"
+
+
+def test_nothing_is_done_between_two_marks_of_the_clock(replica: Replica) -> None:
+    replica.write()
+    replica.age(1000)
+    replica.write()
+    for _ in range(3):
+        first = replica.write()
+        replica.keep(first)
+    assert len(replica.files()) == 5
+
+
+def test_what_a_killed_writer_left_is_removed(replica: Replica) -> None:
+    replica.write()
+    replica.age(3)
+    (replica.path / "part-of-a-killed-task.parquet").write_bytes(b"x")
+    (replica.path / "old-part-of-a-killed-task.parquet").write_bytes(b"x")
+    os.utime(replica.path / "old-part-of-a-killed-task.parquet", (time.time() - 3 * HOUR_S,) * 2)
+    replica.keep(replica.write())
+    assert {file.name for file in replica.files() if "killed" in file.name} == {"part-of-a-killed-task.parquet"}
+
+
+def test_small_files_are_joined_and_the_record_stays(replica: Replica) -> None:
+    for _ in range(50):
+        first = replica.write("append")
+        replica.keep(first)
+    assert len(replica.table.file_uris()) < 33
+    assert sorted(replica.table.to_pyarrow_table().column("id").to_pylist()) == list(range(1, 51))
+    assert replica.place_in_log == Place(50, 1)
+
+
+def test_a_table_of_an_older_release_gets_the_retention(replica: Replica) -> None:
+    replica.write()
+    assert replica.table.metadata().configuration == {}
+    replica.age(3)
+    replica.keep(replica.write())
+    assert replica.table.metadata().configuration == UPKEEP.properties
+    assert replica.place_in_log == Place(2, 1)
+    replica.age(3)
+    version = replica.write()
+    replica.keep(version)
+    assert replica.table.version() <= version + 2, "the properties are not written again"
+
+
+def test_the_log_is_cleaned_and_the_record_stays(replica: Replica) -> None:
+    replica.write(configuration=UPKEEP.properties)
+    for _ in range(98):
+        replica.write("append")
+    replica.age(3)
+    for _ in range(102):
+        replica.keep(replica.write("append"))
+    assert len([*(replica.path / "_delta_log").glob("*.json")]) < 120
+    assert replica.place_in_log == Place(201, 1)
+    assert replica.table.to_pyarrow_table().num_rows == 201
+
+
+def test_a_failure_is_told(replica: Replica) -> None:
+    replica.write()
+    replica.age(3)
+    first = replica.write()
+    for log in (replica.path / "_delta_log").glob("*.json"):
+        log.write_text("{")
+    told = UPKEEP.after(replica.place, "query", first)
+    assert told is not None
+    assert "public.orders" in told
