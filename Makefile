@@ -42,6 +42,7 @@ golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folde
 
 crash: env  ## The long suite that kills processes everywhere and compares every row
 	$(BIN)/python -m pytest tests/crash -m "crash or not crash"
+	$(BIN)/python -m pytest tests --ignore tests/crash -m crash
 
 big: env  ## Read a transaction of millions of rows and measure memory
 	$(BIN)/python -m pytest -m big -s --timeout=0

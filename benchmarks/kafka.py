@@ -5,22 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import contestants
 import measure
+import pyarrow as pa
 import workload
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from contestants import Course, Result
 from run import CHANGES_A_SECOND, WARM_UP_SECONDS, console, environment, throughput_table
 
+from tailrace.events.headers import HEADERS
+from tailrace.sinks.kafka.claim import Claim
+from tailrace.sinks.kafka.client import Settings
+from tailrace.sinks.kafka.delivery import AtLeastOnce
+from tailrace.sinks.kafka.transactions import ExactlyOnce
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres
 
@@ -28,6 +34,8 @@ DELIVERIES = ("at-least-once", "exactly-once")
 TRIGGERS = ("0ms", "500ms")
 PARTITIONS = 4
 PATIENCE_SECONDS = 120
+VALUE = '{"op": "u", "after": {"id": 1, "v": "x"}}' * 10
+BATCH_SIZES, BATCHES = (1, 100, 10_000), 100
 
 
 def main() -> None:
@@ -37,13 +45,15 @@ def main() -> None:
     report: dict[str, Any] = {"environment": environment(), "options": vars(options)}
     with EmbeddedPostgres(contestants.VERSION, settings=workload.SETTINGS) as server, EmbeddedKafka() as kafka:
         workload.prepare(server)
-        report["throughput"] = throughput(server, kafka, options.rows, options.repetitions)
-        report["latency"] = {
-            f"{delivery}, {trigger}": latency(server, kafka, delivery, trigger, options.latency_seconds)
-            for trigger in TRIGGERS
-            for delivery in DELIVERIES
-            if options.latency_seconds
-        }
+        report["sink"] = {size: sink_alone(kafka, size) for size in BATCH_SIZES}
+        if not options.sink_alone:
+            report["throughput"] = throughput(server, kafka, options.rows, options.repetitions)
+            report["latency"] = {
+                f"{delivery}, {trigger}": latency(server, kafka, delivery, trigger, options.latency_seconds)
+                for trigger in TRIGGERS
+                for delivery in DELIVERIES
+                if options.latency_seconds
+            }
     if options.json:
         options.json.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
 
@@ -56,8 +66,42 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--latency-seconds", type=float, default=30.0, help="how long latency is measured; 0: not at all"
     )
+    parser.add_argument("--sink-alone", action="store_true", help="no pipelines, only a task's send of a micro-batch")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     return parser.parse_args()
+
+
+def sink_alone(kafka: EmbeddedKafka, size: int) -> dict[str, list[float]]:
+    """Milliseconds that a task takes to send micro-batches of so many records, each with both deliveries in turn."""
+    topic, pipeline = new_topic(kafka), str(time.time_ns())
+    settings = Settings({"bootstrap.servers": kafka.bootstrap, "linger.ms": 0})
+    claim = Claim(settings, pipeline, 1)
+    keys = [f'{{"id": {n}}}' for n in range(size)]
+    rows = {"topic": [topic] * size, "partition": pa.nulls(size, pa.int32()), "key": keys, "value": [VALUE] * size}
+    records = pa.record_batch({**rows, "headers": pa.array([[]] * size, HEADERS)})
+    taken: dict[str, list[float]] = {delivery: [] for delivery in DELIVERIES}
+    for n in range(BATCHES):
+        for delivery in DELIVERIES:
+            begin = time.perf_counter()
+            writer = (
+                AtLeastOnce(settings)
+                if delivery == "at-least-once"
+                else ExactlyOnce(settings, claim.ticket(n, 1), task=0, attempt=0)
+            )
+            writer.starts(f"range-{n}/0/1")
+            writer.send(records)
+            writer.finish()
+            taken[delivery].append((time.perf_counter() - begin) * 1000)
+            if isinstance(writer, ExactlyOnce):
+                claim.done([(0, writer.token, writer.end)])
+    told = "; ".join(f"{name} median {median(each):,.1f} ms, p90 {p90(each):,.1f} ms" for name, each in taken.items())
+    console.print(f"A task's send of {size:,} records: {told}")
+    return taken
+
+
+def p90(values: list[float]) -> float:
+    """Nine of ten are no longer."""
+    return sorted(values)[int(len(values) * 0.9)]
 
 
 def throughput(server: EmbeddedPostgres, kafka: EmbeddedKafka, rows: int, repetitions: int) -> dict[str, Any]:
@@ -167,7 +211,7 @@ def latency(
     if len(reading.times) != warm + sent:
         raise SystemExit(f"{len(reading.times)} of {warm + sent} changes arrived")
     waits = sorted(arrival - commit for commit, arrival in sorted(reading.times)[warm:])
-    figures = {"median_ms": statistics.median(waits), "p99_ms": waits[int(len(waits) * 0.99)], "most_ms": waits[-1]}
+    figures = {"median_ms": median(waits), "p99_ms": waits[int(len(waits) * 0.99)], "most_ms": waits[-1]}
     told = ", ".join(f"{name.removesuffix('_ms')} {value:,.0f} ms" for name, value in figures.items())
     console.print(f"Latency, {delivery}, trigger {trigger}: {told}; {cpu:.2f} cores busy; {batches} batches")
     return {**figures, "changes": sent, "cores_busy": cpu, "batches": batches}

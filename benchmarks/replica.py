@@ -59,7 +59,8 @@ def main() -> None:
             follow(running, place, given.minutes * 60)
         finally:
             over.set()
-            writer.join()
+            if writer.is_alive():
+                writer.join()
             running.stop()
 
 

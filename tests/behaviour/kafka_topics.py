@@ -1,14 +1,24 @@
-"""Topics of the tests: made, and read to their end as committed or as they are."""
+"""Topics of the tests: made, read to their end as committed or as they are, and forbidden."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import uuid4
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from tailrace.events.headers import HEADERS
 from tailrace.testing.kafka import EmbeddedKafka
@@ -60,3 +70,21 @@ def consumed(kafka: EmbeddedKafka, name: str, isolation: str = "read_committed")
                 yield message
     finally:
         consumer.close()
+
+
+@contextmanager
+def denied(kafka: EmbeddedKafka, kind: ResourceType, name: str, operation: AclOperation) -> Iterator[None]:
+    """A right that everybody lacks meanwhile."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    where = (kind, name, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*")
+    # With a rule for it, what no rule allows is refused.
+    rules = [(*where, AclOperation.ALL, AclPermissionType.ALLOW), (*where, operation, AclPermissionType.DENY)]
+    for future in admin.create_acls([AclBinding(*rule) for rule in rules]).values():
+        future.result()
+    while len(admin.describe_acls(AclBindingFilter(*where, AclOperation.ANY, AclPermissionType.ANY)).result()) < 2:
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        for future in admin.delete_acls([AclBindingFilter(*rule) for rule in rules]).values():
+            future.result()

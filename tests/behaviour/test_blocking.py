@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 
+from tailrace.connectors.postgres.server import publication_watch as watch
 from tailrace.connectors.postgres.snapshot import blocking
 from tailrace.errors import SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import Capture, capturing, rows
-from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, told
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, told
 from tests.conftest import Database
 
 ALL = [("r", n) for n in range(1, 11)]
@@ -119,25 +121,49 @@ def test_the_server_restarts_between_two_batches() -> None:
             restart.join()
 
 
-@pytest.mark.parametrize("comes", ["before", "after"])
-def test_a_transaction_in_the_way_delays_the_snapshot_and_nothing_else(
-    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, comes: str
+def test_an_open_transaction_delays_the_snapshot_and_nothing_else(
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the export it keeps the slot of the export from being made, after that its lock keeps the table."""
-    monkeypatch.setattr(blocking, "RETRY_SECONDS", 0.0)
-    database.execute(SIGNALS, *ROWS, "CREATE TABLE other (id int PRIMARY KEY)")
-    limits = {"snapshot__lock__timeout__ms": "200", "internal__create__slot__command__timeout": "1"}
-    with capturing(database, **GIVEN, **limits, snapshot__locking__mode="shared") as capture:
-        capture.step()
-        if comes == "after":
-            exported(capture)
+    """The slot of the export is created when the transactions that began before have ended."""
+    with in_the_way(database, monkeypatch, slot__max__retries="3") as capture:
+        with psycopg.connect(database.dsn) as writing:
+            writing.execute("INSERT INTO other VALUES (1)")
+            execute(database, "s1", BLOCKING)
+            assert told(others(capture)) == [("c", 77)]
+            writing.rollback()
+        assert "cannot create the slot" in caplog.text
+        assert "trying again" not in caplog.text, "the stream would wait longer"
+        assert told(drained(capture)) == ALL
+
+
+def test_a_lock_on_the_table_delays_the_snapshot_and_nothing_else(
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"snapshot__lock__timeout__ms": "200", "snapshot__locking__mode": "shared"}
+    with in_the_way(database, monkeypatch, **limits) as capture:
+        exported(capture)
         with psycopg.connect(database.dsn) as locking:
             locking.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
-            if comes == "before":
-                execute(database, "s1", BLOCKING)
-            database.execute("INSERT INTO other VALUES (77)")
-            found = [row for _ in range(3) for row in capture.step() if row["table"] != "public.signals"]
-            assert told(found) == [("c", 77)]
-        said = "cannot create the slot" if comes == "before" else "the lock for the snapshot cannot be had"
-        assert said in caplog.text
+            assert told(others(capture)) == [("c", 77)]
+            assert "the publication cannot be checked" in capture.offset["snapshots"]["warnings"][0]
+        assert "the lock for the snapshot cannot be had" in caplog.text
         assert told(drained(capture)) == ALL
+        assert "warnings" not in capture.offset["snapshots"]
+
+
+@contextmanager
+def in_the_way(database: Database, monkeypatch: pytest.MonkeyPatch, **more: str) -> Iterator[Capture]:
+    """A pipeline of two tables that tries a snapshot for a second, and again at once."""
+    monkeypatch.setattr(blocking, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "INTERVAL_SECONDS", 0.0)
+    database.execute(SIGNALS, *ROWS, "CREATE TABLE other (id int PRIMARY KEY)")
+    limits = {"internal__create__slot__command__timeout": "1"}
+    with capturing(database, **GIVEN, **limits, **more) as capture:
+        capture.step()
+        yield capture
+
+
+def others(capture: Capture) -> list[Row]:
+    """What comes, signals aside, of a row in another table."""
+    capture.database.execute("INSERT INTO other VALUES (77)")
+    return [row for _ in range(3) for row in capture.step() if row["table"] != "public.signals"]

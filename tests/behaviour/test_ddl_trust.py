@@ -268,7 +268,8 @@ def test_a_publication_of_the_owners_gets_the_table(database: Database, mode: st
         event_triggers.install(capture.config)
         (found,) = ddl_findings(capture)
         assert found[0] is True
-    with capturing(database, **given) as capture:
+    # A start without the checkpoint, which would prove that the slot is its own.
+    with capturing(database, slot__takeover="true", **given) as capture:
         capture.step()
         capture.step()
         assert published(database) == {"public.victim", "tailrace_ddl.changes"}

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from tests.unit.test_docs import blocks
 def standing_in(database: Database, slot: str, publication: str) -> Iterator[None]:
     """What stands for Debezium here: a program that reads the slot."""
     dsn = database.server.dsn(database.name, application_name="Debezium Streaming", replication="database")
-    with psycopg.connect(dsn, autocommit=True) as stream:
+    with closing(psycopg.connect(dsn, autocommit=True)) as stream:
         options = f"(proto_version '1', publication_names '{publication}')"
         answer = stream.pgconn.exec_(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 {options}".encode())
         assert answer.status == psycopg.pq.ExecStatus.COPY_BOTH

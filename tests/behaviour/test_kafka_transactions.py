@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, ResourceType
 
 from tailrace.errors import FencedError, SinkError
 from tailrace.sinks.kafka import state, transactions
@@ -28,7 +18,7 @@ from tailrace.sinks.kafka.claim import Claim
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.transactions import ExactlyOnce
 from tailrace.testing.kafka import EmbeddedKafka
-from tests.behaviour.kafka_topics import consumed, records, topic
+from tests.behaviour.kafka_topics import consumed, denied, records, topic
 
 SPLIT, NEXT = "range-1/0/1", "range-2/0/1"
 
@@ -302,24 +292,6 @@ def test_brokers_out_of_reach_are_an_error_with_their_address() -> None:
     assert "bootstrap.servers" in str(caught.value.remedy)
 
 
-@contextmanager
-def denied(kafka: EmbeddedKafka, kind: ResourceType, name: str, operation: AclOperation) -> Iterator[None]:
-    """A right that everybody lacks meanwhile."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    where = (kind, name, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*")
-    # With a rule for it, what no rule allows is refused.
-    rules = [(*where, AclOperation.ALL, AclPermissionType.ALLOW), (*where, operation, AclPermissionType.DENY)]
-    for future in admin.create_acls([AclBinding(*rule) for rule in rules]).values():
-        future.result()
-    while len(admin.describe_acls(AclBindingFilter(*where, AclOperation.ANY, AclPermissionType.ANY)).result()) < 2:
-        time.sleep(0.05)
-    try:
-        yield
-    finally:
-        for future in admin.delete_acls([AclBindingFilter(*rule) for rule in rules]).values():
-            future.result()
-
-
 def test_a_transactional_id_without_rights_is_an_error_with_the_command(case: Case) -> None:
     id_ = case.settings.transactional_id(case.pipeline, 0)
     with (
@@ -341,6 +313,25 @@ def test_a_state_topic_without_rights_is_an_error_with_the_command(case: Case, o
     ):
         case.claim()
     assert "kafka-acls.sh" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize("operation", [AclOperation.ALL, AclOperation.WRITE], ids=str)
+def test_a_topic_without_rights_is_an_error_with_the_command(case: Case, operation: AclOperation) -> None:
+    claim = case.claim()
+    with (
+        denied(case.kafka, ResourceType.TOPIC, case.topic, operation),
+        pytest.raises(SinkError, match=case.topic) as caught,
+    ):
+        case.write(claim, "1")
+    assert "kafka-acls.sh" in str(caught.value.remedy)
+
+
+def test_a_topic_of_a_name_that_kafka_does_not_allow_is_an_error_with_a_remedy(case: Case) -> None:
+    claim = case.claim()
+    case.topic = "no/topic"
+    with pytest.raises(SinkError, match="topic no/topic") as caught:
+        case.write(claim, "1")
+    assert "route" in str(caught.value.remedy)
 
 
 def test_no_right_to_a_consumer_group_is_needed(case: Case) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
-from tailrace.connectors.postgres.server import publication_watch
+from tailrace.connectors.postgres.server import publication_watch as watch
+from tailrace.connectors.postgres.server import published
 from tailrace.errors import SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import GIVEN, SIGNALS, drained, told
@@ -18,7 +20,7 @@ NAMED = r"public\.a,public\.b"
 
 @pytest.fixture(autouse=True)
 def at_every_planning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publication_watch, "INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "INTERVAL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -133,7 +135,7 @@ def test_a_new_table_that_only_a_pattern_matches_is_a_warning_until_it_is_publis
         assert told(drained(capture)) == [("c", 1)]
         assert "lacks public.scratch" in warnings(capture)
         assert caplog.text.count("lacks public.scratch") == 1
-        monkeypatch.setattr(publication_watch, "REPEAT_SECONDS", 0.0)
+        monkeypatch.setattr(watch, "REPEAT_SECONDS", 0.0)
         drained(capture)
         assert caplog.text.count("lacks public.scratch") > 1
         second = restarted(capture)
@@ -204,3 +206,20 @@ def test_a_table_becomes_unlogged(database: Database) -> None:
         database.execute("ALTER TABLE a SET UNLOGGED")
         drained(capture)
         assert "public.a: unlogged" in warnings(capture)
+
+
+def test_a_lock_on_a_table_keeps_nobody_waiting(capture: Capture, caplog: pytest.LogCaptureFixture) -> None:
+    """PostgreSQL locks a published table even to name its publication."""
+    database = capture.database
+    with psycopg.connect(database.dsn) as locking:
+        locking.execute("LOCK TABLE a IN ACCESS EXCLUSIVE MODE")
+        database.execute("INSERT INTO b VALUES (1)")
+        assert told(drained(capture)) == [("c", 1)]
+        drained(capture)
+        assert warnings(capture).count("a session locks a published table") == 1
+        assert caplog.text.count("a session locks a published table") == 1
+        (problem,) = published.problems(capture.config, begun=True)
+        assert "pg_locks" in (problem.remedy or "")
+    drained(capture)
+    assert warnings(capture) == ""
+    assert published.problems(capture.config, begun=True) == []

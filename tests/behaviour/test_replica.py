@@ -85,7 +85,7 @@ class Replica:
         blobs = Blobs()
         placed = [placed_in(batch, batch_id) if isinstance(batch, ChangeBatch) else batch for batch in batches]
         rows = [tuple(row.values()) for batch in placed for part in blobs.rows(batch) for row in part.to_pylist()]
-        kind = "table string, sequence long, count int, bytes binary"
+        kind = "table string, sequence long, count int, bytes binary, split string"
         dealt = self.session.sparkContext.parallelize(rows, splits)
         return self.sink.write(self.session.createDataFrame(dealt, kind), batch_id)
 
@@ -288,9 +288,10 @@ def test_a_batch_broken_off_between_parts_is_completed(replica: Replica) -> None
 
 def test_order_is_by_sequence_whatever_the_order_of_arrival(replica: Replica) -> None:
     batches = [changes(ORDERS, {"op": "c" if n == 0 else "u", "after": order(1, str(n))}) for n in range(20)]
-    rows = [("public.orders", n, 1, placed_in(batch, 0).to_ipc()) for n, batch in enumerate(batches)]
+    rows = [("public.orders", n, 1, placed_in(batch, 0).to_ipc(), "") for n, batch in enumerate(batches)]
     frame = replica.session.createDataFrame(
-        replica.session.sparkContext.parallelize(rows[::-1], 1), "table string, sequence long, count int, bytes binary"
+        replica.session.sparkContext.parallelize(rows[::-1], 1),
+        "table string, sequence long, count int, bytes binary, split string",
     )
     replica.sink.write(frame, 0)
     assert replica.notes() == {(1, "a"): "19"}

@@ -54,6 +54,8 @@ def test_a_label_names_what_a_split_holds(spark: SparkSession, database: Databas
     shutil.rmtree(stream.checkpoint)
     (tmp_path / "older").rename(stream.checkpoint)
     database.execute("INSERT INTO items VALUES (3)")
+    # By the pace of the machine the slot may be past the copy.
+    stream.options = {**stream.options, "offset.mismatch.strategy": "trust_slot"}
     ((same, (other,)),) = labels(stream).items()
     assert same == number
     assert other != written, "another range of the log under the same batch number"

@@ -327,6 +327,19 @@ def hold(database: Database, application: str) -> psycopg.Connection:
     return reader
 
 
+def test_a_stream_is_wanted_while_its_planner_is_connected(database: Database, capture: Capture) -> None:
+    """By this a reader process that nobody asks keeps the slot, or ends."""
+    fill(database, 1)
+    assert len(capture.step()) == 1
+    stream = streams_here.streams[f"tailrace {capture.offset['pipeline']}"]
+    assert stream.is_wanted()
+    capture.connector.close()
+    deadline = time.monotonic() + 30
+    while stream.is_wanted():  # until the server has noticed
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_a_stranger_on_the_slot_is_named(database: Database, capture: Capture) -> None:
     fill(database, 10)
     (split,) = capture.plan()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -15,6 +16,7 @@ from tailrace.connectors.postgres.admin.operations import drop, drop_at_stop
 from tailrace.connectors.postgres.server import control
 from tailrace.errors import OffsetError, SourceError, TailraceError
 from tests.behaviour.capture import Capture, capturing
+from tests.behaviour.streams import eventually
 from tests.behaviour.test_gaps import confirmed, dropped, restart, slot
 from tests.behaviour.test_modes import read
 from tests.conftest import Database
@@ -348,13 +350,21 @@ def test_a_lock_that_a_dead_planner_left_is_waited_for(
         "from tailrace.connectors.postgres.config import resolve; "
         f"config = resolve({ {**database.properties, 'topic.prefix': 't', 'slot.name': slot(database)}!r}); "
         f"c = psycopg.connect({database.dsn!r}, autocommit=True); take(c, config, 'tailrace gone planner'); "
-        "print('held', flush=True); c.execute('SELECT pg_sleep(2)')"
+        "c.execute('SELECT pg_sleep(600)')"
     )
-    other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    assert other.stdout is not None
-    assert other.stdout.readline() == b"held\n"
-    other.kill()  # the server goes on with the query, and notices afterwards
-    other.communicate()
-    with capturing(database) as capture:
+    other = subprocess.Popen([sys.executable, "-c", script])
+    sleeping = "FROM pg_stat_activity WHERE application_name = 'tailrace gone planner' AND wait_event = 'PgSleep'"
+    with database.connect() as connection:
+        eventually(lambda: connection.execute(f"SELECT pid {sleeping}".encode()).fetchone())
+    other.kill()
+    other.wait()
+
+    def noticed() -> None:
+        """The server goes on with the query, and notices only afterwards that its client is gone."""
+        eventually(lambda: "is in use by another run: server process" in caplog.text)
+        database.execute(f"SELECT pg_terminate_backend(pid) {sleeping}")
+
+    with ThreadPoolExecutor() as pool, capturing(database) as capture:
+        noticing = pool.submit(noticed)
         assert read(capture) == [("r", 1)]
-    assert "is in use by another run: server process" in caplog.text
+        noticing.result()

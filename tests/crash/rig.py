@@ -112,6 +112,22 @@ class Rig:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
+    def await_planned(self) -> None:
+        """Wait until the first micro-batch is planned: its offset is stored."""
+        self._until(lambda: position(str(self.checkpoint)).planned is not None, "nothing is planned", restart=False)
+
+    def await_slot(self) -> None:
+        """Wait until the slot exists and is ready."""
+        query = "SELECT FROM pg_replication_slots WHERE slot_name = %s AND confirmed_flush_lsn IS NOT NULL"
+        with self.connect() as connection:
+            found = lambda: connection.execute(query, [self.slot]).fetchone() is not None  # noqa: E731
+            self._until(found, "there is no slot", restart=False)
+
+    def ended(self) -> tuple[int, str]:
+        """Wait until the run ends by itself: its exit code, and the end of its output."""
+        assert self._process is not None
+        return self._process.wait(PATIENCE_S), self._output()
+
     def lose_newest(self) -> None:
         """Take the files of the last micro-batch planned from the checkpoint, as a power failure may."""
         planned = position(str(self.checkpoint)).planned

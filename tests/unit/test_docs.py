@@ -122,6 +122,16 @@ def test_example_connectors_resolve(file: Path) -> None:
     assert not config.warnings
 
 
+def test_each_pipeline_that_is_shown_has_a_slot_of_its_own() -> None:
+    """Whoever tries two of them at one database must not find the second one refused."""
+    # The connector's other file shows the same one.
+    files = [file for file in EXAMPLES.iterdir() if file.name != "connector.properties"]
+    shown = [file.read_text(encoding="utf-8") for file in files] + [block.text for block in blocks()]
+    slots = [name for text in shown for name in re.findall(r"""\bslot\.name["']?\s*[,:=]\s*["']?(\w+)""", text)]
+    assert len(slots) >= 4
+    assert len(slots) == len(set(slots)), slots
+
+
 @pytest.mark.parametrize("block", blocks("json"), ids=str)
 def test_json_parses(block: Block) -> None:
     json.loads(block.text)

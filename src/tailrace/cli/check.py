@@ -1,4 +1,4 @@
-"""`tailrace check`: every problem of a pipeline's config and of its database, each with its remedy."""
+"""`tailrace check`: every problem of a pipeline's config, of its database and of Kafka, each with its remedy."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ def command(
     pipeline: Annotated[Path, typer.Argument(help="A pipeline file, or a connector's .json or .properties alone.")],
     json: Annotated[bool, typer.Option("--json", help="The findings as one line of JSON.")] = False,
 ) -> None:
-    """Check a pipeline's config and database, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
+    """Check a pipeline's config, database and Kafka, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
     from tailrace.connectors.postgres.admin.checks import check
 
     config, offsets = config_of(pipeline), begun(pipeline)
     with notes.status("Looking at the database"):
         findings = check(config, offsets)
+    if pipeline.suffix not in CONNECTOR_FILES:
+        from tailrace.pipeline import sink_check
+        from tailrace.pipeline.definition import load
+
+        with notes.status("Looking at the sink"):
+            findings += sink_check.check(load(pipeline), config)
     if json:
         print_json([asdict(finding) for finding in findings])
     else:

@@ -53,11 +53,12 @@ def rename(records: pa.RecordBatch, steps: Sequence[Step]) -> pa.RecordBatch:
     if not steps or not records.num_rows:
         return records
     index = records.schema.get_field_index("topic")
-    names = renamed(records.column(index), lambda topic: _renamed(topic, steps))
+    names = renamed(records.column(index), lambda topic: renamed_by(steps, topic))
     return records.set_column(index, records.schema.field(index), names)
 
 
-def _renamed(topic: str, steps: Sequence[Step]) -> str:
+def renamed_by(steps: Sequence[Step], topic: str) -> str:
+    """The name under which the steps let records of a topic leave."""
     for step in steps:
         topic = step.topic(topic)
     return topic

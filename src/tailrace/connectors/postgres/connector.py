@@ -100,7 +100,7 @@ class PostgresConnector:
             _pause(self.config, "streaming.delay.ms")
         if is_start and here.phase == STREAM:
             self._untold = (Notice(INITIAL, SKIPPED),)
-        newest, seen = log_end.lsn, self._ask(lambda connection: slot.last_read(connection, here.application))
+        newest, last = log_end.lsn, self._ask(lambda connection: slot.last_read(connection, here.application))
         from_lsn = here.lsn if here.lsn is not None else self._confirmed(here)
         end = min(newest, *(most for most in (until, limit and from_lsn + limit) if most is not None), newest)
         now = time.time_ns() // 1000
@@ -111,17 +111,18 @@ class PostgresConnector:
         if self._adhoc is not None:
             step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest, warnings=warnings)
             self.config = self._adhoc.config
-        end = end if step.end is None else step.end
+        if step.end is not None:
+            # Of a chunk's window, whose end came after the first look at the server's clock.
+            end, log_end = step.end, replace(log_end, clock_us=self._control.log_end().clock_us)
         # The position of a snapshot is written down at once, though nothing may have come after it.
         if end <= from_lsn and here.phase == STREAM and not step.moves and (until is not None or not is_due):
             return start
-        last_commit = max(here.last_commit or 0, seen) or None
-        end, progress = max(end, from_lsn), step.progress
+        last_commit, end, progress = max(here.last_commit or 0, last) or None, max(end, from_lsn), step.progress
         position = here.at(phase=STREAM, lsn=end, last_commit=last_commit, ts_us=now, progress=progress, reading=None)
         # A batch without log moves no slot. Nobody moves it for us with lsn.flush.mode=manual.
         has_seen = end > from_lsn and self.config.text("lsn.flush.mode") != "manual"
-        position = position.at(timeline=log_end.timeline, moved_from=None, seen=log_end.seen if has_seen else here.seen)
-        moved = position.to_json()
+        seen = log_end.seen if has_seen else here.seen
+        moved = position.at(timeline=log_end.timeline, moved_from=None, seen=seen).to_json()
         if self._adhoc is not None:
             self._adhoc.keep(moved, step)
         return moved
@@ -166,12 +167,11 @@ class PostgresConnector:
     def _is_lost_amid(self, here: Position) -> bool:
         """Whether a snapshot of several batches that another process began has to begin again. Raises OffsetError."""
         lost = self._ask(lambda connection: lost_log.find(connection, self.config, here.claim))
-        if lost is None:
-            return False
-        if lost.is_foreign:
+        if lost is not None and lost.is_foreign:
             raise lost.error()
-        log.warning("the snapshot begins anew: %s", lost)
-        return True
+        if lost is not None:
+            log.warning("the snapshot begins anew: %s", lost)
+        return lost is not None
 
     def _snapshot_goes_on(self, here: Position, reading: Reading, limit: int | None) -> Position:
         """After a restart first the log up to the new snapshot, then what is left.

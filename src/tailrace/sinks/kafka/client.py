@@ -134,6 +134,11 @@ NO_COORDINATOR = (
     "Check that the brokers can keep their topic __transaction_state: transaction.state.log.replication.factor and "
     f"transaction.state.log.min.isr must not exceed the number of brokers; {_SWITCH_OFF}."
 )
+ROUTE = "The topic's name is not allowed in Kafka: rename it with a route step."
+GRANT_WRITE = (
+    "Grant the producer's user Write and Create on the topic: kafka-acls.sh --bootstrap-server ... --add "
+    "--allow-principal User:<user> --operation Write --operation Create --topic <topic>."
+)
 _REMEDIES = {
     "MSG_SIZE_TOO_LARGE": "Raise message.max.bytes in sink.kafka.properties, and the topic's max.message.bytes.",
     "_MSG_TIMED_OUT": REACH,
@@ -142,11 +147,8 @@ _REMEDIES = {
     "_RESOLVE": REACH,
     "_UNKNOWN_TOPIC": _CREATE,
     "UNKNOWN_TOPIC_OR_PART": _CREATE,
-    "TOPIC_EXCEPTION": "The topic's name is not allowed in Kafka: rename it with a route step.",
-    "TOPIC_AUTHORIZATION_FAILED": (
-        "Grant the producer's user Write and Create on the topic: kafka-acls.sh --bootstrap-server ... --add "
-        "--allow-principal User:<user> --operation Write --operation Create --topic <topic>."
-    ),
+    "TOPIC_EXCEPTION": ROUTE,
+    "TOPIC_AUTHORIZATION_FAILED": GRANT_WRITE,
     "CLUSTER_AUTHORIZATION_FAILED": "Grant the producer's user IdempotentWrite on the cluster.",
     "_AUTHENTICATION": _LOGIN,
     "SASL_AUTHENTICATION_FAILED": _LOGIN,

@@ -21,7 +21,10 @@ _producers: dict[tuple[tuple[str, object], ...], Producer] = {}
 
 
 class Delivery:
-    """Records on their way to one cluster: sends, counts, and raises SinkError when one is refused."""
+    """Records on their way to one cluster: sends, counts, and raises SinkError when one is refused.
+
+    `topics` are those of all rows so far.
+    """
 
     def __init__(self, producer: Producer, settings: Settings) -> None:
         self._producer = producer
@@ -29,6 +32,12 @@ class Delivery:
         self._refusal = library().KafkaException
         self._failure: tuple[KafkaError, str] | None = None
         self.count = 0
+        self.topics: set[str] = set()
+
+    @property
+    def is_purged(self) -> bool:
+        """Whether the first record that failed did so because its transaction had failed before."""
+        return self._failure is not None and self._failure[0].name() == "_PURGE_QUEUE"
 
     def send(self, records: pa.RecordBatch) -> None:
         """Hands rows of the `kafka` shape to the producer, in order; waits while its queue is full."""
@@ -38,6 +47,7 @@ class Delivery:
         for topic, partition, key, value, headers in rows:
             self.produce(topic, -1 if partition is None else partition, key, value, headers)
         self.count += records.num_rows
+        self.topics.update(topics)
         self._work(lambda: self._producer.poll(0))
 
     def produce(self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers) -> None:

@@ -56,7 +56,7 @@ class Found:
         if "split" not in state:
             if state["run"] != self.run:
                 self.run, self.batch = state["run"], -1
-            self.runs.add(self.run)
+            self.runs.add(state["run"])
             self.tasks = state["tasks"]
             return
         self.splits.add(state["split"])
@@ -176,34 +176,65 @@ def _state(message: Message, pipeline: str, where: str) -> dict[str, Any] | None
 
 def prepare(settings: Settings) -> None:
     """Create the topic if it is missing. Raises SinkError, also for a topic that is not compacted."""
-    kafka, name = library(), settings.state_topic
-    from confluent_kafka import TopicCollection
-    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+    kafka, name, client = library(), settings.state_topic, admin(settings)
+    from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
-    admin = AdminClient(dict(settings.connection), logger=log)
-    try:
-        admin.describe_topics(TopicCollection([name]), request_timeout=settings.timeout)[name].result()
-        _check_compacted(settings, admin)
+    if exists(settings, client):
         return
-    except kafka.KafkaException as error:
-        if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":
-            raise _unusable(settings, error.args[0], "cannot be read") from error
     log.info("the state topic %s is created", name)
     try:
-        admin.create_topics([NewTopic(name, 1, config=_TOPIC)], request_timeout=settings.timeout)[name].result()
+        client.create_topics([NewTopic(name, 1, config=_TOPIC)], request_timeout=settings.timeout)[name].result()
     except kafka.KafkaException as error:
         if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
             raise _unusable(settings, error.args[0], "cannot be created") from error
 
 
-def _check_compacted(settings: Settings, admin: AdminClient) -> None:
+def exists(settings: Settings, client: AdminClient) -> bool:
+    """Whether the topic is there. Raises SinkError if it cannot be used."""
+    kafka = library()
+    try:
+        operations = allowed(settings, client, settings.state_topic)
+    except kafka.KafkaException as error:
+        raise _unusable(settings, error.args[0], "cannot be read") from error
+    if operations is None:
+        return False
+    if not {"READ", "WRITE"} <= operations:
+        raise _unusable(settings, kafka.KafkaError(kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED), "cannot be used")
+    _check_compacted(settings, client)
+    return True
+
+
+def admin(settings: Settings) -> AdminClient:
+    """A client that asks for topics."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient(dict(settings.connection), logger=log)
+
+
+def allowed(settings: Settings, client: AdminClient, topic: str) -> set[str] | None:
+    """What the user may do with a topic; None if there is none. Raises KafkaException."""
+    kafka = library()
+    from confluent_kafka import TopicCollection
+
+    asked = client.describe_topics(
+        TopicCollection([topic]), include_authorized_operations=True, request_timeout=settings.timeout
+    )
+    try:
+        return {operation.name for operation in asked[topic].result().authorized_operations}
+    except kafka.KafkaException as error:
+        if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+            return None
+        raise
+
+
+def _check_compacted(settings: Settings, client: AdminClient) -> None:
     """Another cleanup policy would delete the state of a pipeline that is stopped for longer."""
     from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
 
     kafka, name = library(), settings.state_topic
     resource = ConfigResource(ConfigResource.Type.TOPIC, name)
     try:
-        configs = admin.describe_configs([resource], request_timeout=settings.timeout)[resource].result()
+        configs = client.describe_configs([resource], request_timeout=settings.timeout)[resource].result()
     except kafka.KafkaException as error:
         log.info("whether topic %s is compacted is unknown: %s", name, error.args[0].str())
         return

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 # Brokers forget an idle transactional id after a week and close idle connections earlier.
 _FRESH_SECONDS = 3600
 _ABORT_SECONDS = 10
+_TOPIC_REFUSED = {"TOPIC_AUTHORIZATION_FAILED", "TOPIC_EXCEPTION"}
+_MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -209,14 +211,20 @@ class ExactlyOnce:
         """Names what ended the transaction: the producer knows more than the records that it could not deliver."""
         assert self._sender is not None
         assert self._delivery is not None
-        kafka, where, age = library(), self._sender.where, self._age
+        sender, delivery, age = self._sender, self._delivery, self._age
+        kafka, where = library(), sender.where
         try:
-            yield self._sender, self._delivery
+            yield sender, delivery
         except (SinkError, kafka.KafkaException) as error:
-            seconds, reason = age(), self._lost()
-            if reason is None and isinstance(error, SinkError):
+            seconds, told = age(), _told(error, sender, delivery)
+            reason = self._lost()
+            if told is not None and told.name() in _TOPIC_REFUSED:
+                # Its text does not name the topic, and what the abort says after it is a consequence.
+                raise refused(told, "the transaction cannot be committed", _topics(delivery, where)) from error
+            cause = reason or told
+            if cause is None:
                 raise
-            failure = refused(reason or error.args[0], "the transaction cannot be committed", where)
+            failure = refused(cause, "the transaction cannot be committed", where)
             if isinstance(failure, FencedError) and seconds >= self._settings.transaction_timeout:
                 raise self._expired(seconds) from error
             raise failure from error
@@ -238,6 +246,29 @@ class ExactlyOnce:
             remedy="Raise transaction.timeout.ms in sink.kafka.properties (and transaction.max.timeout.ms on the "
             "brokers), or find out why they are slow.",
         )
+
+
+def _told(error: Exception, sender: Sender, delivery: Delivery) -> KafkaError | None:
+    """What ended a transaction; None if the record's own error says it."""
+    kafka = library()
+    if isinstance(error, kafka.KafkaException):
+        return error.args[0]  # type: ignore[no-any-return]
+    if not delivery.is_purged:
+        return None
+    try:
+        # The transaction has failed already, so this tells the reason and cannot commit.
+        sender.producer.commit_transaction(_ABORT_SECONDS)
+    except kafka.KafkaException as reason:
+        return reason.args[0]  # type: ignore[no-any-return]
+    return None
+
+
+def _topics(delivery: Delivery, where: str) -> str:
+    """The topics of a transaction, for messages."""
+    names = sorted(delivery.topics)
+    if len(names) > _MOST_NAMED:
+        return f"one of {len(names)} topics (tailrace check says which), {where}"
+    return f"{'topic' if len(names) == 1 else 'one of the topics'} {', '.join(names)}, {where}"
 
 
 def look(settings: Settings, pipeline: str, run: str, since: int) -> state.Found:

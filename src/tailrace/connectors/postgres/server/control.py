@@ -26,6 +26,8 @@ T = TypeVar("T")
 _KEEPALIVES = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
 # How long a server may take to notice that a connection was closed, at least.
 _GRACE_SECONDS, _LOOK_SECONDS = 5.0, 0.1
+_SELF = "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+_END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
 _HOLDER = """
 SELECT l.pid, coalesce(a.application_name, ''), coalesce(a.usename, ''), a.backend_start::timestamptz(0)::text
 FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -55,6 +57,7 @@ class Control:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._connection: psycopg.Connection | None = None
+        self._process: tuple[Any, ...] | None = None
         self._application: str | None = None
         self._has_timelines = True
         self.is_new = True
@@ -112,11 +115,18 @@ class Control:
         self.is_new = True
         connection = connect(self._config, application="tailrace planner")
         try:
+            self._end_predecessor(connection)
             self._lock(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
+
+    def _end_predecessor(self, connection: psycopg.Connection) -> None:
+        """End the server process of a connection that was lost: the server may not know, and would keep its lock."""
+        if self._process is not None:
+            connection.execute(_END, self._process)
+        self._process = connection.execute(_SELF).fetchone()
 
     def _lock(self, connection: psycopg.Connection) -> None:
         if self._application is not None:

@@ -93,8 +93,10 @@ def demand(connection: psycopg.Connection, config: Config) -> None:
     """Raise SourceError where a first start would fail, or would begin with less than the include lists name."""
     errors = [finding for finding in predicted(connection, config, begun=False) if finding.ok is False]
     if errors:
+        name = config.text("publication.name")
+        what = "; ".join(finding.what.removeprefix(f"{name}: ") for finding in errors)
         remedy = "; ".join(finding.remedy for finding in errors if finding.remedy)
-        raise SourceError("; ".join(finding.what for finding in errors), remedy=remedy or None)
+        raise SourceError(what, where=f"publication {name}", remedy=remedy or None)
 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:

@@ -13,7 +13,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.partition_names import Name
 from tailrace.connectors.postgres.server.publication import ADDED_LATE, ensure
-from tailrace.connectors.postgres.server.published import verify
+from tailrace.connectors.postgres.server.published import LOCKED, at_once, verify, warning
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +51,24 @@ class PublicationWatch:
         return added
 
     def look(self, config: Config) -> tuple[str, ...]:
-        """Warnings, for an offset; the server is asked when the interval is over. Raises SourceError for losses."""
+        """Warnings, for an offset; the server is asked when the interval is over. Raises SourceError for losses.
+
+        While a published table is locked, the warnings stay as they were, and one more says so.
+        """
         now = time.monotonic()
         if self._looked is None or now >= self._looked + INTERVAL_SECONDS:
-            warnings = self._ask(lambda connection: verify(connection, config))
+            warnings = self._ask(lambda connection: self._verified(connection, config))
             if warnings != self._warnings or self._logged is None or now >= self._logged + REPEAT_SECONDS:
                 self._logged = now
-                for warning in warnings:
-                    log.warning("%s", warning)
+                for line in warnings:
+                    log.warning("%s", line)
             self._looked, self._warnings = now, warnings
-        return tuple(warning[:_LONGEST] for warning in self._warnings[:_MOST])
+        return tuple(line[:_LONGEST] for line in self._warnings[:_MOST])
+
+    def _verified(self, connection: psycopg.Connection, config: Config) -> tuple[str, ...]:
+        try:
+            with at_once(connection):
+                return verify(connection, config)
+        except psycopg.errors.LockNotAvailable:
+            locked = warning(LOCKED)
+            return (*(known for known in self._warnings if known != locked), locked)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,13 @@ from tailrace.errors import SourceError
 
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 _SHOWN = 5
+
+LOCKED = Finding(
+    "publication",
+    None,
+    "a session locks a published table, so that the publication cannot be checked",
+    "wait, or find the session: SELECT pid, relation::regclass FROM pg_locks WHERE mode = 'AccessExclusiveLock'",
+)
 
 _TABLES = """
 SELECT n.nspname::text, c.relname::text, c.relkind = 'p', c.relpersistence = 'u', pg_has_role(c.relowner, 'USAGE')
@@ -124,11 +132,30 @@ def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]
 def problems(config: Config, *, begun: bool) -> list[Finding]:
     """What is wrong with the publication of a pipeline, over a connection of its own. Raises SourceError."""
     with server_errors("the publication cannot be read"), connect(config, application="tailrace status") as connection:
-        publication = find(connection, config.text("publication.name"))
-        if publication is None:
-            what = f"there is no publication {config.text('publication.name')}"
-            return [Finding("publication", False, what, "`tailrace check` says what it takes")] if begun else []
-        return _all(connection, config, publication, begun=begun)
+        try:
+            with at_once(connection):
+                return _problems(connection, config, begun=begun)
+        except psycopg.errors.LockNotAvailable:
+            return [LOCKED]
+
+
+def _problems(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> list[Finding]:
+    publication = find(connection, config.text("publication.name"))
+    if publication is None:
+        what = f"there is no publication {config.text('publication.name')}"
+        return [Finding("publication", False, what, "`tailrace check` says what it takes")] if begun else []
+    return _all(connection, config, publication, begun=begun)
+
+
+@contextmanager
+def at_once(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Queries that do not wait for locks: the server locks each published table, even to name its publication.
+
+    A table may be locked for hours (ALTER TABLE, VACUUM FULL). Raises psycopg's LockNotAvailable.
+    """
+    with connection.transaction():
+        connection.execute("SET LOCAL lock_timeout = 200")
+        yield
 
 
 def verify(connection: psycopg.Connection[Any], config: Config) -> tuple[str, ...]:
@@ -144,7 +171,12 @@ def verify(connection: psycopg.Connection[Any], config: Config) -> tuple[str, ..
     if errors:
         what = "; ".join(finding.what for finding in errors)
         raise SourceError(what, remedy="; ".join(finding.remedy for finding in errors if finding.remedy))
-    return tuple(f"{finding.what}; remedy: {finding.remedy}" for finding in found)
+    return tuple(map(warning, found))
+
+
+def warning(finding: Finding) -> str:
+    """A line of warning."""
+    return f"{finding.what}; remedy: {finding.remedy}"
 
 
 def _all(

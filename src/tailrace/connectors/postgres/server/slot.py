@@ -162,17 +162,21 @@ def create(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
 
     The snapshot lives until the connection's next command. Raises SourceError.
     """
-    return _create(connection, config, config.text("slot.name"), temporary=False)
+    return _create(connection, config, config.text("slot.name"), config.number("slot.max.retries"), temporary=False)
 
 
-def create_temporary(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
-    """Create a slot that goes with the connection, for the exact position of an exported snapshot."""
-    return _create(
-        connection, config, f"{config.text('slot.name')[:40]}_snapshot_{connection.info.backend_pid}", temporary=True
-    )
+def create_temporary(connection: psycopg.Connection, config: Config, *, once: bool = False) -> tuple[int, str]:
+    """Create a slot that goes with the connection, for the exact position of an exported snapshot.
+
+    With `once` it is not tried again: the caller does that.
+    """
+    name = f"{config.text('slot.name')[:40]}_snapshot_{connection.info.backend_pid}"
+    return _create(connection, config, name, 0 if once else config.number("slot.max.retries"), temporary=True)
 
 
-def _create(connection: psycopg.Connection, config: Config, name: str, *, temporary: bool) -> tuple[int, str]:
+def _create(
+    connection: psycopg.Connection, config: Config, name: str, retries: int, *, temporary: bool
+) -> tuple[int, str]:
     options = "SNAPSHOT 'export'" if connection.info.server_version >= 150000 else "EXPORT_SNAPSHOT"
     if config.flag("slot.failover") and not temporary and connection.info.server_version >= 170000:
         options += ", FAILOVER"
@@ -181,7 +185,6 @@ def _create(connection: psycopg.Connection, config: Config, name: str, *, tempor
     command = sql.SQL("CREATE_REPLICATION_SLOT {} {} LOGICAL {} {}").format(
         sql.Identifier(name), sql.SQL("TEMPORARY" if temporary else ""), sql.SQL(PLUGIN), sql.SQL(options)
     )
-    retries = config.number("slot.max.retries")
     while True:
         try:
             row = _within_limit(connection, config, command)

@@ -88,5 +88,6 @@ class BlockingSnapshots:
         if self._export is None or self._export.lsn != from_lsn:
             self.close()
             with server_errors("a snapshot cannot be exported"):
-                self._export = export_aside(self.config)
+                # Once: the stream waits meanwhile, and the next try comes anyway.
+                self._export = export_aside(self.config, once=True)
         return self._export.lsn

@@ -98,13 +98,16 @@ def export_now(config: Config) -> Export:
         return Export(held.pop_all(), row[0], row[1])
 
 
-def export_aside(config: Config, application: str = "tailrace") -> Export:
-    """Export a snapshot at an exact position of the log, by a slot that goes with the export."""
+def export_aside(config: Config, application: str = "tailrace", *, once: bool = False) -> Export:
+    """Export a snapshot at an exact position of the log, by a slot that goes with the export.
+
+    With `once` creating the slot is not tried again.
+    """
     with ExitStack() as held:
         holder = held.enter_context(
             closing(connect(config, replication=True, application=slot.snapshot_application(application)))
         )
-        lsn, name = slot.create_temporary(holder, config)
+        lsn, name = slot.create_temporary(holder, config, once=once)
         return Export(held.pop_all(), name, lsn)
 
 
