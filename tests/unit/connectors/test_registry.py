@@ -12,6 +12,7 @@ import pytest
 from tailrace.connectors import registry
 from tailrace.connectors.registry import DEFAULT, POSTGRES, Entry
 from tailrace.errors import ConfigError
+from tests.unit.connectors.installed import install
 
 POSTGRES_CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 TOY = """
@@ -28,20 +29,10 @@ class ToyPackage:
 """
 
 
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, *offers: str) -> None:
-    """Install a package with these entry points."""
-    (folder / "toy_cdc.py").write_text(TOY)
-    metadata = folder / "toy_cdc-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-cdc\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("\n".join(["[tailrace.connectors]", *offers, ""]))
-    monkeypatch.syspath_prepend(str(folder))
-
-
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package that offers the connector `toy`."""
-    install(tmp_path, monkeypatch, "toy = toy_cdc:ENTRY")
+    install(tmp_path, monkeypatch, "toy_cdc", TOY, "toy = toy_cdc:ENTRY")
 
 
 def test_a_connector_by_its_name() -> None:
@@ -61,7 +52,7 @@ def test_a_package_adds_a_connector(toy: None) -> None:
 
 
 def test_an_entry_point_that_is_no_entry_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, monkeypatch, "wrong = toy_cdc:TOY", "odd = toy_cdc:ToyPackage")
+    install(tmp_path, monkeypatch, "toy_cdc", TOY, "wrong = toy_cdc:TOY", "odd = toy_cdc:ToyPackage")
     with pytest.raises(ConfigError, match="connector: the entry point toy_cdc:TOY cannot be loaded"):
         registry.named("wrong")
     with pytest.raises(ConfigError, match=r"the entry point 'odd' of the group tailrace\.connectors is no Entry"):
