@@ -26,7 +26,7 @@ Key = tuple[str, ...]
 
 
 class Position(Protocol):
-    """A position in a log. Only its connector knows what it is made of; everybody else compares and prints it."""
+    """A position in a log, a value. Only its connector knows what it is made of; others compare, order and print it."""
 
     def __lt__(self, other: Any, /) -> bool:
         """Whether this position is before another one of the same log."""
