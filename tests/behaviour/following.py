@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from tailrace.connectors.postgres.connector import PostgresConnector
+from tailrace.connectors.base import Connector
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.signaling import send
 from tailrace.sinks.replica import delta_rs
@@ -72,7 +72,8 @@ class Following:
 
     def _run(self) -> None:
         config = {**self.definition.properties(), "shape": "arrow"}
-        connector = PostgresConnector(self.definition.model_copy(update={"source": _Source(config)}).config())
+        package = self.definition.package()
+        connector = package.connector(package.resolve(config))
         try:
             self._follow(connector)
         except BaseException as error:
@@ -80,7 +81,7 @@ class Following:
         finally:
             connector.close()
 
-    def _follow(self, connector: PostgresConnector) -> None:
+    def _follow(self, connector: Connector) -> None:
         checkpoint = Path(self.definition.checkpoint)
         for folder in ("offsets", "commits"):
             (checkpoint / folder).mkdir(parents=True, exist_ok=True)
@@ -100,7 +101,7 @@ class Following:
             offset = end
         streams_here.forget(f"tailrace {offset['pipeline']}")
 
-    def _write(self, connector: PostgresConnector, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
+    def _write(self, connector: Connector, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
         blobs: dict[str, list[Any]] = {}
         for split in connector.plan(start, end):
             shaper = Shaper(connector, StructType(), self.definition.steps_text(), "run")
@@ -119,13 +120,6 @@ def _put(file: Path, text: str) -> None:
     draft = file.with_suffix(".draft")
     draft.write_text(text)
     draft.rename(file)
-
-
-class _Source:
-    """Stands for the definition's source with another config."""
-
-    def __init__(self, config: dict[str, str]) -> None:
-        self.config = config
 
 
 @contextmanager

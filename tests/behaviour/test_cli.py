@@ -194,7 +194,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(database: Database, pipel
         # A slow machine has time for a line about the first snapshot.
         told = map(json.loads, process.stdout)
         assert next(line for line in told if line["batch"] is not None)["events"] == 5
-        assert "a pipeline uses it" in tailrace("drop", pipeline, "--yes", code=1).stderr
+        assert "Stop the pipeline that uses it first" in tailrace("drop", pipeline, "--yes", code=1).stderr
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(timeout=120) == 130
     database.execute("INSERT INTO orders VALUES (6, 'late')")

@@ -92,5 +92,5 @@ def test_topics_are_those_that_the_steps_name(kafka: EmbeddedKafka, database: Da
     route = {"route": {"regex": r"shop\.public\.(.*)", "replacement": "no/$1"}}
     file = written(tmp_path, database, sink, steps=[route])
     definition = load(file)
-    assert "no/orders" in problem(sink_check.check(definition, definition.config())).what
+    assert "no/orders" in problem(sink_check.check(definition, definition.admin())).what
     assert "problem topics: Kafka does not allow the name 'no/orders'" in tailrace("check", file, code=1).stdout

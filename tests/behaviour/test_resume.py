@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tailrace.cli.status import first
-from tailrace.connectors.postgres.admin.operations import server_state
+from tailrace.connectors.postgres.admin.admin import PostgresAdmin
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import Batch, Position
@@ -118,8 +118,9 @@ def test_that_a_first_batch_runs_can_be_told(tables: Database) -> None:
     with capturing(tables) as capture:
         end = capture.connector.head(capture.offset, None, None)
         assert capture.connector.plan(capture.connector.begin(), end)
-        server = server_state(capture.config)
-        report = first(Position(Batch(0, end), None), server, lambda: estimate(capture.config), time.time())
+        admin = PostgresAdmin(capture.config)
+        server = admin.state(end["pipeline"])
+        report = first(Position(Batch(0, end), None), server, lambda: estimate(admin, capture.config), time.time())
         assert report is not None
         assert report.running
 
@@ -128,8 +129,8 @@ def test_how_far_it_is_can_be_told(tables: Database) -> None:
     """By checkpoint and server alone, while it runs and when it is stopped in the middle."""
 
     def told(capture: Capture, before: dict[str, Any]) -> Report | None:
-        position = Position(Batch(2, capture.offset), Batch(1, before))
-        return first(position, server_state(capture.config), lambda: estimate(capture.config), time.time())
+        position, admin = Position(Batch(2, capture.offset), Batch(1, before)), PostgresAdmin(capture.config)
+        return first(position, admin.state(position.pipeline), lambda: estimate(admin, capture.config), time.time())
 
     with capturing(tables, **SEVERAL) as capture:
         tables.execute("ANALYZE")

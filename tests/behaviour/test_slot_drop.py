@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from pyspark_tailrace_postgres import DefaultSource
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
-from tailrace.spark.source import PostgresDataSource
 from tests.behaviour.streams import eventually, properties
 from tests.conftest import Database
 
@@ -63,7 +63,7 @@ def test_the_slot_stays_when_a_pipeline_fails(database: Database, spark: SparkSe
 
 def test_a_query_of_ones_own_refuses_it() -> None:
     base = {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "p"}
-    source = PostgresDataSource({**base, "slot.drop.on.stop": "true"})
-    with pytest.raises(ConfigError, match=r"slot\.drop\.on\.stop: a query cannot tell a stop from a failure"):
+    source = DefaultSource({**base, "slot.drop.on.stop": "true"})
+    with pytest.raises(ConfigError, match=r"slot\.drop\.on\.stop: a query cannot distinguish a stop from a failure"):
         source.streamReader(StructType())
     source.reader(StructType())

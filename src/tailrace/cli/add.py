@@ -24,7 +24,7 @@ def command(
     ] = "incremental",
     json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
 ) -> None:
-    """Add tables to a pipeline: to its publication, its file, and, by a signal, to the running process."""
+    """Add tables to a pipeline: to its source, its file, and, by a signal, to the running process."""
     from tailrace.pipeline.tables import add
 
     with notes.status("Looking at the database"):
@@ -38,7 +38,7 @@ def tell(change: Change, done: str, as_json: bool) -> None:
         print_json(asdict(change))
         return
     for name in change.published:
-        results.print(f"{escape(name)} is {done} to the publication")
+        results.print(escape(f"{name} is {done} to {change.published_in}"))
     edit = change.edit
     if edit is not None and edit.written:
         results.print(f"{escape(edit.file)}: {edit.property} is changed")

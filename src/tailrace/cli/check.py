@@ -12,8 +12,7 @@ from rich.markup import escape
 from tailrace.cli.terminal import notes, print_json, results
 
 if TYPE_CHECKING:
-    from tailrace.config import Config
-    from tailrace.connectors.postgres.admin.resumable import Begun
+    from tailrace.connectors.ports import Admin, Begun
 
 CONNECTOR_FILES = (".json", ".properties")
 
@@ -23,17 +22,15 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="The findings as one line of JSON.")] = False,
 ) -> None:
     """Check a pipeline's config, database and Kafka, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
-    from tailrace.connectors.postgres.admin.checks import check
-
-    config, offsets = config_of(pipeline), begun(pipeline)
+    admin, offsets = admin_of(pipeline), begun(pipeline)
     with notes.status("Looking at the database"):
-        findings = check(config, offsets)
+        findings = admin.checks(offsets)
     if pipeline.suffix not in CONNECTOR_FILES:
         from tailrace.pipeline import sink_check
         from tailrace.pipeline.definition import load
 
         with notes.status("Looking at the sink"):
-            findings += sink_check.check(load(pipeline), config)
+            findings += sink_check.check(load(pipeline), admin)
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -46,16 +43,18 @@ def command(
     raise typer.Exit(1 if False in verdicts else 2 if None in verdicts else 0)
 
 
-def config_of(path: Path) -> Config:
-    """The connector config of a pipeline file, or of a connector's own file. Raises ConfigError."""
+def admin_of(path: Path) -> Admin:
+    """The source of a pipeline file, or of a connector's own file. Raises ConfigError."""
     if path.suffix in CONNECTOR_FILES:
         from tailrace.config.dialects import read
-        from tailrace.connectors.postgres.config import resolve
+        from tailrace.connectors.registry import of_source
 
-        return resolve(read(path))
+        properties = read(path)
+        package = of_source(None, properties).load()
+        return package.admin(package.resolve(properties))
     from tailrace.pipeline.definition import load
 
-    return load(path).config()
+    return load(path).admin()
 
 
 def begun(path: Path) -> Begun | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
@@ -20,12 +20,11 @@ from tailrace.cli.stop import Asked, asked_to_stop
 from tailrace.errors import TailraceError
 
 if TYPE_CHECKING:
-    from tailrace.config import Config
+    from tailrace.connectors.ports import Admin, Position
     from tailrace.model.change import ChangeBatch
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.runner import Run
     from tailrace.sinks.console import Event
-    from tailrace.testing.postgres import PostgresServer
 
 TRAFFIC_SECONDS = 20.0
 PAUSE_SECONDS = 0.03
@@ -37,15 +36,17 @@ QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 def command(
     keep: Annotated[bool, typer.Option("--keep", help="Go on until Ctrl-C.")] = False,
 ) -> None:
-    """Show all of it on this machine in a minute: an embedded PostgreSQL, a shop's traffic, a replica, a comparison."""
+    """Show all of it on this machine in a minute: an embedded database, a shop's traffic, a replica, a comparison."""
+    from tailrace.connectors import registry
     from tailrace.pipeline.session import check_java
-    from tailrace.testing.postgres import EmbeddedPostgres
 
     check_java()
     screen = Screen()
     with tempfile.TemporaryDirectory(prefix="tailrace-demo-") as folder:
-        screen.say("Starting PostgreSQL")
-        with EmbeddedPostgres() as server:
+        entry = registry.DEFAULT
+        assert entry.demo is not None
+        screen.say(f"Starting {entry.product}")
+        with registry.imported(entry.demo)() as server:
             load(server)
             screen.say(f"Its database {demo_shop.DATABASE!r} has {len(demo_shop.TABLES)} tables and a history")
             unequal = Demo(server, Path(folder), screen).run(None if keep else TRAFFIC_SECONDS)
@@ -53,7 +54,21 @@ def command(
         raise TailraceError(f"replica and source differ in {', '.join(unequal)}")
 
 
-def load(server: PostgresServer) -> None:
+class DemoServer(Protocol):
+    """The part of an embedded server that the demo needs."""
+
+    def create_database(self, name: str) -> None:
+        """An empty database."""
+
+    def connect(self, dbname: str) -> Any:
+        """A connection in autocommit, to be used by `with`."""
+
+    def url(self, dbname: str) -> str:
+        """The URL of a database as `init` takes it."""
+        ...
+
+
+def load(server: DemoServer) -> None:
     """Makes the shop's database."""
     server.create_database(demo_shop.DATABASE)
     with server.connect(demo_shop.DATABASE) as connection:
@@ -66,27 +81,29 @@ def load(server: PostgresServer) -> None:
 class Demo:
     """One run of the demo on a server that has the shop, in a Spark session of its own unless one is given."""
 
-    server: PostgresServer
+    server: DemoServer
     folder: Path
     screen: Screen
     session: Any = None
     definition: Definition = field(init=False)
-    config: Config = field(init=False)
+    admin: Admin = field(init=False)
 
     def __post_init__(self) -> None:
+        from tailrace.connectors import registry
         from tailrace.pipeline.definition import from_content
 
-        properties = {**self.server.properties(demo_shop.DATABASE), "topic.prefix": "shop", "slot.name": "demo"}
+        entry = registry.of_url(self.server.url(demo_shop.DATABASE))
+        source = entry.load().new_source(self.server.url(demo_shop.DATABASE))
         content: dict[str, Any] = {
             "name": "demo",
-            "source": {"config": {**properties, "publication.autocreate.mode": "filtered"}},
+            "source": {"connector": entry.name, "config": {**source.properties, **source.secrets}},
             "sink": {"replica": {"path": "replica"}},
             "trigger": "500ms",
             "checkpoint": "checkpoint",
             "spark": {"spark.master": "local[2]", "spark.driver.memory": "1g", **QUICK_START},
         }
         self.definition = from_content(content, base=self.folder, where="demo")
-        self.config = self.definition.config()
+        self.admin = self.definition.admin()
 
     def run(self, seconds: float | None) -> list[str]:
         """Runs pipeline and traffic for `seconds`, or until asked to stop; returns the tables that are not equal."""
@@ -124,24 +141,29 @@ class Demo:
 
     def _status(self) -> Any:
         from tailrace.cli.status import assess, replica_rows
-        from tailrace.connectors.postgres.admin.operations import server_state
         from tailrace.pipeline.checkpoint import position
 
         found = position(self.definition.checkpoint)
-        status = assess("demo", found, server_state(self.config), time.time())
+        status = assess("demo", found, self.admin.state(found.pipeline), self._position(), time.time())
         status.tables.update(replica_rows(self.definition))
         return status
 
     def _catch_up(self, running: Run) -> None:
         """Waits until the replica has everything the source had when the traffic ended."""
-        from tailrace.connectors.postgres.position import parse_lsn
-
         self.screen.say("The shop is closed; the replica catches up")
-        goal = parse_lsn(self._status().current)
+        goal = self.admin.state().log_end
         deadline = time.monotonic() + CATCH_UP_SECONDS
-        while (at := self._status().position) is None or parse_lsn(at) < goal:
+        while (here := self._position()) is None or here < goal:
             if running.await_(0.2) or time.monotonic() > deadline:
-                raise TailraceError(f"the replica stands at {at} and did not catch up")
+                reached = "nothing" if here is None else here.to_text()
+                raise TailraceError(f"the replica has {reached} of the log up to {goal.to_text()} and did not catch up")
+
+    def _position(self) -> Position | None:
+        """The position up to which the replica has the log."""
+        from tailrace.pipeline.checkpoint import position
+
+        done = position(self.definition.checkpoint).committed
+        return None if done is None else self.admin.position(done.offset)
 
     @contextmanager
     def _traffic(self) -> Iterator[None]:

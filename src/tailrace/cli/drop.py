@@ -1,4 +1,4 @@
-"""`tailrace drop`: removes what a pipeline left on its database: slot, publication, DDL triggers."""
+"""`tailrace drop`: removes what a pipeline created on its database server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from tailrace.cli.check import begun, config_of
+from tailrace.cli.check import admin_of, begun
 from tailrace.cli.terminal import print_json, results
 
 
@@ -17,19 +17,15 @@ def command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Also a slot that the checkpoint did not create, if nobody uses it."),
+        typer.Option("--force", help="Also what the checkpoint did not create, if nobody uses it."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
 ) -> None:
-    """Drop a pipeline's replication slot, publication and DDL triggers. Its checkpoint is of no use afterwards."""
-    from tailrace.connectors.postgres.admin.operations import drop
-
-    config = config_of(pipeline)
-    slot, publication = config.text("slot.name"), config.text("publication.name")
-    place = f"{config.text('database.dbname')} at {config.text('database.hostname')}"
+    """Drop what a pipeline created on its database server. Its checkpoint is of no use afterwards."""
+    admin = admin_of(pipeline)
     if not yes:
-        typer.confirm(f"Drop slot {slot} and publication {publication} of database {place}?", abort=True)
-    done = drop(config, begun(pipeline), force=force)
+        typer.confirm(f"Drop {admin.owned()}?", abort=True)
+    done = admin.drop(begun(pipeline), force=force)
     if json:
         print_json(done)
         return

@@ -119,7 +119,7 @@ class Teller:
 
 
 def warnings(offset: dict[str, Any]) -> tuple[str, ...]:
-    """What is wrong by a pipeline's offset: tables whose snapshots were given up, a publication that hides changes."""
+    """Warnings in a pipeline's offset: tables whose snapshots were given up, changes that the source does not send."""
     from tailrace.snapshot.progress import Progress as Snapshots
 
     state = Snapshots.from_json(offset.get("snapshots"))
@@ -130,8 +130,8 @@ def line(progress: Progress) -> str:
     """Progress for people."""
     if progress.batch is None:
         return str(progress.snapshot or "nothing is read yet")
-    lsn = progress.offset.get("lsn") or progress.offset.get("phase") or "the beginning"
+    here = progress.position or progress.offset.get("phase") or "the beginning"
     snapshot = f"; {progress.snapshot}" if progress.snapshot else ""
     return (
-        f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {lsn}{snapshot}"
+        f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {here}{snapshot}"
     )

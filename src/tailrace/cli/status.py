@@ -1,10 +1,10 @@
-"""`tailrace status`: how far a pipeline is, how far behind its database, and what its slot holds back."""
+"""`tailrace status`: how far a pipeline is, how far behind its database, and what the database says about it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,8 @@ from tailrace.model.quantity import size
 if TYPE_CHECKING:
     from tailrace.config import Config
     from tailrace.connectors.finding import Finding
-    from tailrace.connectors.postgres.admin.operations import ServerState, SlotState
+    from tailrace.connectors.ports import Detail, SourceState
+    from tailrace.connectors.ports import Position as LogPosition
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
     from tailrace.snapshot.incomplete import Incomplete
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 class Status:
     """What the command shows. `lag_seconds` is the age of the committed position, 0 when nothing lies after it.
 
-    `incomplete` are the tables whose snapshots were given up, `problems` what is wrong with the publication now.
+    `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
+    `problems` what keeps changes from the pipeline now. `details` and `fields` are what only this database has, for
+    people and for `--json`.
     """
 
     name: str
@@ -39,39 +42,45 @@ class Status:
     current: str
     lag_bytes: int | None
     lag_seconds: float | None
-    retained_bytes: int | None
-    slot: SlotState | None
     tables: dict[str, int]
     snapshot: Report | None = None
     incomplete: tuple[Incomplete, ...] = ()
     problems: tuple[Finding, ...] = ()
+    details: tuple[Detail, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`: the database's own fields stand beside the others."""
+        shown = asdict(self)
+        del shown["details"]
+        return {**shown.pop("fields"), **shown}
 
 
 def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
     json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
-    """Show position, lag, what the slot retains, and a replica's rows. Works while the pipeline runs, and when not."""
-    from tailrace.connectors.postgres.admin.operations import server_state
-    from tailrace.connectors.postgres.server.published import problems
+    """Show position, lag, what the database says, and a replica's rows. Works while the pipeline runs, and when not."""
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.first_snapshot import estimate
 
     definition = load(pipeline)
     with notes.status("Looking at checkpoint and database"):
-        config = definition.config()
+        config, package = definition.config(), definition.package()
         size_of_chunk = config.number("incremental.snapshot.chunk.size")
-        found, server = position(definition.checkpoint), server_state(config)
-        status = assess(definition.name, found, server, time.time(), size_of_chunk)
-        status = replace(
-            status, snapshot=status.snapshot or first(found, server, lambda: estimate(config), time.time())
+        found = position(definition.checkpoint)
+        admin = package.admin(captured_by(config, found))
+        server, here = admin.state(found.pipeline), None if found.committed is None else found.committed.offset
+        status = assess(
+            definition.name, found, server, None if here is None else admin.position(here), time.time(), size_of_chunk
         )
+        running = status.snapshot or first(found, server, lambda: estimate(admin, config), time.time())
+        problems = tuple(admin.problems(begun=found.committed is not None))
+        status = replace(status, snapshot=running, problems=problems)
         status.tables.update(replica_rows(definition))
-        captured, begun = captured_by(config, found), found.committed is not None
-        status = replace(status, problems=tuple(problems(captured, begun=begun)))
     if json:
-        print_json(asdict(status))
+        print_json(status.to_json())
     else:
         results.print(table(status))
 
@@ -84,43 +93,46 @@ def captured_by(config: Config, position: Position) -> Config:
     return replace(config, tables=Progress.from_json(offset.get("snapshots")).tables)
 
 
-def assess(name: str, position: Position, server: ServerState, now: float, chunk_size: int = 1024) -> Status:
-    """The status from what checkpoint and server say; `now` is the time in seconds since 1970."""
-    from tailrace.connectors.postgres.position import parse_lsn
+def assess(
+    name: str, position: Position, server: SourceState, here: LogPosition | None, now: float, chunk_size: int = 1024
+) -> Status:
+    """The status from what checkpoint and server say.
+
+    `here` is the committed offset's position in the log; `now` is the time in seconds since 1970.
+    """
     from tailrace.snapshot.progress import Progress
     from tailrace.snapshot.report import report
 
     done = position.committed
     offset: dict[str, Any] = done.offset if done else {}
-    lsn = offset.get("lsn")
-    lag = None if lsn is None else max(0, parse_lsn(server.current) - parse_lsn(lsn))
+    distance = None if here is None else server.log_end.distance(here)
+    lag = None if distance is None else max(0, distance)
     age = None if offset.get("ts_us") is None else max(0.0, now - offset["ts_us"] / 1e6)
     return Status(
         name=name,
         phase=offset.get("phase", "not started" if position.planned is None else "first batch"),
         batch=done.number if done else None,
-        position=lsn,
-        current=server.current,
+        position=None if here is None else here.to_text(),
+        current=server.log_end.to_text(),
         lag_bytes=lag,
-        lag_seconds=0.0 if lag == 0 else age,
-        retained_bytes=server.retained_bytes(),
-        slot=server.slot,
+        lag_seconds=0.0 if here is not None and not here < server.log_end else age,
         tables={},
         snapshot=report(offset, chunk_size, now),
         incomplete=Progress.from_json(offset.get("snapshots")).incomplete,
+        details=server.details,
+        fields=server.fields,
     )
 
 
 def first(
-    position: Position, server: ServerState, estimate: Callable[[], tuple[int, int]], now: float
+    position: Position, server: SourceState, estimate: Callable[[], tuple[int, int]], now: float
 ) -> Report | None:
     """How far a first snapshot is that runs or was stopped in the middle; see `first_report`."""
     from tailrace.snapshot.report import first_report
 
     planned = position.planned.offset if position.planned else None
     done = position.committed.offset if position.committed else None
-    running = planned is not None and server.reads_snapshot(str(planned.get("pipeline")))
-    return first_report(planned, done, estimate, running, now)
+    return first_report(planned, done, estimate, server.reads_snapshot, now)
 
 
 def replica_rows(definition: Definition) -> dict[str, int]:
@@ -139,10 +151,12 @@ def table(status: Status) -> Table:
     grid.add_row("phase", status.phase)
     grid.add_row("position", f"{status.position or '-'} (batch {'-' if status.batch is None else status.batch})")
     grid.add_row("server", status.current)
-    if status.lag_bytes is not None:
-        seconds = "" if status.lag_seconds is None else f", {status.lag_seconds:,.1f} s"
-        grid.add_row("lag", f"{size(status.lag_bytes)}{seconds}")
-    grid.add_row("slot", _slot(status))
+    if status.position is not None:
+        measured = None if status.lag_bytes is None else size(status.lag_bytes)
+        seconds = None if status.lag_seconds is None else f"{status.lag_seconds:,.1f} s"
+        grid.add_row("lag", ", ".join(filter(None, (measured, seconds))) or "unknown")
+    for detail in status.details:
+        grid.add_row(detail.label, escape(detail.text) if detail.is_fine else f"[yellow]{escape(detail.text)}[/]")
     if status.snapshot is not None:
         grid.add_row("snapshot", escape(str(status.snapshot)))
     for finding in status.problems:
@@ -153,11 +167,3 @@ def table(status: Status) -> Table:
     for name, rows in status.tables.items():
         grid.add_row(escape(name), f"{rows:,} rows")
     return grid
-
-
-def _slot(status: Status) -> str:
-    if status.slot is None:
-        return "[yellow]there is none[/]"
-    state = f"active (server process {status.slot.pid})" if status.slot.active else "[yellow]not active[/]"
-    kept = "" if status.retained_bytes is None else f", retains {size(status.retained_bytes)} of WAL"
-    return f"{escape(status.slot.name)}: {state}{kept} ({status.slot.wal_status})"

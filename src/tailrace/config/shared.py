@@ -35,10 +35,9 @@ _ONLY_JSON = f"only {_JSON} works today"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 _CHANNELS = listed("source", "kafka", "file", "in-process", refused={"jmx": "use `tailrace signal`"})
-_JVM = "Java classes cannot be loaded"
+JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
-_FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=_JVM)
-_STRUCT_MAKER = choice("io.debezium.connector.postgresql.PostgresSourceInfoStructMaker", otherwise=_JVM)
+_FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=JVM)
 _ONCE = "set requested: the sink decides, and that of Kafka is exactly once unless its `delivery` says otherwise"
 _MASKED = "schema.table.column"
 _METRICS = "there are no JMX metrics; Spark's query progress and `tailrace status` tell how far a pipeline is"
@@ -78,7 +77,7 @@ TOPICS = (
                 f"{_NAMING}{name}TopicNamingStrategy"
                 for name in ("Schema", "SchemaUnicode", "SchemaRegex", "Default", "DefaultRegex")
             ),
-            otherwise=_JVM,
+            otherwise=JVM,
         ),
         f"{_NAMING}SchemaTopicNamingStrategy",
         "How topics are named.",
@@ -99,7 +98,7 @@ TOPICS = (
         "include.schema.changes",
         FLAG,
         "true",
-        "Records of schema changes on the topic `<topic.prefix>`; PostgreSQL has them with the DDL triggers.",
+        "Records of schema changes on the topic `<topic.prefix>`, if the server reports schema changes.",
     ),
 )
 
@@ -230,7 +229,6 @@ VALUES = (
         "Where a row is gone: warn (the default) or fail.",
     ),
     Option("transaction.metadata.factory", _FACTORY, None, "Java class.", CONNECT, "there is one"),
-    Option("sourceinfo.struct.maker", _STRUCT_MAKER, None, "Java class.", CONNECT, "there is one"),
     Option("source.struct.version", TEXT, "v2", "Version of the source block.", CONNECT, "there is one version"),
 )
 
@@ -323,7 +321,7 @@ RUNTIME = (
     Option("max.batch.size", POSITIVE_INT, "2048", "Events of a batch.", CONNECT, _QUEUE),
     Option("max.queue.size", INT, "8192", "Events in the queue.", CONNECT, _QUEUE),
     Option("max.queue.size.in.bytes", LONG, "0", "Bytes in the queue.", CONNECT, _QUEUE),
-    Option("queue.provider.type", TEXT, None, "Java class.", CONNECT, _JVM),
+    Option("queue.provider.type", TEXT, None, "Java class.", CONNECT, JVM),
     Option("poll.interval.ms", POSITIVE_LONG, "500", "Pause of an idle poll.", CONNECT, "the trigger sets the pace"),
     Option("poll.dispatch.interval.ms", LONG_COUNT, "0", "Pause to gather.", CONNECT, "the trigger sets the pace"),
     Option("query.fetch.size", COUNT, "0", "Rows a round trip.", CONNECT, "the log is streamed"),

@@ -51,7 +51,7 @@ _DAY_US = 86_400_000_000
 _MIDNIGHT_AFTER = "24:00:00.000000"
 _MAX_DIGITS = 38
 _WIDE = pa.decimal256(76, 0)
-# More digits than PostgreSQL's NUMERIC has: 131,072 before the point and 16,383 behind it.
+# More digits than any database's decimals have: at most 131,072 before the point and 16,383 behind it.
 _EXACT = Context(prec=150_000)
 
 

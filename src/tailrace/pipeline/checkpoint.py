@@ -27,6 +27,12 @@ class Position:
     committed: Batch | None
 
     @property
+    def pipeline(self) -> str | None:
+        """The name that the offsets give the pipeline, None before the first one."""
+        newest = self.planned or self.committed
+        return None if newest is None else newest.offset.get("pipeline")
+
+    @property
     def offsets(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """The offsets of the committed batch and of the planned one."""
         return self.committed.offset if self.committed else None, self.planned.offset if self.planned else None

@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from tailrace.config import Config
 from tailrace.config.dialects import from_mapping, read
-from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors import registry
+from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
 from tailrace.transforms import parse
 
@@ -38,10 +39,20 @@ def _config(value: object) -> object:
     raise ValueError("should be a connector config: the path of its file, or its properties")
 
 
-class Source(_Part):
-    """Where changes come from. `config` is a Debezium connector config: a file's path, or the properties themselves."""
+def _connector(name: str) -> str:
+    try:
+        return registry.named(name).name
+    except ConfigError as error:
+        raise ValueError(error.line) from error
 
-    connector: Literal["postgres"] = "postgres"
+
+class Source(_Part):
+    """Where changes come from. `config` is a Debezium connector config: a file's path, or the properties themselves.
+
+    Without `connector` the property connector.class says which one it is, see `registry.of_source`.
+    """
+
+    connector: Annotated[str | None, AfterValidator(_connector)] = None
     config: Annotated[str | dict[str, Any], BeforeValidator(_config)] = Field(repr=False)
 
 
@@ -169,16 +180,33 @@ class Definition(_Part):
         A replica follows truncates and holds every column, which Debezium's defaults leave out. Signals lie beside the
         position.
         """
-        config = self.source.config
-        given = read(Path(config)) if isinstance(config, str) else from_mapping(config)
+        given = self._given()
         defaults = {"signal.folder": f"{self.checkpoint}/signals"}
         if self.sink.replica:
-            defaults |= {"skipped.operations": "none", "include.unknown.datatypes": "true"}
+            package = registry.of_source(self.source.connector, given).load()
+            defaults |= {"skipped.operations": "none", **package.replica_properties}
         return {**defaults, **given}
+
+    def _given(self) -> dict[str, str]:
+        config = self.source.config
+        return read(Path(config)) if isinstance(config, str) else from_mapping(config)
+
+    @property
+    def entry(self) -> registry.Entry:
+        """The connector in the registry. Raises ConfigError."""
+        return registry.of_source(self.source.connector, self._given())
+
+    def package(self) -> ConnectorPackage:
+        """The connector's package. Raises ConfigError."""
+        return self.entry.load()
 
     def config(self) -> Config:
         """The connector's properties, resolved. Raises ConfigError naming every problem."""
-        return resolve(self.properties())
+        return self.package().resolve(self.properties())
+
+    def admin(self) -> Admin:
+        """The source as an operator asks it. Raises ConfigError."""
+        return self.package().admin(self.config())
 
     def trigger_options(self) -> dict[str, Any]:
         """The trigger as arguments of Spark's `DataStreamWriter.trigger`."""

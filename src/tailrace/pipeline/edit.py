@@ -15,9 +15,6 @@ import yaml
 from tailrace.config.dialects import parse_properties
 from tailrace.errors import ConfigError
 
-# What every configuration has: a property that is not there yet is put before it.
-_BESIDE = "database.dbname"
-
 
 @dataclass(frozen=True)
 class _Form:
@@ -55,24 +52,37 @@ def stored(file: Path) -> dict[str, Any]:
 
 
 def edited(file: Path, name: str, value: str) -> str | None:
-    """The file's text with the property set; None where that cannot be done without touching the rest."""
+    """The file's text with the property set; None where that cannot be done without touching the rest.
+
+    A property that the file does not have yet is put before the last one that can be found in the text.
+    """
     form, text = _form(file), file.read_text(encoding="utf-8")
     wanted = copy.deepcopy(form.parse(text))
-    is_there = name in _properties(wanted)
-    _properties(wanted)[name] = value
+    given = _properties(wanted)
+    places = [name] if name in given else [*reversed(given)]
+    given[name] = value
+    found = (_at(place, form, text, name, value) for place in places)
+    return next((new for new in found if new is not None and _means(form, new, wanted)), None)
+
+
+def _at(place: str, form: _Form, text: str, name: str, value: str) -> str | None:
+    """The text with the property in the place of its old entry, or before another one; None if that is ambiguous."""
 
     def written(match: re.Match[str]) -> str:
         entry = match["indent"] + form.write(name, value)
-        if is_there:
+        if place == name:
             return entry + (match["comment"] or "")
         return entry + form.separator + ("\n" if match["indent"] or not form.separator else " ") + match[0]
 
-    expression = form.expression.format(re.escape(name if is_there else _BESIDE))
-    new, count = re.compile(expression, re.MULTILINE).subn(written, text)
+    new, count = re.compile(form.expression.format(re.escape(place)), re.MULTILINE).subn(written, text)
+    return new if count == 1 else None
+
+
+def _means(form: _Form, text: str, wanted: dict[str, Any]) -> bool:
     try:
-        return new if count == 1 and form.parse(new) == wanted else None
+        return bool(form.parse(text) == wanted)
     except (ValueError, yaml.YAMLError, ConfigError):
-        return None
+        return False
 
 
 def _form(file: Path) -> _Form:

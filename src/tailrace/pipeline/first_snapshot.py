@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.connectors.postgres.admin import operations
+from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import position
 from tailrace.snapshot.report import INITIAL, Report, named
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 class FirstSnapshot:
     """Watches the query until the batches are done that read the tables."""
 
-    def __init__(self, config: Config, checkpoint: str, tracker: StatusTracker, query: StreamingQuery) -> None:
+    def __init__(
+        self, admin: Admin, config: Config, checkpoint: str, tracker: StatusTracker, query: StreamingQuery
+    ) -> None:
+        self._admin = admin
         self._config = config
         self._checkpoint = checkpoint
         self._tracker = tracker
@@ -41,7 +44,7 @@ class FirstSnapshot:
         if reading is not None and reading["of"]:
             finished, tasks = reading["splits"] - tasks + finished, reading["of"]
         self._since = self._since or time.monotonic()
-        self._estimate = self._estimate or estimate(self._config)
+        self._estimate = self._estimate or estimate(self._admin, self._config)
         tables, total = self._estimate
         left = (time.monotonic() - self._since) * (tasks - finished) / finished if finished else None
         rows = total * finished // tasks
@@ -55,11 +58,11 @@ class FirstSnapshot:
         return sum(info.numTasks for info in found), sum(info.numCompletedTasks for info in found)
 
 
-def estimate(config: Config) -> tuple[int, int]:
+def estimate(admin: Admin, config: Config) -> tuple[int, int]:
     """How many tables the snapshot reads, and how many rows the server thinks they have."""
     wanted = TableFilter.from_config(config)
     try:
-        found = [one for one in operations.tables(config) if wanted.snapshots(one.schema, one.table)]
+        found = [one for one in admin.overview() if wanted.snapshots(one.id.schema, one.id.table)]
     except SourceError:
         # Busy or gone for the moment: the pipeline itself will tell.
         found = []

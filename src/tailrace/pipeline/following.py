@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.admin.operations import server_state
-from tailrace.connectors.postgres.position import STREAM, format_lsn, parse_lsn
+from tailrace.connectors.ports import Admin, Position
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
 from tailrace.snapshot.progress import Progress
@@ -23,13 +22,19 @@ class Follower:
     def __init__(self, definition: Definition, timeout: float) -> None:
         self._definition = definition
         self._config = definition.config()
+        self._package = definition.package()
         self._timeout = timeout
-        self._stuck: tuple[int | None] | None = None
+        self._stuck: tuple[Position | None] | None = None
 
     @property
     def config(self) -> Config:
         """The pipeline's configuration, with the tables that were added or removed while it ran."""
         return replace(self._config, tables=self.progress.tables)
+
+    @property
+    def admin(self) -> Admin:
+        """The source under that configuration."""
+        return self._package.admin(self.config)
 
     @property
     def offset(self) -> dict[str, Any]:
@@ -42,23 +47,27 @@ class Follower:
         """What signals asked for and is not done."""
         return Progress.from_json(self.offset.get("snapshots"))
 
-    def lsn(self) -> int | None:
+    def position(self) -> Position | None:
         """The position up to which the log is in the target; None while the first snapshot is read."""
         offset = self.offset
-        return parse_lsn(offset["lsn"]) if offset.get("phase") == STREAM and offset["lsn"] is not None else None
+        return self._package.admin(self._config).position(offset) if offset.get("phase") == "stream" else None
 
-    def reaches(self, lsn: int) -> bool:
-        """Wait until the log is in the target up to a position; whether it is.
+    def reaches(self, goal: Position | None) -> bool:
+        """Wait until the log is in the target up to a position, or (None) until the log is read; whether it is.
 
-        Where the time ran out once, and the pipeline has not moved since, nobody waits again.
+        After a wait that timed out there is no other one until the pipeline has moved.
         """
-        here = self.lsn()
-        if here is not None and here >= lsn:
+
+        def is_reached(here: Position | None) -> bool:
+            return here is not None and (goal is None or not here < goal)
+
+        here = self.position()
+        if is_reached(here):
             return True
         if self._stuck == (here,):
             return False
-        reached = self.until(lambda: (found := self.lsn()) is not None and found >= lsn)
-        self._stuck = None if reached else (self.lsn(),)
+        reached = self.until(lambda: is_reached(self.position()))
+        self._stuck = None if reached else (self.position(),)
         return reached
 
     def settles(self) -> bool:
@@ -87,10 +96,10 @@ class Follower:
 
     def standing(self) -> str:
         """Where the pipeline stands, in words."""
-        here, server = self.lsn(), server_state(self._config)
+        here, server = self.position(), self._package.admin(self._config).state()
         if here is None:
             return "the pipeline has not finished its first snapshot"
-        is_read = server.slot is not None and server.slot.active
-        behind = max(0, parse_lsn(server.current) - here)
-        state = "lags" if is_read else "does not run (nobody reads its slot)"
-        return f"the pipeline {state}: it stands at {format_lsn(here)}, {behind:,} bytes of log behind the server"
+        state = "lags" if server.idle is None else f"does not run ({server.idle})"
+        distance = server.log_end.distance(here)
+        behind = f"{max(0, distance):,} bytes of log behind" if distance is not None else "behind"
+        return f"the pipeline {state}: it stands at {here.to_text()}, {behind} the server"

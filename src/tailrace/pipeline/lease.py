@@ -177,7 +177,7 @@ class Lease:
         return ConfigError(
             f"the checkpoint is in use by {who}",
             where=self._file.where,
-            remedy="stop that run, or give this pipeline a checkpoint and a slot of its own",
+            remedy="stop that run, or give this pipeline a checkpoint of its own, and see `tailrace check`",
         )
 
     def _renew(self, is_needed: Callable[[], bool], on_lost: Callable[[], None]) -> None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from tailrace import transforms
 from tailrace.config import Config
-from tailrace.connectors.postgres.admin.source_now import present
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.events.selection import select
 from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
@@ -88,7 +87,7 @@ class Reconciler:
 
     def tables(self, names: Sequence[str]) -> list[TableId]:
         """The captured tables that a replica follows, or those that are named. Raises ConfigError, SourceError."""
-        with present(self.follower.config) as now:
+        with self.follower.admin.now() as now:
             captured = {str(table): table for table in now.tables()}
             chosen = now.followed()
         for name in names:
@@ -139,14 +138,13 @@ class Reconciler:
         report.reason = self._unready(table)
         if report.reason is not None:
             return
-        with present(config) as now:
-            captured = now.table(table)
-            schema = captured.schema
-            report.reason = _kept_away(self.definition, config, schema) or now.obstacle(captured, merge_key(schema))
+        with self.follower.admin.now() as now:
+            schema = now.table(table)
+            report.reason = _kept_away(self.definition, config, schema) or now.obstacle(schema, merge_key(schema))
         if report.reason is not None:
             return
         root, options = self._target.path, self._target.storage_options
-        found.sides = sides = Sides(config, Target(root, table.unique, options), schema)
+        found.sides = sides = Sides(self.follower.admin, Target(root, table.unique, options), schema)
         if sides.layout.missing:
             report.reason = f"the replica has no column {', '.join(sides.layout.missing)} yet"
         if sides.layout.key:
@@ -156,7 +154,7 @@ class Reconciler:
 
     def _unready(self, table: TableId) -> str | None:
         """Why the table is not there to be compared at this time, None where it is."""
-        if not self.follower.reaches(0):
+        if not self.follower.reaches(None):
             return self.follower.standing()
         reading = [request for request in self.follower.progress.queue if request.table == str(table)]
         if any(request.keys is None for request in reading):

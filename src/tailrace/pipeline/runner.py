@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tailrace.connectors.postgres.admin.operations import drop_at_stop
+from tailrace.connectors.ports import Admin
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.ahead import numbers, refuse_ahead
 from tailrace.pipeline.checkpoint import position
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-DROP = "slot.drop.on.stop"
 LEASE = "lease.json"
 
 
@@ -39,7 +38,8 @@ LEASE = "lease.json"
 class Progress:
     """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
 
-    `snapshot` is the one that runs, None when there is none.
+    `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that
+    runs, None when there is none.
     """
 
     batch: int | None
@@ -48,6 +48,7 @@ class Progress:
     batch_seconds: float
     offset: dict[str, Any]
     snapshot: Report | None = None
+    position: str | None = None
 
 
 class Run:
@@ -57,8 +58,10 @@ class Run:
         self, query: StreamingQuery, target: Target, session: SparkSession, pipeline: Pipeline, lease: Lease
     ) -> None:
         config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
+        package = pipeline.definition.package()
+        self._admin: Admin = package.admin(config)
         self._chunk_size = config.number("incremental.snapshot.chunk.size")
-        self._first = FirstSnapshot(config, checkpoint, session.sparkContext.statusTracker(), query)
+        self._first = FirstSnapshot(self._admin, config, checkpoint, session.sparkContext.statusTracker(), query)
         self._query = query
         self._pipeline = pipeline
         self._own_session = None if pipeline.session else session
@@ -66,7 +69,7 @@ class Run:
         lease.keep(self._is_active, self._lost)
         self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
-        self._drops_slot = pipeline.definition.config().flag(DROP)
+        self._drops_at_stop = package.stop_property is not None and config.flag(package.stop_property)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
@@ -117,11 +120,10 @@ class Run:
             self._query.stop()
 
     def _at_stop(self, has_failed: bool) -> None:
-        """What slot.drop.on.stop asks for, once. A pipeline that failed needs its slot again."""
-        if self._drops_slot and not has_failed and self._lease.lost is None:
-            definition = self._pipeline.definition
-            drop_at_stop(definition.config(), position(definition.checkpoint).offsets)
-            self._drops_slot = False
+        """Does what the package's `stop_property` asks for, once. A pipeline that failed needs everything again."""
+        if self._drops_at_stop and not has_failed and self._lease.lost is None:
+            self._admin.drop_at_stop(position(self._pipeline.definition.checkpoint).offsets)
+            self._drops_at_stop = False
 
     def progress(self) -> Progress:
         """What the newest finished batches tell."""
@@ -134,6 +136,7 @@ class Run:
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
         events = self._written[last.get("batchId", -1)]
         offset = _offset(last)
+        here = self._admin.position(offset)
         return Progress(
             batch=last.get("batchId"),
             events=self._written.total,
@@ -141,6 +144,7 @@ class Run:
             batch_seconds=seconds,
             offset=offset,
             snapshot=self._snapshot(offset),
+            position=None if here is None else here.to_text(),
         )
 
     def _snapshot(self, offset: dict[str, Any]) -> Report | None:
@@ -204,9 +208,10 @@ class Pipeline:
 
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
         definition = self.definition
+        properties = _without(definition.properties(), definition.package().stop_property)
         frame = (
-            session.readStream.format("postgres-cdc")
-            .option("tailrace.properties", json.dumps(_of_source(definition.properties())))
+            session.readStream.format(definition.entry.format)
+            .option("tailrace.properties", json.dumps(properties))
             .option("tailrace.steps", definition.steps_text())
             .option("tailrace.pause.seconds", definition.pause_seconds)
             .option("shape", target.shape)
@@ -216,16 +221,16 @@ class Pipeline:
         return writer.trigger(**definition.trigger_options()).start()
 
 
-def _of_source(properties: dict[str, str]) -> dict[str, str]:
-    """The properties without what is done here, where it is known how a query ends."""
-    return {name: text for name, text in properties.items() if name.lower().replace("_", ".") != DROP}
+def _without(properties: dict[str, str], stop_property: str | None) -> dict[str, str]:
+    """The properties without the one that this module carries out, as only it knows how a query ends."""
+    return {name: text for name, text in properties.items() if name.lower().replace("_", ".") != stop_property}
 
 
 def refuse_unsafe(session: SparkSession) -> None:
     """Raises ConfigError for Spark settings under which a position could be acknowledged before its rows are safe."""
     if session.sparkContext.getConf().get("spark.speculation", "false").lower() == "true":
         raise ConfigError(
-            "speculative execution would read one slot twice at the same time",
+            "speculative execution would read the same part of the log twice at the same time",
             where="spark.speculation",
             remedy="Set spark.speculation to false.",
         )

@@ -8,17 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.config import Config
-from tailrace.connectors.postgres.admin.source_now import Present, present
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
-from tailrace.connectors.postgres.snapshot.keys import texts
+from tailrace.connectors.ports import Admin, Key, Position, SourceNow
 from tailrace.errors import SourceError
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.compare import Digests, Flags, Replica, Suspects, Totals, one_a_key
 from tailrace.sinks.replica.digest import Hashes, value_hashes
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.verdicts import Seen
-from tailrace.snapshot.reading import Key
 
 
 class ColumnsChanged(SourceError):
@@ -37,20 +33,20 @@ class Asked:
 class Sides:
     """One table, under the columns that it has when the comparison begins."""
 
-    def __init__(self, config: Config, place: Target, table: TableSchema) -> None:
+    def __init__(self, admin: Admin, place: Target, table: TableSchema) -> None:
         self.table = table
         self.layout = Replica.of(place, table)[1]
-        self._config = config
+        self._admin = admin
         self._place = place
 
     def source(self) -> Iterator[Digests]:
         """All rows of the source as it is now."""
-        with present(self._config) as now:
+        with self._admin.now() as now:
             yield from self._rows(now)
 
-    def totals(self) -> tuple[Totals, int]:
+    def totals(self) -> tuple[Totals, Position]:
         """What the source holds now, by buckets, and a position by which the log has it."""
-        with present(self._config) as now:
+        with self._admin.now() as now:
             return Totals(self._rows(now)), now.horizon
 
     def target(self) -> Replica:
@@ -62,20 +58,20 @@ class Sides:
 
     def ask(self, suspects: Suspects) -> Asked:
         """Keys of rows of either side, as texts with which the source can be asked for them."""
-        wanted = texts(suspects.keys)
-        with present(self._config) as now:
-            captured = now.table(self.table.id)
-            found = list(now.understood(captured, self.layout.key, wanted)) if wanted else [suspects.keys]
+        with self._admin.now() as now:
+            wanted = now.texts(suspects.keys)
+            table = now.table(self.table.id)
+            found = list(now.understood(table, self.layout.key, wanted)) if wanted else [suspects.keys]
         hashes = self.layout.key_hashes(pa.concat_tables(found))
         return Asked(suspects, wanted, hashes == suspects.hashes)
 
-    def seen(self, asked: Asked, chosen: Flags) -> tuple[Seen, int]:
+    def seen(self, asked: Asked, chosen: Flags) -> tuple[Seen, Position]:
         """What the source holds now of the chosen keys, and a position by which the log has it."""
         rows, versions = (np.zeros(len(asked.suspects), np.uint64) for _ in range(2))
         wanted = [asked.texts[place] for place in np.flatnonzero(chosen)]
-        with present(self._config) as now:
-            captured = self._captured(now)
-            for found, version in now.rows_of(captured, self.layout.key, wanted):
+        with self._admin.now() as now:
+            self._verify(now)
+            for found, version in now.rows_of(self.table, self.layout.key, wanted):
                 digests = self.layout.digests(found)
                 places, known = asked.suspects.places(digests.keys)
                 rows[places[known]] = digests.whole[known]
@@ -90,15 +86,15 @@ class Sides:
         rows[suspects.places(keys)[0]] = whole
         return rows
 
-    def _rows(self, now: Present) -> Iterator[Digests]:
-        for rows in now.rows(self._captured(now)):
+    def _rows(self, now: SourceNow) -> Iterator[Digests]:
+        self._verify(now)
+        for rows in now.rows(self.table):
             yield self.layout.digests(rows)
 
-    def _captured(self, now: Present) -> CapturedTable:
-        captured = now.table(self.table.id)
-        if captured.schema != self.table:
+    def _verify(self, now: SourceNow) -> None:
+        """Raises ColumnsChanged if the table has another schema than at the start."""
+        if now.table(self.table.id) != self.table:
             raise self._changed()
-        return captured
 
     def _changed(self) -> ColumnsChanged:
         return ColumnsChanged("its columns changed meanwhile", where=str(self.table.id), remedy="compare it again")

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.postgres.admin import operations
+from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.events.topics import TopicNaming
-from tailrace.model.table import TableId
 from tailrace.pipeline.definition import Definition, KafkaTarget
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
 from tailrace.transforms import parse, renamed_by
 
 
-def check(definition: Definition, config: Config) -> list[Finding]:
+def check(definition: Definition, admin: Admin) -> list[Finding]:
     """The sink's problems, each with its remedy; writes nothing. Other sinks than Kafka have no finding."""
     target = definition.sink.target
     if not isinstance(target, KafkaTarget):
         return []
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
-    return preflight.check(settings, _topics(definition, config), transactions=target.delivery == "exactly-once")
+    return preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
 
 
-def _topics(definition: Definition, config: Config) -> set[str]:
+def _topics(definition: Definition, admin: Admin) -> set[str]:
     """The topics of the captured tables. Transforms may name others, which nobody knows before there are records."""
+    config = definition.config()
     if config.names("transforms"):
         return set()
     try:
-        there = operations.tables(config)
+        there = [table.id for table in admin.overview()]
     except SourceError:  # the check of the database says why
         return set()
     captures, naming = TableFilter.from_config(config).captures, TopicNaming(config)
-    database, steps = config.text("database.dbname"), parse(definition.steps_text())
-    tables = [TableId(database, one.schema, one.table) for one in there if captures(one.schema, one.table)]
-    return {renamed_by(steps, naming.table(table)) for table in tables}
+    steps = parse(definition.steps_text())
+    return {renamed_by(steps, naming.table(table)) for table in there if captures(table.schema, table.table)}

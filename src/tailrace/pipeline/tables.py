@@ -1,4 +1,4 @@
-"""Adds tables to a pipeline and removes them, whether it runs or not: its file, its publication, and a signal to it."""
+"""Adds tables to a pipeline and removes them, running or not: changes its file and its source, and signals it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,16 @@ from pathlib import Path
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, split_list
-from tailrace.connectors.postgres.admin import operations
-from tailrace.connectors.postgres.admin.operations import TableOverview
-from tailrace.connectors.postgres.admin.resumable import standing
-from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.server.publication import publish
-from tailrace.connectors.postgres.snapshot.capture_changes import NOT_READ
-from tailrace.connectors.postgres.snapshot.selects import grants
+from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
-from tailrace.model.table import TableId
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.edit import edited, stored
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import ADD, INCREMENTAL, REMOVE
 
-INCLUDE, EXCLUDE = "table.include.list", "table.exclude.list"
+# How the rows of an added table are read, if not by a snapshot.
+NOT_READ = "none"
 
 Tables = set[TableOverview]
 
@@ -42,15 +36,17 @@ class Edit:
 
 @dataclass(frozen=True)
 class Change:
-    """What was done. `published` were added to the publication; `edit` is None where the file says it already.
+    """What was done. `published` were added to what the source sends, `published_in` says where.
 
-    `signal` is None for a pipeline that has not begun: its first snapshot will see the tables that its file names.
+    `edit` is None if the file says it already, `signal` None for a pipeline that has not begun: its first snapshot will
+    see the tables that its file names.
     """
 
     tables: tuple[str, ...]
     published: tuple[str, ...]
     edit: Edit | None
     signal: Sent | None
+    published_in: str = ""
 
 
 def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
@@ -60,50 +56,45 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     could not go on from its checkpoint.
     """
     definition = load(file)
-    config = definition.config()
-    there = operations.tables(config)
+    config, admin = definition.config(), definition.admin()
+    there = admin.overview()
     tables = [_named(name, there) for name in names]
-    _refuse_unreadable(config, tables, kind)
+    _refuse_unreadable(admin, tables, kind)
     captured = _captured(config, there)
     after = captured.union(tables)
     edit = None if after == captured else _edit(file, definition, captured, after, there)
     begun = position(definition.checkpoint)
     has_begun = begun.planned is not None
-    lost = standing(config, *begun.offsets)
+    lost = admin.resumable(begun.offsets)
     if lost is not None and lost.ok is False:
         raise OffsetError(f"the pipeline cannot go on: {lost.what}", where=str(file), remedy=lost.remedy)
-    # Before it begins, the publication is the first start's business, which makes it of the file's tables.
-    database = config.text("database.dbname")
-    published = publish(config, [TableId(database, one.schema, one.table) for one in tables]) if has_begun else []
+    # Before it begins, the first start has the source send the file's tables.
+    published = admin.extend([one.id for one in tables]) if has_begun else []
     if edit is not None and edit.written:
         _write(edit, file, definition)
     signal = _sent(definition, ADD, tables, kind) if has_begun else None
-    return Change(tuple(table.name for table in tables), tuple(published), edit, signal)
+    return Change(tuple(table.name for table in tables), tuple(published), edit, signal, admin.extended())
 
 
-def _refuse_unreadable(config: Config, tables: Sequence[TableOverview], kind: str) -> None:
+def _refuse_unreadable(admin: Admin, tables: Sequence[TableOverview], kind: str) -> None:
     """Raises ConfigError, or SourceError for want of a right, where the rows cannot be read as `kind` says."""
     for table in tables:
-        if kind == INCREMENTAL and not table.key:
+        if kind == INCREMENTAL and not table.has_key:
             remedy = "Read it by --snapshot blocking, which takes no key."
             what = "has no primary key, by which an incremental snapshot goes"
             raise ConfigError(what, where=table.name, remedy=remedy)
-    hidden = [] if kind == NOT_READ else [table for table in tables if not table.readable]
+    hidden = [] if kind == NOT_READ else [table for table in tables if not table.is_readable]
     if hidden:
-        database = config.text("database.dbname")
-        statements = grants(config, [TableId(database, table.schema, table.table) for table in hidden])
-        raise SourceError(
-            f"{config.text('database.user')} may not read the table, so its rows would never come",
-            where=", ".join(table.name for table in hidden),
-            remedy=f"{'; '.join(statements)}; or follow its changes alone: --snapshot none",
-        )
+        why = admin.unreadable([table.id for table in hidden])
+        where = ", ".join(table.name for table in hidden)
+        raise SourceError(why.what, where=where, remedy=f"{why.remedy}; or follow its changes alone: --snapshot none")
 
 
 def remove(file: Path, names: Sequence[str]) -> Change:
     """Capture tables no longer. Raises ConfigError for tables that are not captured, or if none would be left."""
     definition = load(file)
     config = definition.config()
-    there = operations.tables(config)
+    there = definition.admin().overview()
     captured = _captured(config, there)
     tables = [_named(name, there) for name in names]
     for table in tables:
@@ -111,7 +102,7 @@ def remove(file: Path, names: Sequence[str]) -> Change:
             known = ", ".join(sorted(one.name for one in captured))
             raise ConfigError("is not captured", where=table.name, remedy=f"{file} captures {known}.")
     if captured.issubset(tables):
-        remedy = "Stop the pipeline instead; `tailrace drop` removes its slot and publication."
+        remedy = "Stop the pipeline instead; `tailrace drop` removes what it created on the server."
         raise ConfigError("no table would be left", where=str(file), remedy=remedy)
     edit = _edit(file, definition, captured, captured.difference(tables), there)
     if edit.written:
@@ -140,7 +131,7 @@ def _sent(definition: Definition, type_: str, tables: Sequence[TableOverview], k
 
 def _captured(config: Config, tables: Sequence[TableOverview]) -> Tables:
     captures = TableFilter.from_config(config).captures
-    return {table for table in tables if captures(table.schema, table.table)}
+    return {table for table in tables if captures(table.id.schema, table.id.table)}
 
 
 def _source(file: Path, definition: Definition) -> Path:
@@ -156,19 +147,19 @@ def _edit(
     there: list[TableOverview],
 ) -> Edit:
     """The property that makes the pipeline capture `after` instead of `before`, and whether it can be written."""
-    source = _source(file, definition)
+    source, package = _source(file, definition), definition.package()
     given = stored(source)
-    include, exclude = str(given.get(INCLUDE) or ""), str(given.get(EXCLUDE) or "")
+    include, exclude = (str(given.get(name) or "") for name in (package.include_list, package.exclude_list))
     if after > before:
         more = _expressions(after - before)
-        name, value = INCLUDE, ",".join([include, *more] if include else more)
+        name, value = package.include_list, ",".join([include, *more] if include else more)
     elif include:
-        name, value = INCLUDE, _without(include, before - after, after)
+        name, value = package.include_list, _without(include, before - after, after)
     else:
         less = _expressions(before - after)
-        name, value = EXCLUDE, ",".join([exclude, *less] if exclude else less)
+        name, value = package.exclude_list, ",".join([exclude, *less] if exclude else less)
     try:
-        if _captured(resolve({**definition.properties(), name: value}), there) == after:
+        if _captured(package.resolve({**definition.properties(), name: value}), there) == after:
             return Edit(str(source), name, value, edited(source, name, value) is not None)
     except ConfigError:
         pass  # Lists that exclude each other, for instance: there is nothing that could be written for them.
@@ -176,7 +167,7 @@ def _edit(
 
 
 def _expressions(tables: Tables) -> list[str]:
-    return [expression(table.schema, table.table) for table in sorted(tables, key=lambda table: table.name)]
+    return [expression(table.id.schema, table.id.table) for table in sorted(tables, key=lambda table: table.name)]
 
 
 def _without(include: str, tables: Tables, left: Tables) -> str:

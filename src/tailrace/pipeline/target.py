@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
-from tailrace.connectors.postgres.position import source_block
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.sinks.console import ConsoleSink
@@ -49,7 +48,7 @@ def build(definition: Definition, config: Config) -> Target:
         properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
         steps = parse(definition.steps_text())
         names = target.transactional_id_prefix, target.state_topic
-        return KafkaSink(properties, config, source_block(config), steps, target.delivery, *names)
+        return KafkaSink(properties, config, definition.package().source_block(config), steps, target.delivery, *names)
     if isinstance(target, ReplicaTarget):
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")

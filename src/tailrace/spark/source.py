@@ -7,17 +7,18 @@ import signal
 import threading
 import uuid
 from collections.abc import Mapping
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.spark.logs import write_to_stderr
 
 if TYPE_CHECKING:
     from tailrace.connectors.base import Connector
+    from tailrace.connectors.ports import ConnectorPackage
 
 STEPS_OPTION = "tailrace.steps"
 PROPERTIES_OPTION = "tailrace.properties"
@@ -25,26 +26,19 @@ PROPERTIES_OPTION = "tailrace.properties"
 PAUSE_OPTION = "tailrace.pause.seconds"
 
 
-class PostgresDataSource(DataSource):
-    """PostgreSQL's committed changes as Debezium's events.
+class ChangeDataSource(DataSource):
+    """The committed changes of one kind of database as Debezium's events; a subclass says which connector reads them.
 
-    Name: ``postgres-cdc``. Options are the properties of Debezium's PostgreSQL connector, as they are; Spark ignores
-    the case of option names, so names that need it (a table in a property name) go into ``tailrace.properties``, a JSON
-    object. ``shape`` chooses the rows: ``kafka`` (default), ``event``, ``table``, ``arrow``. ``readStream`` takes the
-    snapshot and goes on with the log; ``read`` is the snapshot alone.
+    Options are the properties of Debezium's connector, as they are; Spark ignores the case of option names, so names
+    that need it (a table in a property name) go into ``tailrace.properties``, a JSON object. ``shape`` chooses the
+    rows: ``kafka`` (default), ``event``, ``table``, ``arrow``. ``readStream`` takes the snapshot and goes on with the
+    log; ``read`` is the snapshot alone.
 
-    Examples
-    --------
-    >>> changes = (
-    ...     spark.readStream.format("postgres-cdc")
-    ...     .option("database.hostname", "localhost")
-    ...     .option("database.user", "cdc")
-    ...     .option("database.password", "...")
-    ...     .option("database.dbname", "shop")
-    ...     .option("topic.prefix", "shop")
-    ...     .load()
-    ... )  # doctest: +SKIP
+    Spark finds formats in top-level modules `pyspark_*`, and pickles this class by its name there. So each connector
+    has such a module with a subclass `DefaultSource`.
     """
+
+    connector: ClassVar[str]
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.properties = properties(options)
@@ -56,7 +50,7 @@ class PostgresDataSource(DataSource):
     @classmethod
     def name(cls) -> str:
         """The format's name."""
-        return "postgres-cdc"
+        return registry.named(cls.connector).format
 
     def schema(self) -> StructType:
         """The columns of the chosen shape. `table` asks the server for the table's columns."""
@@ -79,23 +73,23 @@ class PostgresDataSource(DataSource):
         from tailrace.spark.reader import ChangeReader
 
         _end_by_sigterm()
-        connector = self._connector()
-        if connector.config.flag("slot.drop.on.stop"):
+        connector, stop_property = self._connector(), self._package.stop_property
+        if stop_property is not None and connector.config.flag(stop_property):
             raise ConfigError(
-                "a query cannot tell a stop from a failure, after which the slot is needed",
-                where="slot.drop.on.stop",
-                remedy="run the pipeline by `tailrace run`, or drop the slot yourself (`tailrace drop`)",
+                "a query cannot distinguish a stop from a failure, and after a failure it needs what would be dropped",
+                where=stop_property,
+                remedy="run the pipeline by `tailrace run`, or leave the property out and use `tailrace drop`",
             )
         return ChangeReader(connector, schema, self.steps, self.run_id, self.pause_seconds)
 
-    def _connector(self) -> Connector:
-        if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
-            raise ConfigError("the PostgreSQL drivers are not installed", remedy="pip install 'tailrace[postgres]'")
-        from tailrace.connectors.postgres.config import resolve
-        from tailrace.connectors.postgres.connector import PostgresConnector
+    @property
+    def _package(self) -> ConnectorPackage:
+        return registry.named(self.connector).load()
 
+    def _connector(self) -> Connector:
+        package = self._package
         write_to_stderr()
-        return PostgresConnector(resolve(self.properties))
+        return package.connector(package.resolve(self.properties))
 
 
 def _end_by_sigterm() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
@@ -70,6 +71,11 @@ class PostgresServer:
         """The libpq connection text of a database; `parts` overrides, such as `user` and `password`."""
         given = {"host": self.host, "port": self.port, "user": self.user, "password": self.password, "dbname": dbname}
         return make_conninfo(**{**given, **parts})
+
+    def url(self, dbname: str = "postgres") -> str:
+        """The URL of a database, as `tailrace init` takes it."""
+        user, password, database = (quote(part, safe="") for part in (self.user, self.password, dbname))
+        return f"postgresql://{user}:{password}@{self.host}:{self.port}/{database}"
 
     def properties(self, dbname: str = "postgres") -> dict[str, str]:
         """The `database.*` properties of a connector that captures the database as superuser."""

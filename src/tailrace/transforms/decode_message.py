@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,8 @@ from tailrace.transforms.transform import require
 
 OPTIONS = (setting("fields.null.include", FLAG, "false"),)
 
-_MESSAGE = "io.debezium.connector.postgresql.MessageValue"
+# Debezium's connectors have a package each, and name the schema of their messages alike.
+_MESSAGE = re.compile(r"io\.debezium\.connector\.\w+\.MessageValue")
 _WHERE = "DecodeLogicalDecodingMessageContent"
 
 
@@ -39,7 +41,7 @@ class DecodeMessageContent:
     def apply(self, records: Records) -> list[Records]:
         """Messages by the schemas of their content; other records as they are."""
         value = records.value
-        if value is None or value.schema.name != _MESSAGE or not len(records):
+        if value is None or not _MESSAGE.fullmatch(value.schema.name or "") or not len(records):
             return [records]
         content = require(require(value, "message", _WHERE), "content", _WHERE)
         if content.schema.type != "bytes":

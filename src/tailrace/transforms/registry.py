@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -41,6 +42,9 @@ from tailrace.transforms.vector import VectorToJson
 
 _T = TypeVar("_T")
 _DEBEZIUM = "io.debezium.transforms."
+# Debezium's connectors have a package each; a transform there is the same one under every connector's name.
+_CONNECTOR = "io.debezium.connector.*."
+_OF_A_CONNECTOR = re.compile(r"io\.debezium\.connector\.\w+\.")
 _APACHE = "org.apache.kafka.connect.transforms."
 
 TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
@@ -52,7 +56,7 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     _DEBEZIUM + "outbox.EventRouter": EventRouter.of,
     _DEBEZIUM + "TimezoneConverter": TimezoneConverter.of,
     _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
-    "io.debezium.connector.postgresql.transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
+    _CONNECTOR + "transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
     _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
     _DEBEZIUM + "SchemaChangeEventFilter": SchemaChangeEventFilter.of,
     _DEBEZIUM + "Filter": ConditionFilter.of,
@@ -189,9 +193,10 @@ def _predicate_of(settings: Given) -> Predicate:
 def _made(known: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:
     name = name.strip()
     name = SHORT.get(name, f"{_APACHE}predicates.{name}" if f"{_APACHE}predicates.{name}" in known else name)
-    if name not in known:
+    made = known.get(_OF_A_CONNECTOR.sub(_CONNECTOR, name))
+    if made is None:
         names = {each.rpartition(".")[2]: each for each in known}
         near = difflib.get_close_matches(name.rpartition(".")[2], names, n=1, cutoff=0.6)
         remedy = f"did you mean {names[near[0]]}?" if near else f"known are {', '.join(known)}"
         raise given.problem("type", f"unknown {what} {name!r}; Java classes cannot be loaded", remedy)
-    return known[name](given)
+    return made(given)

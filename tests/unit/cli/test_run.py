@@ -15,7 +15,7 @@ from tailrace.snapshot.report import Report
 
 FIRST = Report("initial", "2 tables", 500, 1000, 1, 2, 3.0, (), False)
 NOTHING = Progress(None, 0, 0.0, 0.0, {})
-BATCH = Progress(0, 10, 5.0, 2.0, {"lsn": "0/1"})
+BATCH = Progress(0, 10, 5.0, 2.0, {"lsn": "0/1"}, position="0/1")
 
 
 def test_lines_for_people() -> None:

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from tailrace.cli.status import assess, first, table
+from tailrace.cli.status import Status, first, table
+from tailrace.cli.status import assess as assess_at
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.postgres.admin.operations import ServerState, SlotState
+from tailrace.connectors.ports import SourceState
+from tailrace.connectors.postgres.admin.operations import SlotState, position, state_of
 from tailrace.model.quantity import size
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.snapshot.progress import Progress
@@ -22,37 +24,43 @@ def at(lsn: str | None, ts_us: int | None = 1_000_000) -> Position:
     return Position(batch, batch)
 
 
+def assess(name: str, found: Position, server: SourceState, now: float, chunk_size: int = 1024) -> Status:
+    here = None if found.committed is None else position(found.committed.offset)
+    return assess_at(name, found, server, here, now, chunk_size)
+
+
 def test_lag_in_bytes_and_seconds() -> None:
-    status = assess("p", at("0/200"), ServerState("1/300", SLOT), now=3.5)
+    status = assess("p", at("0/200"), state_of("1/300", SLOT), now=3.5)
     assert (status.phase, status.batch, status.position) == ("stream", 3, "0/200")
     assert status.lag_bytes == (1 << 32) + 0x100
     assert status.lag_seconds == 2.5
-    assert status.retained_bytes == (1 << 32) + 0x200
+    assert status.to_json()["retained_bytes"] == (1 << 32) + 0x200
+    assert status.to_json()["slot"]["name"] == "s"
 
 
 def test_nothing_to_read_is_no_lag_however_old_the_position() -> None:
-    status = assess("p", at("0/300"), ServerState("0/300", SLOT), now=1e9)
+    status = assess("p", at("0/300"), state_of("0/300", SLOT), now=1e9)
     assert (status.lag_bytes, status.lag_seconds) == (0, 0.0)
 
 
 def test_before_the_stream_there_is_no_lag_to_tell() -> None:
-    status = assess("p", at(None), ServerState("0/300", None), now=2)
-    assert (status.phase, status.lag_bytes, status.retained_bytes) == ("snapshot", None, None)
+    status = assess("p", at(None), state_of("0/300", None), now=2)
+    assert (status.phase, status.lag_bytes, status.fields["retained_bytes"]) == ("snapshot", None, None)
 
 
 def test_before_the_first_commit() -> None:
-    assert assess("p", Position(None, None), ServerState("0/1", None), now=2).phase == "not started"
-    assert assess("p", Position(Batch(0, {}), None), ServerState("0/1", None), now=2).phase == "first batch"
+    assert assess("p", Position(None, None), state_of("0/1", None), now=2).phase == "not started"
+    assert assess("p", Position(Batch(0, {}), None), state_of("0/1", None), now=2).phase == "first batch"
 
 
 def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
     queue = [["s1", "incremental", "public.a", None, None], ["s1", "incremental", "public.b", None, None]]
     state = {"handled": [], "queue": queue, "last": ["30"], "maximum": ["99"], "rows": 30, "paused": False}
     batch = Batch(3, {"phase": "stream", "lsn": "0/200", "ts_us": 1, "snapshots": {**state, "undo": None}})
-    before = assess("p", Position(batch, batch), ServerState("0/300", SLOT), 12.0, 10).snapshot
+    before = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert str(before) == "incremental snapshot of public.a, then public.b"
     batch.offset["snapshots"].update(total=95, since_ms=6000)
-    snapshot = assess("p", Position(batch, batch), ServerState("0/300", SLOT), 12.0, 10).snapshot
+    snapshot = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert snapshot is not None
     assert (snapshot.rows, snapshot.total, snapshot.chunk, snapshot.chunks, snapshot.seconds_left) == (
         30,
@@ -65,16 +73,16 @@ def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
         "incremental snapshot of public.a, 30 of about 95 rows, chunk 3 of about 10, about 13 s left, then public.b"
     )
     batch.offset["snapshots"].update(paused=True, rows=99)
-    snapshot = assess("p", Position(batch, batch), ServerState("0/300", SLOT), 12.0, 10).snapshot
+    snapshot = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert "99 of about 99 rows, chunk 10 of about 10, then public.b, paused" in str(snapshot)
 
 
 def test_a_first_snapshot_in_one_batch() -> None:
     batch = Batch(0, {"phase": "snapshot", "pipeline": "p", "lsn": None, "ts_us": None})
-    busy = ServerState("0/300", SLOT, frozenset({"tailrace p snapshot"}))
+    busy = state_of("0/300", SLOT, reads_snapshot=True)
     running = first(Position(batch, None), busy, lambda: (4, 1000), 2.0)
     assert str(running) == "initial snapshot of 4 tables, about 1,000 rows in one micro-batch"
-    stopped = first(Position(batch, None), ServerState("0/300", SLOT), lambda: (1, 1000), 2.0)
+    stopped = first(Position(batch, None), state_of("0/300", SLOT), lambda: (1, 1000), 2.0)
     assert str(stopped) == (
         "initial snapshot of 1 table, about 1,000 rows in one micro-batch, not running: the next start begins it anew"
     )
@@ -84,7 +92,7 @@ def test_a_first_snapshot_in_one_batch() -> None:
 
 
 def test_a_first_snapshot_of_several_batches() -> None:
-    busy = ServerState("0/300", SLOT, frozenset({"tailrace p snapshot"}))
+    busy = state_of("0/300", SLOT, reads_snapshot=True)
 
     def at(number: int, *left: str, splits: int, touched: tuple[str, ...] = ("a",)) -> Batch:
         reading = Reading(Place(left), None, touched, splits, 12, 10_000, 2)
@@ -99,7 +107,7 @@ def test_a_first_snapshot_of_several_batches() -> None:
         "initial snapshot of 3 tables, 1 of them read, 300 of about 600 rows, chunk 6 of about 12, about 12 s left"
     )
     stopped = Position(at(2, "b", "c", splits=6), at(2, "b", "c", splits=6))
-    text = str(first(stopped, ServerState("0/300", SLOT), lambda: (3, 600), 18.0))
+    text = str(first(stopped, state_of("0/300", SLOT), lambda: (3, 600), 18.0))
     assert text.endswith("chunk 6 of about 12, not running: the next start goes on")
     end = at(9, splits=12, touched=("a", "b", "c"))
     assert first(Position(end, end), busy, lambda: (3, 600), 18.0) is None
@@ -124,7 +132,7 @@ def test_incomplete_tables_and_problems_are_shown() -> None:
         "snapshots": Progress().lacking("public.t", "no right").to_json(),
     }
     batch = Batch(3, offset)
-    status = assess("p", Position(batch, batch), ServerState("0/300", SLOT), now=2)
+    status = assess("p", Position(batch, batch), state_of("0/300", SLOT), now=2)
     assert [(table.table, table.why) for table in status.incomplete] == [("public.t", "no right")]
     finding = Finding("publication", False, "p lacks public.u", "ALTER PUBLICATION p ADD TABLE public.u")
     console = Console(width=300, record=True)

@@ -32,7 +32,7 @@ def refusal(folder: Path, text: str) -> str:
 
 def test_defaults(tmp_path: Path) -> None:
     definition = written(tmp_path, MINIMAL)
-    assert (definition.name, definition.source.connector, definition.steps) == ("tailrace", "postgres", ())
+    assert (definition.name, definition.entry.name, definition.steps) == ("tailrace", "postgres", ())
     assert definition.trigger_options() == {"processingTime": "500 milliseconds"}
     assert definition.sink.kind == "console"
 

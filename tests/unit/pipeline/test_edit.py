@@ -66,6 +66,17 @@ def test_what_cannot_be_edited_safely_is_left(tmp_path: Path, text: str) -> None
 
 def test_what_is_beside_on_a_line_stays(tmp_path: Path) -> None:
     path = file(tmp_path, "c.json", '{"a": "b", "database.dbname": "shop", "c": "d"}')
-    assert edited(path, LIST, "x") == '{"a": "b", "table.include.list": "x", "database.dbname": "shop", "c": "d"}'
+    assert edited(path, LIST, "x") == '{"a": "b", "database.dbname": "shop", "table.include.list": "x", "c": "d"}'
     path = file(tmp_path, "p.yaml", PIPELINE.replace("public\\.orders   #", "'public\\.a #b'   #"))
     assert edited(path, LIST, "x") == PIPELINE.replace("public\\.orders   #", "x   #")
+
+
+def test_a_property_finds_a_place_whatever_the_others_are(tmp_path: Path) -> None:
+    """Not every database has database.dbname, and not each property can be found in the text."""
+    path = file(tmp_path, "c.json", '{"database.names": "a", "poll.interval.ms": 5}')
+    assert edited(path, LIST, "x") == '{"table.include.list": "x", "database.names": "a", "poll.interval.ms": 5}'
+    block = "source:\n  config:\n    connection.string: h\n    x: >-\n      a\n      b\nsink: console\n"
+    path = file(tmp_path, "p.yaml", block)
+    assert edited(path, LIST, "x") == block.replace("    x: >-", f"    {LIST}: x\n    x: >-")
+    path = file(tmp_path, "q.yaml", "source: {config: {connection.string: h}}\nsink: console\n")
+    assert edited(path, LIST, "x") is None

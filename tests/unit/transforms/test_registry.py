@@ -11,8 +11,9 @@ from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch
 from tailrace.transforms import parse
+from tailrace.transforms.decode_message import DecodeMessageContent
 from tailrace.transforms.encoder import Encoder
-from tailrace.transforms.registry import PREDICATES, SHORT, TRANSFORMS
+from tailrace.transforms.registry import PREDICATES, SHORT, TRANSFORMS, stages
 from tests.unit.events.changes import changes, table
 from tests.unit.events.event_recordings import configured
 from tests.unit.transforms.transformed import UNWRAP, headers, properties, rows
@@ -67,6 +68,7 @@ def test_a_header_added_to_a_delete_is_on_a_tombstone_that_the_predicate_leaves_
             "did you mean io.debezium.transforms.ExtractNewRec",
         ),
         (properties("com.acme.Mine"), "Java classes cannot be loaded"),
+        (properties("io.debezium.connector.x.transforms.No"), r"'io\.debezium\.connector\.x\.transforms\.No'"),
         ({"transforms": "t"}, r"transforms\.t\.type: A value is required"),
         (properties(UNWRAP, {"predicate": "q"}), "there is no predicate 'q'"),
         ({**properties(UNWRAP, {"predicate": "q"}), "predicates": "q"}, r"predicates\.q\.type: A value is required"),
@@ -115,3 +117,10 @@ def test_stages_travel_to_workers() -> None:
 def test_short_names_are_of_known_transforms() -> None:
     assert set(SHORT.values()) <= set(TRANSFORMS)
     assert all(name.startswith(CONNECT + "predicates.") for name in PREDICATES)
+
+
+@pytest.mark.parametrize("connector", ["postgresql", "mysql"])
+def test_a_transform_of_a_connector_has_one_meaning_under_every_connectors_name(connector: str) -> None:
+    name = f"io.debezium.connector.{connector}.transforms.DecodeLogicalDecodingMessageContent"
+    (stage,) = stages(configured(properties(name)))
+    assert isinstance(stage.transform, DecodeMessageContent)

@@ -35,6 +35,7 @@ from tailrace.transforms.registry import check as check_transforms
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
 _CLASS = "io.debezium.connector.postgresql.PostgresConnector"
+_STRUCT_MAKER = "io.debezium.connector.postgresql.PostgresSourceInfoStructMaker"
 _NO_WAIT = "a confirmation is sent and not waited for"
 _CORES = "tables are read in ranges of 64 MB, as many at once as Spark has cores"
 _PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
@@ -207,6 +208,14 @@ TYPES = (
         "When schemas are read again.",
         CONNECT,
         "the log announces each schema",
+    ),
+    Option(
+        "sourceinfo.struct.maker",
+        choice(_STRUCT_MAKER, otherwise=shared.JVM),
+        None,
+        "Java class.",
+        CONNECT,
+        "there is one",
     ),
 )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -11,13 +13,15 @@ from psycopg.rows import class_row
 
 from tailrace.config import Config
 from tailrace.config.filters import OWN_SCHEMA
-from tailrace.connectors.postgres.admin.resumable import Begun, offsets
+from tailrace.connectors.ports import Begun, Detail, SourceState, TableOverview
+from tailrace.connectors.postgres.admin.resumable import offsets
 from tailrace.connectors.postgres.ddl import event_triggers
-from tailrace.connectors.postgres.position import parse_lsn
+from tailrace.connectors.postgres.position import format_lsn, parse_lsn
 from tailrace.connectors.postgres.server import control
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect, first_line, server_errors
 from tailrace.errors import SourceError
+from tailrace.model.quantity import size
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -25,9 +29,9 @@ log = logging.getLogger(__name__)
 _TABLES = f"""
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
        pg_total_relation_size(c.oid) AS bytes,
-       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS key,
+       EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS has_key,
        c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition,
-       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
+       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS is_readable
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', '{OWN_SCHEMA}') AND n.nspname NOT LIKE 'pg\\_%'
@@ -48,37 +52,22 @@ _APPLICATIONS = (
 )
 
 
-@dataclass(frozen=True)
-class TableOverview:
-    """A table one could capture; `rows` is the planner's estimate, `key` whether it has a primary key.
+NO_KEY = "NO KEY: updates and deletes need ALTER TABLE ... REPLICA IDENTITY FULL"
 
-    `readable`: the role may read its rows.
-    """
 
-    schema: str
-    table: str
-    rows: int
-    bytes: int
-    key: bool
-    is_partitioned: bool = False
-    is_partition: bool = False
-    readable: bool = True
+@dataclass(frozen=True, order=True)
+class LogPosition:
+    """Implements Position: an LSN."""
 
-    @property
-    def name(self) -> str:
-        """As the filters see it."""
-        return f"{self.schema}.{self.table}"
+    lsn: int
 
-    @property
-    def written(self) -> str:
-        """The name as signals take it."""
-        return TableId("", self.schema, self.table).written
+    def to_text(self) -> str:
+        """As PostgreSQL prints it."""
+        return format_lsn(self.lsn)
 
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """All forms in which somebody may write the name."""
-        schemas, tables = ((part, _quoted(part)) for part in (self.schema, self.table))
-        return tuple(f"{schema}.{table}" for schema in schemas for table in tables)
+    def distance(self, other: LogPosition) -> int:
+        """See Position.distance."""
+        return self.lsn - other.lsn
 
 
 @dataclass(frozen=True)
@@ -94,35 +83,24 @@ class SlotState:
     confirmed: str | None
 
 
-@dataclass(frozen=True)
-class ServerState:
-    """Where the server's log is, the pipeline's slot, None if there is none, and who is connected to the database."""
-
-    current: str
-    slot: SlotState | None
-    applications: frozenset[str] = frozenset()
-
-    def reads_snapshot(self, pipeline: str) -> bool:
-        """Whether a first snapshot is held open for the pipeline, by the name in its offsets."""
-        return f"tailrace {pipeline} snapshot" in self.applications
-
-    def retained_bytes(self) -> int | None:
-        """Bytes of log the slot keeps from being removed."""
-        restart = self.slot.restart if self.slot else None
-        return None if restart is None else max(0, parse_lsn(self.current) - parse_lsn(restart))
-
-
-def _quoted(part: str) -> str:
-    return sql.Identifier(part).as_string()
-
-
 def tables(config: Config) -> list[TableOverview]:
     """The database's own permanent tables, partitions too, by name. Raises SourceError."""
-    with connect(config) as connection, connection.cursor(row_factory=class_row(TableOverview)) as cursor:
-        return cursor.execute(_TABLES).fetchall()
+    with connect(config) as connection:
+        return [_overview(config, *row) for row in connection.execute(_TABLES).fetchall()]
 
 
-def server_state(config: Config) -> ServerState:
+def _overview(config: Config, schema: str, table: str, *facts: Any) -> TableOverview:
+    overview = TableOverview(TableId(config.text("database.dbname"), schema, table), *facts)
+    return overview if overview.has_key else replace(overview, remark=NO_KEY)
+
+
+def position(offset: Mapping[str, Any]) -> LogPosition | None:
+    """The position of an offset, None if it has none."""
+    lsn = offset.get("lsn")
+    return None if lsn is None else LogPosition(parse_lsn(lsn))
+
+
+def state(config: Config, pipeline: str | None) -> SourceState:
     """The log's end and the slot of `slot.name`. Raises SourceError."""
     with connect(config) as connection:
         row = connection.execute(_CURRENT).fetchone()
@@ -130,7 +108,29 @@ def server_state(config: Config) -> ServerState:
         with connection.cursor(row_factory=class_row(SlotState)) as cursor:
             slot = cursor.execute(_SLOT, [config.text("slot.name")]).fetchone()
     assert row is not None  # a SELECT without FROM has one row
-    return ServerState(row[0], slot, frozenset(name for (name,) in names))
+    reads_snapshot = (slots.snapshot_application(f"tailrace {pipeline}"),) in names
+    return state_of(row[0], slot, reads_snapshot=reads_snapshot)
+
+
+def state_of(current: str, slot: SlotState | None, *, reads_snapshot: bool = False) -> SourceState:
+    """The state of a server whose log ends at the LSN `current`."""
+    end, restart = parse_lsn(current), slot.restart if slot else None
+    retained = None if restart is None else max(0, end - parse_lsn(restart))
+    return SourceState(
+        log_end=LogPosition(end),
+        idle=None if slot is not None and slot.active else "nobody reads its slot",
+        reads_snapshot=reads_snapshot,
+        details=(_slot_detail(slot, retained),),
+        fields={"retained_bytes": retained, "slot": None if slot is None else asdict(slot)},
+    )
+
+
+def _slot_detail(slot: SlotState | None, retained: int | None) -> Detail:
+    if slot is None:
+        return Detail("slot", "there is none", is_fine=False)
+    activity = f"active (server process {slot.pid})" if slot.active else "not active"
+    kept = "" if retained is None else f", retains {size(retained)} of WAL"
+    return Detail("slot", f"{slot.name}: {activity}{kept} ({slot.wal_status})", is_fine=slot.active)
 
 
 def drop(config: Config, begun: Begun | None, *, force: bool = False) -> list[str]:

@@ -12,15 +12,13 @@ from psycopg.rows import dict_row
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.catalog.tables import system_identifier
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, Offset
 from tailrace.connectors.postgres.server import control, lost_log
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect, planner_application, server_errors
 from tailrace.errors import OffsetError
-
-Begun = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
-"""The offsets of the newest batches of a checkpoint, committed and planned."""
 
 _SLOT = """
 SELECT slot.*, current_database() AS here, activity.application_name, activity.usename

@@ -11,75 +11,88 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.ports import Key, SourceNow
 from tailrace.connectors.postgres.admin.comparable import aside, obstacle
+from tailrace.connectors.postgres.admin.operations import LogPosition
 from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.snapshot import keys, transfer
 from tailrace.connectors.postgres.snapshot.incremental import flushed
+from tailrace.connectors.postgres.snapshot.keys import texts as key_texts
 from tailrace.connectors.postgres.snapshot.ranges import table_bytes
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
-from tailrace.snapshot.reading import Key
 
 # Keys of one query.
 _PIECE = 5000
 
 
-class Present:
-    """A snapshot, held by its connection. The log up to `horizon` has every transaction that it shows."""
+class PostgresNow(SourceNow):
+    """Implements SourceNow by a repeatable-read transaction of one connection."""
 
-    def __init__(self, connection: psycopg.Connection, config: Config, horizon: int) -> None:
+    def __init__(self, connection: psycopg.Connection, config: Config, horizon: LogPosition) -> None:
         self._connection = connection
         self._catalog = Catalog(connection, config)
-        self.horizon = horizon
+        self._captured: dict[TableId, CapturedTable] = {}
+        self._horizon = horizon
+
+    @property
+    def horizon(self) -> LogPosition:
+        """See SourceNow.horizon."""
+        return self._horizon
 
     def tables(self) -> list[TableId]:
-        """The captured tables, in snapshot order."""
+        """See SourceNow.tables."""
         return self._catalog.tables()
 
     def followed(self) -> list[TableId]:
-        """Those captured tables of which a replica is expected, in snapshot order."""
+        """See SourceNow.followed."""
         tables = self.tables()
         apart = aside(self._connection, self._catalog.config, tables)
         return [table for table in tables if table not in apart]
 
-    def obstacle(self, table: CapturedTable, key: Sequence[str]) -> str | None:
-        """Why a table cannot be compared with a replica of this key, None where it can."""
-        return obstacle(self._connection, self._catalog.config, table, key)
-
-    def table(self, table: TableId) -> CapturedTable:
-        """A table as it is at this moment. Raises SourceError when it is gone."""
+    def table(self, table: TableId) -> TableSchema:
+        """See SourceNow.table."""
         found = self._catalog.table(table)
         if found is None:
             raise SourceError("the table is gone, or has no columns that are captured", where=str(table))
-        return found
+        self._captured[table] = found
+        return found.schema
 
-    def rows(self, table: CapturedTable) -> Iterator[pa.Table]:
-        """All rows in native types, some megabytes at a time. Raises SourceError, DecodeError."""
-        id_ = table.schema.id
+    def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
+        """See SourceNow.obstacle."""
+        return obstacle(self._connection, self._catalog.config, self._captured[table.id], key)
+
+    def rows(self, table: TableSchema) -> Iterator[pa.Table]:
+        """See SourceNow.rows."""
         row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
-        source = sql.SQL(" FROM {}").format(sql.Identifier(id_.schema, id_.table))
-        size = table_bytes(self._connection, id_)
-        for block in transfer.blocks(self._catalog.config, row[0], table, source, size):
-            yield _native(table.schema, block.images(np.arange(block.rows, dtype=np.int64)))
+        source = sql.SQL(" FROM {}").format(sql.Identifier(table.id.schema, table.id.table))
+        size = table_bytes(self._connection, table.id)
+        captured = self._captured[table.id]
+        for block in transfer.blocks(self._catalog.config, row[0], captured, source, size):
+            yield _native(table, block.images(np.arange(block.rows, dtype=np.int64)))
+
+    def texts(self, keys: pa.Table) -> list[Key]:
+        """See SourceNow.texts."""
+        return key_texts(keys)
+
+    def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
+        """See SourceNow.understood."""
+        types = self._types(table, names)
+        for start in range(0, len(wanted), _PIECE):
+            yield from self._understood(self._captured[table.id], types, wanted[start : start + _PIECE])
 
     def rows_of(
-        self, table: CapturedTable, names: Sequence[str], wanted: Sequence[Key]
+        self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:
-        """The rows of some keys in native types, and what names each one's version. Raises SourceError, DecodeError."""
-        types = self._types(table, names)
+        """See SourceNow.rows_of."""
+        types, captured = self._types(table, names), self._captured[table.id]
         for start in range(0, len(wanted), _PIECE):
-            images, versions = keys.rows(self._connection, table, types, wanted[start : start + _PIECE])
-            yield _native(table.schema, images), versions
-
-    def understood(self, table: CapturedTable, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
-        """The keys as the source reads them, in their order, null where a text is no value of its column."""
-        types = self._types(table, names)
-        for start in range(0, len(wanted), _PIECE):
-            yield from self._understood(table, types, wanted[start : start + _PIECE])
+            images, versions = keys.rows(self._connection, captured, types, wanted[start : start + _PIECE])
+            yield _native(table, images), versions
 
     def _understood(self, table: CapturedTable, types: keys.KeyTypes, wanted: Sequence[Key]) -> Iterator[pa.Table]:
         """By halves where some are refused, as a server before version 16 does not tell which."""
@@ -96,32 +109,32 @@ class Present:
             found = pa.array([dict.fromkeys(schema.row_type.names)], schema.row_type)
         yield _native(schema, found)
 
-    def _types(self, table: CapturedTable, names: Sequence[str]) -> keys.KeyTypes:
-        types = self._catalog.key_types(table.schema.id, tuple(names))
+    def _types(self, table: TableSchema, names: Sequence[str]) -> keys.KeyTypes:
+        types = self._catalog.key_types(table.id, tuple(names))
         if not types:
-            raise SourceError("its key has changed meanwhile", where=str(table.schema.id), remedy="compare it again")
+            raise SourceError("its key has changed meanwhile", where=str(table.id), remedy="compare it again")
         return types
 
 
 @contextmanager
-def present(config: Config) -> Iterator[Present]:
+def present(config: Config) -> Iterator[PostgresNow]:
     """The source as it is now. Raises SourceError."""
     with server_errors("the source cannot be read"), connect(config, application="tailrace reconcile") as connection:
         connection.execute("SET statement_timeout = 0")
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute("SELECT pg_current_snapshot()")
-        yield Present(connection, config, _horizon(connection, config))
+        yield PostgresNow(connection, config, _horizon(connection, config))
         connection.execute("COMMIT")
 
 
-def _horizon(connection: psycopg.Connection, config: Config) -> int:
+def _horizon(connection: psycopg.Connection, config: Config) -> LogPosition:
     """Where the log ends by now, as far as a pipeline can read it: no further than where it is flushed or replayed."""
     end = flushed(connection, config)
     row = connection.execute(
         "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END::text"
     ).fetchone()
     assert row is not None
-    return end if row[0] is None else min(end, parse_lsn(row[0]))
+    return LogPosition(end if row[0] is None else min(end, parse_lsn(row[0])))
 
 
 def _native(schema: TableSchema, images: pa.StructArray) -> pa.Table:

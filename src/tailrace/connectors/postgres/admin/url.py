@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from tailrace.connectors.ports import NewSource
 from tailrace.errors import ConfigError
 
 SCHEMES = ("postgresql://", "postgres://")
+# The environment variables whose values a pipeline file refers to in place of secrets.
+_VARIABLES = {"database.password": "PGPASSWORD", "database.sslpassword": "PGSSLPASSWORD"}
 
 _PROPERTIES = {
     "host": "database.hostname",
@@ -27,6 +32,27 @@ _REMEDIES = {
     "channel_binding": "leave it out of the URL; sslmode=verify-full with sslrootcert checks the server",
 }
 _FORM = "Write postgresql://user@host:5432/database."
+
+
+def new_source(url: str) -> NewSource:
+    """The source of a new pipeline for this URL's database. Raises ConfigError, never with a secret."""
+    given = properties_of(url)
+    secrets = {name: value for name, value in given.items() if name in _VARIABLES}
+    variables = {name: _VARIABLES[name] for name in ("database.password", *secrets)}
+    name = re.sub(r"[^a-z0-9_]", "_", given["database.dbname"].lower())
+    properties = {
+        "database.hostname": given["database.hostname"],
+        "database.port": "5432",
+        "database.user": "postgres",
+        **{each: value for each, value in given.items() if each not in _VARIABLES},
+        **{each: f"${{env:{variable}}}" for each, variable in variables.items()},
+        "topic.prefix": name,
+        "slot.name": f"tailrace_{name}"[:63],
+        "publication.name": f"tailrace_{name}"[:63],
+        "publication.autocreate.mode": "filtered",
+    }
+    prompts = {"database.password": f"Password of {properties['database.user']}"}
+    return NewSource(name, given["database.dbname"], properties, secrets, variables, prompts)
 
 
 def properties_of(url: str) -> dict[str, str]:

@@ -1,0 +1,240 @@
+"""The protocols by which commands and pipelines use a database: its package, its administration, its rows of now.
+
+`connectors/registry.py` finds the package of a connector; `connectors/base.py` has the protocol for reading changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.base import Connector
+from tailrace.connectors.finding import Finding
+from tailrace.model.source import SourceBlock
+from tailrace.model.table import TableId, TableSchema
+
+Begun = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
+"""The offsets of the newest batches of a checkpoint, committed and planned; None where there is none."""
+
+Key = tuple[str, ...]
+"""The values of a key's columns as texts that the database reads."""
+
+
+class Position(Protocol):
+    """A position in a log, a value. Only its connector knows what it is made of; others compare, order and print it."""
+
+    def __lt__(self, other: Any, /) -> bool:
+        """Whether this position is before another one of the same log."""
+
+    def to_text(self) -> str:
+        """The position as the database prints it."""
+
+    def distance(self, other: Any, /) -> int | None:
+        """Bytes of log from `other` to here, negative if `other` is later; None if the database has no such measure."""
+
+
+@dataclass(frozen=True)
+class TableOverview:
+    """A table that can be captured; `rows` is the server's estimate, `has_key` whether it has a primary key.
+
+    `is_partitioned`: it consists of other tables, each of which has `is_partition`. `is_readable`: the configured user
+    may read its rows. `remark` is printed beside the table in a new pipeline file.
+    """
+
+    id: TableId
+    rows: int
+    bytes: int
+    has_key: bool
+    is_partitioned: bool = False
+    is_partition: bool = False
+    is_readable: bool = True
+    remark: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name as filters see it."""
+        return str(self.id)
+
+    @property
+    def written(self) -> str:
+        """The name as signals take it."""
+        return self.id.written
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All forms in which a person may write the name: each part with quotes or without."""
+        schemas, tables = ((part, _quoted(part)) for part in (self.id.schema, self.id.table))
+        return tuple(f"{schema}.{table}" for schema in schemas for table in tables)
+
+
+def _quoted(part: str) -> str:
+    return '"' + part.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class Detail:
+    """A line that only this database has in the status of a pipeline; `is_fine` is False for what needs attention."""
+
+    label: str
+    text: str
+    is_fine: bool = True
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """What a server says about its log and about a pipeline that reads it.
+
+    `idle` says why the pipeline seems not to run, None if it runs or if the server cannot know. `reads_snapshot`: the
+    pipeline's first snapshot is being read. `details` are for people, `fields` the same for `--json`.
+    """
+
+    log_end: Position
+    idle: str | None = None
+    reads_snapshot: bool = False
+    details: tuple[Detail, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NewSource:
+    """The source of a new pipeline, as a URL describes it.
+
+    `name` is a name for the pipeline, `database` what the URL points at. `properties` are complete; a secret is a
+    reference to the environment variable that `variables` names. `secrets` are those that the URL contains, `prompts`
+    the questions for those that a person has to be asked for.
+    """
+
+    name: str
+    database: str
+    properties: Mapping[str, str]
+    secrets: Mapping[str, str]
+    variables: Mapping[str, str]
+    prompts: Mapping[str, str]
+
+
+class SourceNow(Protocol):
+    """The captured tables as of one moment, for comparing. The log up to `horizon` has every change that it shows."""
+
+    @property
+    def horizon(self) -> Position:
+        """A position at or after the last change that is seen here."""
+
+    def tables(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+
+    def followed(self) -> list[TableId]:
+        """The captured tables that a replica should have, in snapshot order."""
+
+    def table(self, table: TableId) -> TableSchema:
+        """A table's schema at this moment; ask for it before its rows. Raises SourceError if the table is gone."""
+
+    def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
+        """Why a table cannot be compared with a replica of this key, None if it can."""
+
+    def rows(self, table: TableSchema) -> Iterator[pa.Table]:
+        """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""
+
+    def texts(self, keys: pa.Table) -> list[Key]:
+        """Keys in native types as texts with which this source can be asked for their rows."""
+
+    def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
+        """The keys as the source reads them, in their order; null if a text is no value of its column."""
+
+    def rows_of(
+        self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
+    ) -> Iterator[tuple[pa.Table, pa.Array]]:
+        """The rows of some keys in native types, and a text that identifies each row's version."""
+
+
+class Admin(Protocol):
+    """What an operator asks of one source outside a running pipeline. Every method may raise SourceError."""
+
+    def checks(self, begun: Begun | None = None) -> list[Finding]:
+        """Every problem of the server for this configuration; changes nothing and raises nothing that it can list.
+
+        `begun` is None if the checkpoint is not known.
+        """
+
+    def overview(self) -> list[TableOverview]:
+        """The database's own tables, captured or not, by name."""
+
+    def unreadable(self, tables: Sequence[TableId]) -> Finding:
+        """Why the rows of these tables cannot be read, and how to permit it; for tables that are not readable."""
+
+    def position(self, offset: Mapping[str, Any]) -> Position | None:
+        """The position in the log that an offset has; None if it has none yet. Asks no server."""
+
+    def state(self, pipeline: str | None = None) -> SourceState:
+        """The end of the log and what the server knows of the pipeline; `pipeline` is the name in its offsets."""
+
+    def problems(self, *, begun: bool) -> list[Finding]:
+        """What keeps changes of captured tables from the pipeline at this moment."""
+
+    def resumable(self, begun: Begun) -> Finding | None:
+        """What keeps a stopped pipeline from resuming: an error, or a warning if it resumes with a gap."""
+
+    def extend(self, tables: Sequence[TableId]) -> list[str]:
+        """Let the log have the changes of more tables; the names of those for which something had to be changed."""
+
+    def extended(self) -> str:
+        """What `extend` adds tables to, in words."""
+
+    def owned(self) -> str:
+        """What `drop` removes and from which database, in words."""
+
+    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
+        """Remove what the pipeline created on the server; a line for each object.
+
+        Unless forced, what the checkpoint did not create is an error.
+        """
+
+    def drop_at_stop(self, begun: Begun) -> None:
+        """Remove what the package's `stop_property` says is to be removed when the pipeline stops."""
+
+    def install_ddl(self) -> str:
+        """Install what reports schema changes; a line that says what was installed. Raises ConfigError if needless."""
+
+    def now(self) -> AbstractContextManager[SourceNow]:
+        """The captured tables as of now."""
+
+
+class ConnectorPackage(Protocol):
+    """One database: its properties, its connector and its administration."""
+
+    include_list: str
+    """The property that lists the captured tables."""
+    exclude_list: str
+    """The property that lists the tables that are not captured."""
+    stop_property: str | None
+    """The flag that has objects on the server removed when a pipeline stops; a query cannot observe its own stop."""
+    replica_properties: Mapping[str, str]
+    """Properties that a replica needs, unless the configuration says otherwise."""
+
+    def resolve(self, properties: Mapping[str, object]) -> Config:
+        """The checked configuration. Raises ConfigError naming every problem."""
+        ...
+
+    def source_block(self, config: Config) -> SourceBlock:
+        """The `source` block of its events."""
+        ...
+
+    def connector(self, config: Config) -> Connector:
+        """What plans and reads. Connects only when it is asked something."""
+        ...
+
+    def admin(self, config: Config) -> Admin:
+        """What commands ask. Connects only when it is asked something."""
+        ...
+
+    def new_source(self, url: str) -> NewSource:
+        """The source that a URL describes. Raises ConfigError, never with a secret."""
+        ...
+
+    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
+        """The properties of a new pipeline that captures these tables and no others."""
+        ...

@@ -1,0 +1,84 @@
+"""What an operator asks of a PostgreSQL server outside a running pipeline (the port Admin)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tailrace.config import Config
+from tailrace.connectors.finding import Finding
+from tailrace.connectors.ports import Admin, Begun, Position, SourceState, TableOverview
+from tailrace.connectors.postgres.admin import checks, operations, resumable, source_now
+from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.server import publication, published
+from tailrace.connectors.postgres.snapshot.selects import grants
+from tailrace.model.table import TableId
+
+
+class PostgresAdmin(Admin):
+    """Implements Admin. Each method makes a connection of its own."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def checks(self, begun: Begun | None = None) -> list[Finding]:
+        """See Admin.checks."""
+        return checks.check(self._config, begun)
+
+    def overview(self) -> list[TableOverview]:
+        """See Admin.overview."""
+        return operations.tables(self._config)
+
+    def unreadable(self, tables: Sequence[TableId]) -> Finding:
+        """See Admin.unreadable."""
+        statements = grants(self._config, list(tables))
+        what = f"{self._config.text('database.user')} may not read the table, so its rows would never come"
+        return Finding("select", False, what, "; ".join(statements))
+
+    def position(self, offset: Mapping[str, Any]) -> Position | None:
+        """See Admin.position."""
+        return operations.position(offset)
+
+    def state(self, pipeline: str | None = None) -> SourceState:
+        """See Admin.state."""
+        return operations.state(self._config, pipeline)
+
+    def problems(self, *, begun: bool) -> list[Finding]:
+        """See Admin.problems."""
+        return published.problems(self._config, begun=begun)
+
+    def resumable(self, begun: Begun) -> Finding | None:
+        """See Admin.resumable."""
+        return resumable.standing(self._config, *begun)
+
+    def extend(self, tables: Sequence[TableId]) -> list[str]:
+        """See Admin.extend: tables are added to the publication."""
+        return publication.publish(self._config, tables)
+
+    def extended(self) -> str:
+        """See Admin.extended."""
+        return f"the publication {self._config.text('publication.name')}"
+
+    def owned(self) -> str:
+        """See Admin.owned."""
+        text = self._config.text
+        place = f"{text('database.dbname')} at {text('database.hostname')}"
+        return f"slot {text('slot.name')} and publication {text('publication.name')} of database {place}"
+
+    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
+        """See Admin.drop."""
+        return operations.drop(self._config, begun, force=force)
+
+    def drop_at_stop(self, begun: Begun) -> None:
+        """See Admin.drop_at_stop."""
+        operations.drop_at_stop(self._config, begun)
+
+    def install_ddl(self) -> str:
+        """See Admin.install_ddl."""
+        event_triggers.install(self._config)
+        return "DDL triggers tailrace_ddl_end and tailrace_ddl_drop made, with the schema tailrace_ddl"
+
+    def now(self) -> AbstractContextManager[source_now.PostgresNow]:
+        """See Admin.now."""
+        return source_now.present(self._config)

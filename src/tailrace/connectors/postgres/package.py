@@ -1,0 +1,58 @@
+"""PostgreSQL as the registry loads it: its properties, its connector, its administration, new pipelines for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tailrace.config import Config
+from tailrace.config.kinds import expression
+from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
+from tailrace.connectors.postgres import config as properties_of_connector
+from tailrace.connectors.postgres.position import source_block
+
+if TYPE_CHECKING:
+    from tailrace.connectors.postgres.admin.admin import PostgresAdmin
+    from tailrace.connectors.postgres.connector import PostgresConnector
+    from tailrace.model.source import SourceBlock
+
+
+class PostgresPackage(ConnectorPackage):
+    """Implements ConnectorPackage. What needs a driver is imported when it is called."""
+
+    include_list = "table.include.list"
+    exclude_list = "table.exclude.list"
+    stop_property = "slot.drop.on.stop"
+    replica_properties: Mapping[str, str] = {"include.unknown.datatypes": "true"}
+
+    def resolve(self, properties: Mapping[str, object]) -> Config:
+        """See ConnectorPackage.resolve."""
+        return properties_of_connector.resolve(properties)
+
+    def source_block(self, config: Config) -> SourceBlock:
+        """See ConnectorPackage.source_block."""
+        return source_block(config)
+
+    def connector(self, config: Config) -> PostgresConnector:
+        """See ConnectorPackage.connector."""
+        from tailrace.connectors.postgres.connector import PostgresConnector
+
+        return PostgresConnector(config)
+
+    def admin(self, config: Config) -> PostgresAdmin:
+        """See ConnectorPackage.admin."""
+        from tailrace.connectors.postgres.admin.admin import PostgresAdmin
+
+        return PostgresAdmin(config)
+
+    def new_source(self, url: str) -> NewSource:
+        """See ConnectorPackage.new_source."""
+        from tailrace.connectors.postgres.admin.url import new_source
+
+        return new_source(url)
+
+    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
+        """See ConnectorPackage.capturing."""
+        listed = ",".join(expression(table.id.schema, table.id.table) for table in tables)
+        via_root = any(table.is_partitioned for table in tables)
+        return {self.include_list: listed, **({"publish.via.partition.root": "true"} if via_root else {})}
