@@ -54,6 +54,8 @@ def read(database: Database, mode: str) -> dict[str, Read]:
         database.execute(f"CREATE TABLE {case.table} (LIKE filled.{case.table} INCLUDING ALL)", _copied(case))
     names = ",".join(rf"public\.{case.table}" for case in cases)
     properties = {name.replace(".", "__"): value for name, value in MODES[mode].items()}
+    # The slot remains from one capture to the next, which has no checkpoint to prove that it is its own.
+    properties["slot__takeover"] = "true"
     with capturing(database, table__include__list=names, **properties) as capture:
         snapshot = _columns(capture)
         database.execute(*(f"DELETE FROM {case.table}" for case in cases))
