@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.admin.source_now import Present, present
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
 from tailrace.connectors.postgres.snapshot.keys import texts
 from tailrace.errors import SourceError
 from tailrace.model.table import TableSchema

@@ -11,8 +11,9 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.admin.comparable import aside, obstacle
-from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.snapshot import keys, transfer

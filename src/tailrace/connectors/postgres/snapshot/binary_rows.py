@@ -20,7 +20,7 @@ from psycopg.conninfo import make_conninfo
 
 from tailrace.config import Config
 from tailrace.connectors.ahead import ahead
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.server.connect import (
     connection_error,
     first_line,
@@ -31,7 +31,7 @@ from tailrace.connectors.postgres.server.connect import (
 )
 from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
 from tailrace.connectors.postgres.snapshot.exported import adopting, gone
-from tailrace.connectors.postgres.types.values import converted
+from tailrace.connectors.value_type import converted
 from tailrace.events.encode.arrow import indices
 
 _BATCH_BYTES = 4 << 20

@@ -12,13 +12,13 @@ from psycopg import pq, sql
 from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.protocol import copy_text
 from tailrace.connectors.postgres.server.connect import connect, first_line, refused
 from tailrace.connectors.postgres.server.silence import await_bytes, begin_copy, end_copy
 from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
 from tailrace.connectors.postgres.snapshot.exported import adopt
-from tailrace.connectors.postgres.types.values import converted
+from tailrace.connectors.value_type import converted
 from tailrace.errors import SourceError
 
 _CHUNK_BYTES = 4 << 20
