@@ -35,7 +35,7 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
             for lines in copy_lines(connection, query, str(table.schema.id)):
                 yield _block(table, lines)
         except psycopg.OperationalError as error:
-            raise refused(str(table.schema.id), first_line(error)) from error
+            raise refused(str(table.schema.id), first_line(error), error.sqlstate) from error
 
 
 def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> Block:
@@ -92,6 +92,6 @@ def _refused(table: str, result: PGresult) -> SourceError:
     cause: psycopg.Error = psycopg.errors.error_from_result(result)
     if cause.sqlstate is None:
         cause = psycopg.OperationalError(str(cause))  # the client's own word for a connection that broke
-    error = refused(table, first_line(cause))
+    error = refused(table, first_line(cause), cause.sqlstate)
     error.__cause__ = cause
     return error
