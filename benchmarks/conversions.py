@@ -16,7 +16,8 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.types.pg_type import PgType
-from tailrace.connectors.postgres.types.values import ValueType, value_type
+from tailrace.connectors.postgres.types.values import value_type
+from tailrace.connectors.value_type import ValueType
 
 ROWS, ROUNDS, PROFILED = 200_000, 3, 2_000
 REQUIRED = {

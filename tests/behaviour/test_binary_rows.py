@@ -213,7 +213,7 @@ def test_text_that_is_none(database: Database) -> None:
             pytest.raises(SourceError, match="invalid byte sequence") as raised,
         ):
             capture.step()
-        assert "no UTF-8" in str(raised.value.remedy)
+        assert "not valid UTF-8" in str(raised.value.remedy)
         capture.close()
         with psycopg.connect(re.sub(rf"\b{database.name}\b", name, database.dsn), autocommit=True) as connection:
             connection.execute(

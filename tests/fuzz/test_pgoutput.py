@@ -11,11 +11,11 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tailrace.connectors.postgres.log.protocol.framing import pack
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
-from tailrace.connectors.postgres.types.values import text_type
+from tailrace.connectors.value_type import text_type
 from tailrace.errors import DecodeError
 from tailrace.model.table import Column, TableId, TableSchema
 from tests.fuzz import pgoutput_messages as wire

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tailrace.connectors.postgres.types.values import converted
+from tailrace.connectors.value_type import converted
 from tailrace.errors import DecodeError
 from tests.unit.postgres.test_values import kind, numeric
 

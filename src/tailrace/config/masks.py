@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.config.resolve import Config, Problem
+from tailrace.model.table import TableId
 
 Patterns = tuple[re.Pattern[str], ...]
 
@@ -67,11 +68,11 @@ class ColumnMasks:
             (*truncated, *starred, propagated, *hashed), config.patterns("datatype.propagate.source.type")
         )
 
-    def of(self, schema: str, table: str, column: str, type_name: str) -> Mask | None:
+    def of(self, table: TableId, column: str, type_name: str) -> Mask | None:
         """The rule for a column; `type_name` is the database's own name of its type."""
-        name = f"{schema}.{table}.{column}"
+        name = f"{table}.{column}"
         found = next((mask for patterns, mask in self.rules if _matches(patterns, name)), None)
-        if (found is None or isinstance(found, Hash)) and _matches(self.by_type, f"{schema}.{table}.{type_name}"):
+        if (found is None or isinstance(found, Hash)) and _matches(self.by_type, f"{table}.{type_name}"):
             return Propagate()
         return found
 

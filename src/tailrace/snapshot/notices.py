@@ -15,7 +15,7 @@ from tailrace.events.notifications import (
     in_progress,
     scanned,
 )
-from tailrace.transforms.murmur import java
+from tailrace.model.java_hash import set_order
 
 Notices = tuple[Notice, ...]
 
@@ -29,7 +29,8 @@ def around_splits(
     splits read; of the others the reader knows them. Splits are chunks in the words of notifications; those of tables
     of one are told only if all are (`chunked`).
     """
-    tables, read, parts = ",".join(captured), ",".join(_by_hash(order)), Counter(splits)
+    # What is read is listed as Debezium does: in the order of a Java HashSet.
+    tables, read, parts = ",".join(captured), ",".join(set_order(list(order))), Counter(splits)
     waiting: Notices = (Notice(INITIAL, STARTED),)
     around: list[tuple[Notices, Notices]] = []
     for name in order:
@@ -53,15 +54,3 @@ def around_splits(
         around[-1] = around[-1][0], around[-1][1] + waiting
         waiting = ()
     return around, waiting
-
-
-def _by_hash(names: Sequence[str]) -> list[str]:
-    """In the order of a Java HashSet made of them: Debezium tells what is in progress beside that."""
-    least = max(len(names) * 4 // 3 + 1, 16)
-    buckets = 1 << (least - 1).bit_length()
-
-    def bucket(name: str) -> int:
-        number = java(name, "string") & 0xFFFFFFFF
-        return (number ^ number >> 16) & (buckets - 1)
-
-    return sorted(names, key=bucket)

@@ -6,6 +6,8 @@ import struct as binary
 from decimal import Decimal
 from typing import Any
 
+from tailrace.model.java_hash import text_hash
+
 _MASK = (1 << 64) - 1
 _SEED = 9001
 
@@ -26,7 +28,7 @@ def java(value: Any, kind: str) -> int:
     if isinstance(value, float):
         return _of_float(value, kind)
     if isinstance(value, str):
-        return _of_bytes(value.encode("utf-16-be", "surrogatepass"), 0, wide=True)
+        return _int(text_hash(value))
     if isinstance(value, bytes):
         return _of_bytes(bytes(reversed(value)), 1)
     if isinstance(value, Decimal):
@@ -43,10 +45,9 @@ def _of_float(value: float, kind: str) -> int:
     return _int((bits ^ (bits >> 32)) & 0xFFFFFFFF)
 
 
-def _of_bytes(data: bytes, start: int, *, wide: bool = False) -> int:
+def _of_bytes(data: bytes, start: int) -> int:
     result = start
-    units = [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)] if wide else _signed(data)
-    for unit in units:
+    for unit in _signed(data):
         result = (31 * result + unit) & 0xFFFFFFFF
     return _int(result)
 

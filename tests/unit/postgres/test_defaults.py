@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres.catalog.defaults import column_default
+from tailrace.connectors.defaults import shown_default
+from tailrace.connectors.postgres.catalog.defaults import parse_default
+from tailrace.connectors.value_type import ValueType
 from tests.unit.postgres.test_values import kind, numeric
+
+
+def column_default(expression: str | None, required: bool, of: ValueType, faults: bool = False) -> object:
+    return shown_default(parse_default(expression, faults), required, of)
 
 
 @pytest.mark.parametrize(

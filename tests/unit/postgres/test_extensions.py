@@ -34,24 +34,6 @@ def test_hstore_comes_back(values: list[dict[str, str | None] | None], skipped: 
     assert [None if text is None else list(json.loads(text).items()) for text in shown] == maps
 
 
-@pytest.mark.parametrize(
-    ("text", "spread"),
-    [
-        ("", 0),
-        ("a", 97),
-        ("hello", 99163451),
-        ("polygenelubricants", 2147516416),
-        ("é", 233),
-        ("\U0001f600", 1772920),
-        ("Aa", 2112),
-        ("BB", 2112),
-        ("the quick brown fox jumps over the lazy dog", 2212116137),
-    ],
-)
-def test_hashes_are_javas(text: str, spread: int) -> None:
-    assert extensions._spread_hash(text) == spread
-
-
 ORDERS = {
     12: [1, 2, 0, 5, 6, 3, 4, 9, 7, 8, 11, 10],
     13: [1, 2, 0, 5, 6, 3, 4, 9, 7, 8, 11, 10, 12],

@@ -13,7 +13,8 @@ import pytest
 from tailrace.config import Config
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.types.pg_type import PgType
-from tailrace.connectors.postgres.types.values import ValueType, converted, value_type
+from tailrace.connectors.postgres.types.values import value_type
+from tailrace.connectors.value_type import ValueType, converted
 from tailrace.errors import DecodeError
 
 REQUIRED = {

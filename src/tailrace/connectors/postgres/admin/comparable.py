@@ -9,7 +9,8 @@ import psycopg
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.config.overrides import overrides
-from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.partition_names import first_of, lineages, published
 from tailrace.connectors.postgres.snapshot.selects import Selects
 from tailrace.model.table import TableId

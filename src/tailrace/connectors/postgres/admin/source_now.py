@@ -11,10 +11,11 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.ports import Key, SourceNow
 from tailrace.connectors.postgres.admin.comparable import aside, obstacle
 from tailrace.connectors.postgres.admin.operations import LogPosition
-from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.snapshot import keys, transfer

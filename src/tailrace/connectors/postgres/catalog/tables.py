@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter, key_columns
-from tailrace.config.masks import ColumnMasks
-from tailrace.connectors.converters import Converters, SourceColumn
-from tailrace.connectors.postgres.catalog.defaults import column_default
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.column_info import ColumnInfo
+from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
-from tailrace.connectors.postgres.types.masking import altered, check_key, size
 from tailrace.connectors.postgres.types.pg_type import PgType
-from tailrace.connectors.postgres.types.values import ValueType, value_type
-from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.connectors.postgres.types.source_type import source_type
+from tailrace.connectors.postgres.types.values import value_type
+from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname 
 _NAMED = "n.nspname = %s AND c.relname = %s"
 _COLUMNS = """
 SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
-  pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> '', col_description(a.attrelid, a.attnum)
+  pg_get_expr(d.adbin, d.adrelid), col_description(a.attrelid, a.attnum)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -52,7 +52,7 @@ FROM base b WHERE b.typtype <> 'd'
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnInfo:
+class CatalogColumn:
     """A column as the catalog has it."""
 
     name: str
@@ -60,7 +60,6 @@ class ColumnInfo:
     modifier: int
     required: bool
     default: str | None
-    generated: bool
     comment: str | None = None
 
 
@@ -68,17 +67,9 @@ class ColumnInfo:
 class TableInfo:
     """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity."""
 
-    columns: tuple[ColumnInfo, ...]
+    columns: tuple[CatalogColumn, ...]
     key: tuple[str, ...]
     identity: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CapturedTable:
-    """A TableSchema and how to convert each of its columns."""
-
-    schema: TableSchema
-    types: tuple[ValueType, ...]
 
 
 class Catalog:
@@ -89,10 +80,7 @@ class Catalog:
         self.config = config
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
-        self._masks = ColumnMasks.from_config(config)
-        self._converters = Converters(config)
-        # The reference's PostgreSQL connector takes the property and reads no comments.
-        self._comments = config.flag("include.schema.comments") and not config.flag("compat.faults")
+        self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
 
     def tables(self) -> list[TableId]:
@@ -123,13 +111,12 @@ class Catalog:
         known = self._info("c.oid = %s", relation.oid)
         by_name = {column.name: column for column in known.columns} if known else {}
         columns = tuple(
-            ColumnInfo(
+            CatalogColumn(
                 column.name,
                 column.type_oid,
                 column.type_modifier,
                 by_name[column.name].required if column.name in by_name else column.in_identity and not known,
                 by_name[column.name].default if column.name in by_name else None,
-                False,
                 by_name[column.name].comment if column.name in by_name else None,
             )
             for column in relation.columns
@@ -169,62 +156,29 @@ class Catalog:
             return None
         oid, replica_identity = found
         rows = self.connection.execute(_COLUMNS, [oid]).fetchall()
-        columns = tuple(ColumnInfo(*row[1:]) for row in rows)
+        columns = tuple(CatalogColumn(*row[1:]) for row in rows)
         keys = table_keys(self.connection, [oid])[oid]
         return TableInfo(columns, keys.event, keys.identity(replica_identity, [column.name for column in columns]))
 
     def _captured(self, table: TableId, info: TableInfo) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
-        names = [column.name for column in info.columns]
-        key = key_columns(self.config, table.schema, table.table, names) or info.key
-        shown = set(self.filter.columns(table.schema, table.table, names))
-        columns, types = [], []
-        # Key columns that are excluded from values come last, see TableSchema.
-        for column in sorted(info.columns, key=lambda column: column.name not in shown):
-            wanted = column.name in shown or column.name in key
-            kind = self._value_type(table, column, column.name in key) if wanted else None
-            if kind is not None:
-                columns.append(Column(column.name, kind.schema, kind.arrow, column.name in shown))
-                types.append(kind)
-        if not columns:
-            log.warning("%s has no columns to capture, so it is left out", table)
-            return None
-        kept = {column.name for column in columns}
-        key, identity = (tuple(name for name in names if name in kept) for names in (key, info.identity))
-        return CapturedTable(TableSchema(table, tuple(columns), key, identity), tuple(types))
+        columns = [self._column(column) for column in info.columns]
+        return self._columns.captured(table, columns, info.key, info.identity)
 
-    def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
-        """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
+    def _column(self, column: CatalogColumn) -> ColumnInfo:
         pg, domain_modifier = self._types[column.type_oid]
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
-        own = self._own_type(table, column, pg, modifier)
-        kind = own or value_type(pg, modifier, self.config)
-        if kind is None:
-            log.warning(
-                "%s.%s is left out: type %s has no mapping; include.unknown.datatypes=true would carry its text",
-                *(table, column.name, pg.printed),
-            )
-            return None
-        faults = self.config.flag("compat.faults")
-        default = column_default(column.default, column.required, kind, faults)
-        schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
-        comment = column.comment if self._comments else None
-        kind = replace(kind, schema=schema if comment is None else schema.with_(doc=comment), text=pg.output)
-        mask = self._masks.of(table.schema, table.table, column.name, pg.name)
-        if mask is None:
-            return kind
-        name, required = f"{table}.{column.name}", column.required
-        result = altered(kind, mask, pg, modifier, column=name, required=required, faults=faults, comment=comment)
-        if in_key and result.convert is not kind.convert:
-            check_key(mask, name)
-        return result
-
-    def _own_type(self, table: TableId, column: ColumnInfo, pg: PgType, modifier: int) -> ValueType | None:
-        """What a converter of one's own makes of a column; a default is shown, converted, if it is a literal."""
-        length, scale = size(pg.name, modifier)
-        asked = SourceColumn(str(table), column.name, pg.printed, length, scale, not column.required, column.default)
-        found = self._converters.of(asked)
-        return None if found is None else ValueType(found.schema, found.arrow, found.convert, literals=True)
+        value, faults = value_type(pg, modifier, self.config), self.config.flag("compat.faults")
+        return ColumnInfo(
+            name=column.name,
+            type=source_type(pg, modifier),
+            value=None if value is None else replace(value, text=pg.output),
+            required=column.required,
+            default=parse_default(column.default, faults),
+            # The reference engine's PostgreSQL connector accepts include.schema.comments and reads no comments.
+            comment=None if faults else column.comment,
+            text=pg.output,
+        )
 
     def _load_types(self, oids: Iterable[int]) -> None:
         """Look up types, and the elements of arrays among them. An enum may have got labels since the last time."""

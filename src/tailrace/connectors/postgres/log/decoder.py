@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.ddl.event_triggers import CONTENT
 from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.log.messages import LogicalMessages, apart
@@ -19,9 +19,9 @@ from tailrace.connectors.postgres.log.protocol import pgoutput
 from tailrace.connectors.postgres.log.protocol.framing import Bytes, Frames, Ints, Packed, frame
 from tailrace.connectors.postgres.log.protocol.pgoutput import Messages, Relation, Relations, Rows
 from tailrace.connectors.postgres.log.protocol.tuples import TEXT, UNCHANGED, Cells
-from tailrace.connectors.postgres.log.reselect import Reselector
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
-from tailrace.connectors.postgres.types.values import ValueType, converted
+from tailrace.connectors.reselect import Reselector
+from tailrace.connectors.value_type import ValueType, converted
 from tailrace.events.encode.arrow import indices, join, mask, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS

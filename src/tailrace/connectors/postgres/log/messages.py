@@ -15,7 +15,8 @@ from tailrace.config.filters import Rule
 from tailrace.connectors.postgres.ddl.event_triggers import OLD_PREFIX, install_command
 from tailrace.connectors.postgres.log.protocol.framing import Ints
 from tailrace.connectors.postgres.log.protocol.pgoutput import Messages
-from tailrace.connectors.postgres.types.values import ValueType, binary_type, converted, text_type
+from tailrace.connectors.types.binary import binary_type
+from tailrace.connectors.value_type import ValueType, converted, text_type
 from tailrace.events.encode.arrow import flags, mask
 from tailrace.model.table import Column, TableId, TableSchema
 

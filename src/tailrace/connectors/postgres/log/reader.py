@@ -13,19 +13,21 @@ from tailrace.config.filters import TableFilter
 from tailrace.config.processors import reselect
 from tailrace.connectors import reader_client
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.log.decoder import LogDecoder
+from tailrace.connectors.postgres.log.lookup import PostgresLookup
 from tailrace.connectors.postgres.log.messages import LogicalMessages
 from tailrace.connectors.postgres.log.protocol.framing import Packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relations
 from tailrace.connectors.postgres.log.refusals import Interrupted
-from tailrace.connectors.postgres.log.reselect import Reselector
 from tailrace.connectors.postgres.log.stream import About, LogStream, Wish
 from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
 from tailrace.connectors.postgres.snapshot.incremental import ReadChunk, visibility
 from tailrace.connectors.reader_socket import ReaderLost, Request
+from tailrace.connectors.reselect import Reselector
 from tailrace.connectors.retry import Backoff, retrying
 from tailrace.events.faults import Faults
 from tailrace.events.heartbeat import heartbeat
@@ -113,7 +115,9 @@ def _decoded(config: Config, split: LogSplit) -> Iterator[Chunk]:
         decoder.faults = Faults.of(config)
         decoder.schema_changes = SchemaChangeReader.of(config)
         if wish is not None:
-            decoder.reselector = opened.enter_context(closing(Reselector(config, wish)))
+            decoder.reselector = opened.enter_context(
+                closing(Reselector(wish, PostgresLookup(config, wish.by_event_key)))
+            )
         for messages in opened.enter_context(closing(_messages(config, split, about))):
             chunk = decoder.decode(messages)
             yield _without(chunk, split.untouched) if split.untouched else chunk

@@ -1,9 +1,10 @@
-"""What it means that the log's stream was refused or broke off: another try, or an error with its remedy."""
+"""What it means that the server refused to stream the log or ended it: another try, or an error with its remedy."""
 
 from __future__ import annotations
 
 import psycopg
-from psycopg import pq
+from psycopg import errors, pq
+from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.position import Claim
@@ -12,29 +13,55 @@ from tailrace.connectors.postgres.server.lost_log import find
 from tailrace.connectors.retry import is_listed
 from tailrace.errors import SourceError, TailraceError
 
-_FATAL = ("replication slot", "WAL segment", "publication")
-_REMEDIES = (
-    (
-        "publication",
-        "create the publication again with the captured tables, then start with a new checkpoint for a new snapshot: "
-        "the server does not send what was written while there was none",
-    ),
-    ("WAL segment", "the position is lost: start with a new checkpoint; raise max_slot_wal_keep_size"),
-    ("is active for PID", "stop that reader, or give this pipeline a slot.name of its own"),
-    ("permission denied", "ALTER ROLE <database.user> REPLICATION"),
+_REMEDIES = {
+    # A missing slot has this state as well, but `find` reports it as a gap.
+    errors.UndefinedObject.sqlstate: "create the publication again with the captured tables, then start with a new "
+    "checkpoint for a new snapshot: the server does not send what was written while there was none",
+    errors.UndefinedFile.sqlstate: "the server no longer has log that the slot needs: start with a new "
+    "checkpoint; raise max_slot_wal_keep_size",
+    errors.ObjectInUse.sqlstate: "stop that reader, or give this pipeline a slot.name of its own",
+    errors.InsufficientPrivilege.sqlstate: "ALTER ROLE <database.user> REPLICATION",
+}
+# States that end a stream for good: the publication or the slot is gone, the slot is invalidated or has lost its log.
+_FATAL = (
+    errors.UndefinedObject.sqlstate,
+    errors.ObjectNotInPrerequisiteState.sqlstate,
+    errors.UndefinedFile.sqlstate,
+    errors.ObjectInUse.sqlstate,
 )
 
 
 class Refused(SourceError):
-    """START_REPLICATION was refused; the text is the server's."""
+    """The server refused to stream, in its own words; `__cause__` is psycopg's error."""
+
+    @property
+    def state(self) -> str:
+        """The SQLSTATE."""
+        return (isinstance(self.__cause__, psycopg.Error) and self.__cause__.sqlstate) or ""
 
 
 class Interrupted(SourceError):
     """The stream broke off, or could not be opened for the moment: worth another try."""
 
 
+def refused(result: PGresult) -> Refused:
+    """The error for a START_REPLICATION that the server refused."""
+    return _refused(errors.error_from_result(result))
+
+
+def without_publication(warning: str) -> Refused:
+    """The error for a stream that leaves rows out, as the server warned that the publication is missing."""
+    return _refused(errors.UndefinedObject(warning))
+
+
+def _refused(cause: psycopg.Error) -> Refused:
+    error = Refused(first_line(cause))
+    error.__cause__ = cause
+    return error
+
+
 def broken(message: str) -> psycopg.OperationalError:
-    """The error for a connection that is no more."""
+    """The error for a lost connection."""
     return psycopg.OperationalError(message.strip() or "the server closed the connection")
 
 
@@ -42,11 +69,12 @@ def ended(connection: psycopg.Connection) -> Exception:
     """The error for a COPY stream that ended: a broken connection, or the server's own error message."""
     pgconn = connection.pgconn
     result = pgconn.get_result() if pgconn.status == pq.ConnStatus.OK else None
+    if result is not None and errors.error_from_result(result).sqlstate in _FATAL:
+        return refused(result)
     message = (
         result.error_message if result is not None else pgconn.error_message
     ) or b"the server closed the connection"
-    text = message.decode(errors="replace").strip()
-    return Refused(text) if any(sign in text for sign in _FATAL) else broken(text)
+    return broken(message.decode(errors="replace").strip())
 
 
 def told(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> TailraceError:
@@ -62,13 +90,13 @@ def told(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> Ta
             lost = find(connection, config, claim)
         if lost is not None and not lost.is_trusted:
             return lost.error()
-    remedy = next((text for sign, text in _REMEDIES if sign in said), "see the server's log")
-    return SourceError(said, where=where, remedy=remedy)
+    remedy = _REMEDIES.get(error.state) if isinstance(error, Refused) else None
+    return SourceError(said, where=where, remedy=remedy or "see the server's log")
 
 
 def _worth_retrying(error: psycopg.Error | SourceError) -> bool:
     if isinstance(error, Refused):
-        return "is active for PID" in str(error)
+        return error.state == errors.ObjectInUse.sqlstate
     if isinstance(error, SourceError):
         return is_transient(error)
     # A connection that was up and broke: the server restarted, was stopped, or the network failed.

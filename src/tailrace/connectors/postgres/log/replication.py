@@ -18,7 +18,7 @@ from psycopg import pq, sql
 from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol.framing import CORRUPT, XLOG_HEADER
 from tailrace.connectors.postgres.log.protocol.pgoutput import EPOCH_US, RELATION
-from tailrace.connectors.postgres.log.refusals import Refused, broken, ended
+from tailrace.connectors.postgres.log.refusals import broken, ended, refused
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect
@@ -104,9 +104,10 @@ class Replication:
         pgconn = self.connection.pgconn
         result = begin_copy(self.connection, command.as_bytes(self.connection))
         if result.status != pq.ExecStatus.COPY_BOTH:
-            message = (result.error_message or b"").decode(errors="replace")
             # A connection that broke at this moment is no refusal.
-            raise Refused(message) if pgconn.status == pq.ConnStatus.OK else broken(message)
+            if pgconn.status != pq.ConnStatus.OK:
+                raise broken((result.error_message or b"").decode(errors="replace"))
+            raise refused(result)
         pgconn.nonblocking = 1
 
     def _warned(self, diagnostic: psycopg.errors.Diagnostic) -> None:

@@ -22,7 +22,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol.framing import XLOG_HEADER, pack
 from tailrace.connectors.postgres.log.protocol.pgoutput import BEGIN, COMMIT, MESSAGE, RELATION, TYPE
 from tailrace.connectors.postgres.log.protocol.wal import record_start
-from tailrace.connectors.postgres.log.refusals import Refused, broken, ended, told
+from tailrace.connectors.postgres.log.refusals import broken, ended, told, without_publication
 from tailrace.connectors.postgres.log.replication import XLOG, Asker, Message, Replication, Silent
 from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import connect, first_line, planner_application
@@ -104,7 +104,7 @@ class LogStream:
             replication.report()
             yield from self._blocks(replication, wish, claim.end, client)
             if replication.warning is not None:
-                raise Refused(replication.warning)
+                raise without_publication(replication.warning)
             replication.report()
             self.position, self._patience = claim.end, 1
         except (psycopg.OperationalError, SourceError) as error:

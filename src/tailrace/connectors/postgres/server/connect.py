@@ -1,4 +1,8 @@
-"""Connections to PostgreSQL, made alike everywhere, and the sentences for what the server answers instead."""
+"""Connections to PostgreSQL with the same settings everywhere, and what a refusal of the server means.
+
+A refusal is recognised by its SQLSTATE, since the server's messages are in the server's language. Only for a connection
+that fails are there texts: libpq passes on the server's message and drops its SQLSTATE.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
 
 from tailrace.config import Config
 from tailrace.connectors.ahead import Patience
@@ -41,6 +47,7 @@ ALIVE_SETTINGS = {
 # A walsender whose reader is held up by a slow sink in the middle of a stretch should not give up after a minute.
 REPLICATION_SETTINGS = {"wal_sender_timeout": "120000"}
 
+# By words of a failed connection, which has no SQLSTATE: libpq's own, and those of a server that speaks English.
 _REMEDIES = (
     ("password authentication failed", "set database.user and database.password to a role that may log in"),
     ("no password supplied", "set database.password"),
@@ -60,7 +67,7 @@ _REMEDIES = (
     ("starting up", "wait until the server accepts connections"),
 )
 
-# A server that is starting, stopping or out of reach for a moment: worth another try. Anything else stays wrong.
+# The same, of a server that is starting, stopping or out of reach for a moment: worth another try.
 _TRANSIENT = (
     "Connection refused",
     "starting up",
@@ -147,7 +154,21 @@ def connect(config: Config, *, replication: bool = False, application: str | Non
             opened.pop_all()
             return connection
     except psycopg.Error as error:
-        raise connection_error(config, error) from error
+        cause = _with_state(error, given)
+        raise connection_error(config, cause) from cause
+
+
+def _with_state(error: psycopg.Error, given: dict[str, Any]) -> psycopg.Error:
+    """The error of a failed connection; CannotConnectNow if the server says so in a language that is not recognised.
+
+    A ping distinguishes a server that takes no connections now from others. Without a password it is no failed login.
+    """
+    if error.sqlstate or is_transient(error) or _remedy_by_words(error):
+        return error
+    asked = {name: value for name, value in given.items() if name != "password"}
+    if pq.PGconn.ping(make_conninfo(**asked).encode()) == pq.Ping.REJECT:
+        return psycopg.errors.CannotConnectNow(str(error))
+    return error
 
 
 def patience(config: Config, column: str, value: object) -> Patience:
@@ -167,9 +188,13 @@ def initial_statements(config: Config) -> list[str]:
 
 def connection_error(config: Config, error: Exception) -> SourceError:
     """What a connection's refusal means."""
-    said = first_line(error)
-    remedy = next((text for sign, text in _REMEDIES if sign in said), "see the server's log")
-    return SourceError(f"cannot connect: {said}", where=address(config), remedy=remedy)
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    remedy = _STATES.get(state or "") or _remedy_by_words(error) or "see the server's log"
+    return SourceError(f"cannot connect: {first_line(error)}", where=address(config), remedy=remedy)
+
+
+def _remedy_by_words(error: Exception) -> str | None:
+    return next((text for sign, text in _REMEDIES if sign in first_line(error)), None)
 
 
 def address(config: Config) -> str:
@@ -177,16 +202,26 @@ def address(config: Config) -> str:
     return f"{config.text('database.hostname')}:{config.number('database.port')}/{config.text('database.dbname')}"
 
 
-def refused(table: str, said: str) -> SourceError:
-    """A table's rows that cannot be read."""
-    remedy = next((text for sign, text in _ROW_REMEDIES if sign in said), "start the query again").format(table=table)
+def refused(table: str, said: str, state: str | None) -> SourceError:
+    """A table's rows that cannot be read; `state` is the SQLSTATE, None for a lost connection."""
+    remedy = _ROW_REMEDIES.get(state or "", "start the query again").format(table=table)
     return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
 
 
-_ROW_REMEDIES = (
-    ("permission", "GRANT SELECT ON {table} TO database.user"),
-    ("invalid byte sequence", "find and mend the values that are no UTF-8, or leave their column out"),
-)
+_NOT_UTF8 = "fix the values that are not valid UTF-8, or exclude the column"
+_ROW_REMEDIES = {
+    psycopg.errors.InsufficientPrivilege.sqlstate: "GRANT SELECT ON {table} TO database.user",
+    psycopg.errors.CharacterNotInRepertoire.sqlstate: _NOT_UTF8,
+    psycopg.errors.UntranslatableCharacter.sqlstate: _NOT_UTF8,
+}
+
+
+def error_of(state: str, message: str) -> psycopg.Error:
+    """psycopg's error for a SQLSTATE that another client library reported."""
+    try:
+        return psycopg.errors.lookup(state)(message)
+    except KeyError:
+        return psycopg.DatabaseError(message)
 
 
 @contextmanager
@@ -199,7 +234,7 @@ def server_errors(doing: str) -> Iterator[None]:
 
 
 def remedy_of(error: psycopg.Error, otherwise: str) -> str:
-    """What mends a refusal whatever was asked."""
+    """How to fix a refusal, whatever was asked."""
     return _STATES.get(error.sqlstate or "", otherwise)
 
 
@@ -207,6 +242,7 @@ _STATES = {
     "42501": "GRANT database.user what it lacks; `tailrace check` lists it all",
     "53100": "free disk space on the server",
     "57014": "raise database.query.timeout.ms",
+    "57P03": "wait until the server accepts connections",
     "53400": "raise max_replication_slots, or drop slots nobody needs (SELECT * FROM pg_replication_slots)",
 }
 

@@ -6,23 +6,25 @@ Its connection is slow to make, as it reads all types and the columns of all tab
 from __future__ import annotations
 
 import hashlib
-import re
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import psycopg
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
+from adbc_driver_manager._reader import AdbcRecordBatchReader
 from adbc_driver_postgresql import StatementOptions, dbapi
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from tailrace.config import Config
 from tailrace.connectors.ahead import ahead
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.server.connect import (
     connection_error,
+    error_of,
     first_line,
     initial_statements,
     parameters,
@@ -31,7 +33,7 @@ from tailrace.connectors.postgres.server.connect import (
 )
 from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
 from tailrace.connectors.postgres.snapshot.exported import adopting, gone
-from tailrace.connectors.postgres.types.values import converted
+from tailrace.connectors.value_type import converted
 from tailrace.events.encode.arrow import indices
 
 _BATCH_BYTES = 4 << 20
@@ -51,7 +53,7 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
         for batch in ahead(batches, patience(config, "application_name", application)):
             yield _block(table, batch)
     except psycopg.OperationalError as error:
-        raise refused(str(table.schema.id), first_line(error)) from error
+        raise refused(str(table.schema.id), first_line(error), error.sqlstate) from error
 
 
 def _batches(
@@ -62,9 +64,11 @@ def _batches(
         cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
         try:
             cursor.execute(query)
-            yield from cursor.fetch_record_batch()
-        except (AdbcError, OSError) as error:
-            raise refused(str(table.schema.id), _said(error)) from _cause(error)
+            # The reader of fetch_record_batch loses the SQLSTATE of an error in the middle of the rows.
+            stream = cursor.fetch_arrow()
+            yield from AdbcRecordBatchReader._import_from_c(stream.address)
+        except AdbcError as error:
+            raise refused(str(table.schema.id), _said(error), error.sqlstate) from _cause(error)
 
 
 def _block(table: CapturedTable, found: pa.RecordBatch) -> Block:
@@ -110,11 +114,14 @@ def _adopt(cursor: dbapi.Cursor, config: Config, snapshot: str) -> None:
         raise gone(config, snapshot, _said(error)) from _cause(error)
 
 
-def _cause(error: Exception) -> Exception:
-    """A lost connection as psycopg raises it, by which it is known to be worth another try; else the error itself."""
-    return error if "ERROR:" in str(error) else psycopg.OperationalError(str(error))
+def _cause(error: AdbcError) -> psycopg.Error:
+    """The error as psycopg raises it, which tells whether another try is worth it."""
+    # Without a SQLSTATE these are libpq's words for a connection that failed.
+    return error_of(error.sqlstate, str(error)) if error.sqlstate else psycopg.OperationalError(str(error))
 
 
-def _said(error: Exception) -> str:
+def _said(error: AdbcError) -> str:
     """What the server said, without what the driver puts around it."""
-    return re.split("(?:ERROR|FATAL):", first_line(error))[-1].strip()
+    details: dict[Any, bytes] = dict(error.details)  # the driver's keys are bytes, whatever its type hints say
+    said = details.get(b"PG_DIAG_MESSAGE_PRIMARY")
+    return first_line(error) if said is None else said.decode(errors="replace")

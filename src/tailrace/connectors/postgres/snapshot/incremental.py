@@ -16,7 +16,8 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_lost, is_passing, server_errors
 from tailrace.connectors.postgres.snapshot import keys

@@ -12,7 +12,7 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.server.user_sql import check_condition, condition, one_statement
 from tailrace.connectors.postgres.snapshot.keys import KeyTypes
 from tailrace.connectors.postgres.snapshot.text_rows import copy_lines, rows_of

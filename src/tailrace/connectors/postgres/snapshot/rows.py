@@ -12,7 +12,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.decoder import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.server.user_sql import subquery

@@ -12,7 +12,7 @@ from tailrace.config import Config
 from tailrace.config.entrypoints import custom
 from tailrace.config.overrides import OVERRIDES, overrides
 from tailrace.config.snapshot_plugins import SnapshotLock, SnapshotQuery
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, remedy_of
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId

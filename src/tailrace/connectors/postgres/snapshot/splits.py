@@ -11,7 +11,8 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.overrides import overrides
-from tailrace.connectors.postgres.catalog.tables import CapturedTable, Catalog
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.connectors.postgres.server.user_sql import check_select, one_statement
 from tailrace.connectors.postgres.snapshot import ranges

@@ -12,13 +12,13 @@ from psycopg import pq, sql
 from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.protocol import copy_text
 from tailrace.connectors.postgres.server.connect import connect, first_line, refused
 from tailrace.connectors.postgres.server.silence import await_bytes, begin_copy, end_copy
 from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
 from tailrace.connectors.postgres.snapshot.exported import adopt
-from tailrace.connectors.postgres.types.values import converted
+from tailrace.connectors.value_type import converted
 from tailrace.errors import SourceError
 
 _CHUNK_BYTES = 4 << 20
@@ -35,7 +35,7 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
             for lines in copy_lines(connection, query, str(table.schema.id)):
                 yield _block(table, lines)
         except psycopg.OperationalError as error:
-            raise refused(str(table.schema.id), first_line(error)) from error
+            raise refused(str(table.schema.id), first_line(error), error.sqlstate) from error
 
 
 def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> Block:
@@ -92,6 +92,6 @@ def _refused(table: str, result: PGresult) -> SourceError:
     cause: psycopg.Error = psycopg.errors.error_from_result(result)
     if cause.sqlstate is None:
         cause = psycopg.OperationalError(str(cause))  # the client's own word for a connection that broke
-    error = refused(table, first_line(cause))
+    error = refused(table, first_line(cause), cause.sqlstate)
     error.__cause__ = cause
     return error

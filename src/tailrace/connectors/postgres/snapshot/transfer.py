@@ -8,7 +8,7 @@ import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog.tables import CapturedTable
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.server.connect import is_transient
 from tailrace.connectors.postgres.snapshot import text_rows
 from tailrace.connectors.postgres.snapshot.blocks import Block

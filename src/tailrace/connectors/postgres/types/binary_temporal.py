@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.connectors.postgres.types import temporal
-from tailrace.connectors.postgres.types.binary import Binary
+from tailrace.connectors.types.temporal import DAY_US, LARGEST, SMALLEST
+from tailrace.connectors.value_type import Binary
 from tailrace.events.encode.arrow import mask
 
 Integers = npt.NDArray[np.int64]
 
 _EPOCH_DAYS = 10_957
-_EPOCH_US = _EPOCH_DAYS * temporal.DAY_US
+_EPOCH_US = _EPOCH_DAYS * DAY_US
 
 
 def days(octets: pa.Array) -> pa.Array:
@@ -31,7 +32,7 @@ def days(octets: pa.Array) -> pa.Array:
 def timestamp_us(octets: pa.Array) -> pa.Array:
     """TIMESTAMP as microseconds since 1970, at most what an int64 holds."""
     values, nulls = _integers(octets, ">i8")
-    result = np.minimum(values, temporal.LARGEST - _EPOCH_US) + _EPOCH_US
+    result = np.minimum(values, LARGEST - _EPOCH_US) + _EPOCH_US
     return pa.array(_with_infinities(values, result, 1), pa.int64(), mask=nulls)
 
 
@@ -55,8 +56,8 @@ def time_ms(octets: pa.Array) -> pa.Array:
 
 
 def _with_infinities(values: Integers, result: Integers, unit_us: int) -> Integers:
-    result[values == temporal.LARGEST] = temporal.INFINITY_US["infinity"] // unit_us
-    result[values == temporal.SMALLEST] = temporal.INFINITY_US["-infinity"] // unit_us
+    result[values == LARGEST] = temporal.INFINITY_US["infinity"] // unit_us
+    result[values == SMALLEST] = temporal.INFINITY_US["-infinity"] // unit_us
     return result
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.connectors.postgres.types.numbers import bytes_of
+from tailrace.connectors.types.binary import bytes_of
 from tailrace.errors import DecodeError
 
 # Wider than this, a table of rows by bits would be mostly padding, so values are taken one by one.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.connectors.postgres.log.protocol.framing import Ints
 from tailrace.errors import DecodeError
+from tailrace.events.encode.arrow import indices
 from tailrace.events.encode.json import dump
+from tailrace.model.java_hash import map_order, number_map_order
 from tailrace.model.schema import ConnectSchema, Field
 
 HSTORE_MAP = ConnectSchema("map", keys=ConnectSchema("string"), values=ConnectSchema("string", optional=True))
@@ -54,27 +54,11 @@ def _pairs(text: str) -> dict[str, str | None]:
             raise DecodeError("an hstore value is not what the server prints")
         found[_plain(pair[1])] = None if pair[2] is None else _plain(pair[2])
         place = pair.end()
-    return {key: found[key] for key in _java_order(list(found))}
+    return {key: found[key] for key in map_order(list(found))}
 
 
 def _plain(quoted: str) -> str:
     return _ESCAPED.sub(r"\1", quoted) if "\\" in quoted else quoted
-
-
-def _java_order(keys: list[str]) -> list[str]:
-    """The order of HashMap's buckets (java.util.HashMap: 16 of them, doubled whenever more than 3/4 are used)."""
-    buckets = 16
-    while len(keys) > buckets * 3 // 4:
-        buckets *= 2
-    return sorted(keys, key=lambda key: _spread_hash(key) & (buckets - 1))
-
-
-@lru_cache(maxsize=10_000)  # rows have the same few keys
-def _spread_hash(text: str) -> int:
-    number = 0
-    for unit in text.encode() if text.isascii() else np.frombuffer(text.encode("utf-16-le"), "<u2").tolist():
-        number = (number * 31 + unit) & 0xFFFFFFFF
-    return number ^ (number >> 16)
 
 
 def vectors(text: pa.Array, item: pa.DataType) -> pa.Array:
@@ -98,18 +82,6 @@ def sparse_vectors(text: pa.Array) -> pa.StructArray:
     keys, values = (
         pc.cast(pc.list_element(pairs, place), kind) for place, kind in ((0, pa.int16()), (1, pa.float64()))
     )
-    order = _java_order_of_numbers(keys.to_numpy(zero_copy_only=False), lengths)
+    order = indices(number_map_order(keys.to_numpy(zero_copy_only=False), lengths))
     maps = pa.MapArray.from_arrays(offsets, keys.take(order), values.take(order))
     return pa.StructArray.from_arrays([dimensions, maps], fields=list(SPARSE_TYPE), mask=text.is_null())
-
-
-def _java_order_of_numbers(keys: Ints, lengths: Ints) -> pa.Array:
-    """Where each entry comes from in the order of a HashMap made for as many keys as its row has.
-
-    It begins with that many buckets, rounded up to a power of two, and doubles them if 3/4 of them are not enough; a
-    small number is its own hash.
-    """
-    buckets = 1 << np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
-    buckets = np.where(lengths > buckets * 3 // 4, buckets * 2, buckets)
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    return pa.array(np.lexsort((keys & (buckets[rows] - 1), rows)))

@@ -23,8 +23,3 @@ def java_numbers(text: pa.Array) -> pa.Array:
         ],
         pa.string(),
     )
-
-
-def hex_text(octets: pa.Array) -> pa.Array:
-    """Bytes in hex digits."""
-    return pa.array([None if value is None else value.hex() for value in octets.to_pylist()], pa.string())

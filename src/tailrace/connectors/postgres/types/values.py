@@ -1,92 +1,31 @@
-"""PostgreSQL types: from the text the server prints to Connect values, a column at a time.
+"""PostgreSQL types: from the text that the server prints to Connect values, a column at a time.
 
-The log brings text by pgoutput, a chunk of an incremental snapshot by COPY, in the same session settings (see
-connect.py), so there is one conversion a type. A whole table comes by ADBC: as such text, too, but for types whose
-binary form is nearer to their values. A ValueType says what a column becomes: its Connect schema (required form, no
-default), the Arrow type that holds it and the conversion of an Arrow string array. Conversions raise pa.ArrowInvalid
-or DecodeError when a value does not fit; who calls them names the column.
+The log sends text by pgoutput and a chunk of an incremental snapshot by COPY, in the same session settings (see
+connect.py), so each type has one conversion. A whole table is read by ADBC: as such text, too, except for types whose
+binary form is nearer to their values.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol import arrays
-from tailrace.connectors.postgres.types import binary_temporal, bits, extensions, geometry, numbers, temporal, unmapped
-from tailrace.connectors.postgres.types.binary import AS_IS, Binary
+from tailrace.connectors.postgres.types import binary_temporal, bits, extensions, numbers, temporal, unmapped
+from tailrace.connectors.postgres.types.geometry import geometries, points
 from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.types import geometry
+from tailrace.connectors.types.binary import binary_type
+from tailrace.connectors.value_type import AS_IS, Binary, ValueType, as_string, cast_type, is_strict, text_type
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import literal
-from tailrace.events.encode.binary import base64
 from tailrace.model.schema import ConnectSchema
 
 log = logging.getLogger(__name__)
-
-Convert = Callable[[pa.Array], pa.Array]
-
-
-@dataclass(frozen=True, slots=True)
-class ValueType:
-    """What a PostgreSQL type becomes.
-
-    `zero` is the JSON value that a function default of a required column reads as, None for a type whose defaults the
-    schema does not show. `digits` of a NUMERIC as text are those after the point, which the server always prints.
-    With `literals` the only defaults shown are literals. `text` is the SQL that gives a column ({}) as such text,
-    `binary` a shorter road to the same values.
-    """
-
-    schema: ConnectSchema
-    arrow: pa.DataType
-    convert: Convert
-    zero: object = None
-    digits: int | None = None
-    literals: bool = False
-    text: str = "{}"
-    binary: Binary | None = None
-
-
-def _same(text: pa.Array) -> pa.Array:
-    return text if text.type == pa.string() else pc.cast(text, pa.string())
-
-
-def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:
-    """A column's text as values, or its binary form where the type has one.
-
-    Raises DecodeError, naming the place, for text that is not UTF-8 or does not fit.
-    """
-    try:
-        if kind.binary is not None and binary:
-            return kind.binary.convert(found)
-        if kind.arrow == pa.string():
-            found.validate(full=True)
-        return kind.convert(found)
-    except (ValueError, ArithmeticError, DecodeError) as error:  # pa.ArrowInvalid is a ValueError
-        raise DecodeError(
-            f"a value cannot be read: {error}",
-            where=where,
-            remedy="report the type and value; to go on, exclude the column with column.exclude.list, or leave such "
-            "rows out with event.processing.failure.handling.mode=warn",
-        ) from error
-
-
-def text_type(
-    name: str | None = None, zero: str | None = None, parameters: tuple[tuple[str, str], ...] = ()
-) -> ValueType:
-    """A type that stays text, under a semantic schema name or none."""
-    version = None if name is None else 1
-    schema = ConnectSchema("string", name=name, version=version, parameters=parameters)
-    return ValueType(schema, pa.string(), _same, zero)
-
-
-def _cast(connect: str, arrow: pa.DataType, zero: object) -> ValueType:
-    return ValueType(ConnectSchema(connect), arrow, lambda text: pc.cast(text, arrow), zero, binary=AS_IS)
-
 
 _BOOLEAN = ValueType(
     ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False, binary=AS_IS
@@ -96,12 +35,12 @@ _UNBOUNDED_BITS = 2**31 - 1
 
 _PLAIN: dict[str, ValueType] = {
     "bool": _BOOLEAN,
-    "int2": _cast("int16", pa.int16(), 0),
-    "int4": _cast("int32", pa.int32(), 0),
-    "int8": _cast("int64", pa.int64(), 0),
-    "oid": replace(_cast("int64", pa.int64(), None), binary=None),
-    "float4": _cast("float", pa.float32(), 0.0),
-    "float8": _cast("double", pa.float64(), 0.0),
+    "int2": cast_type("int16", pa.int16(), 0, AS_IS),
+    "int4": cast_type("int32", pa.int32(), 0, AS_IS),
+    "int8": cast_type("int64", pa.int64(), 0, AS_IS),
+    "oid": cast_type("int64", pa.int64(), None),
+    "float4": cast_type("float", pa.float32(), 0.0, AS_IS),
+    "float8": cast_type("double", pa.float64(), 0.0, AS_IS),
     "json": text_type("io.debezium.data.Json", "{}"),
     "jsonb": text_type("io.debezium.data.Json", "{}"),
     "xml": text_type("io.debezium.data.Xml", ""),
@@ -117,10 +56,10 @@ _PLAIN: dict[str, ValueType] = {
             *("int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange"),
         )
     },
-    "point": ValueType(geometry.POINT, geometry.POINT_TYPE, geometry.points, None),
+    "point": ValueType(geometry.POINT, geometry.POINT_TYPE, points),
     # Optional even in a required column, as the reference engine has it.
-    "geometry": ValueType(geometry.GEOMETRY.with_(optional=True), geometry.GEOMETRY_TYPE, geometry.geometries, None),
-    "geography": ValueType(geometry.GEOGRAPHY, geometry.GEOMETRY_TYPE, geometry.geometries, None),
+    "geometry": ValueType(geometry.GEOMETRY.with_(optional=True), geometry.GEOMETRY_TYPE, geometries),
+    "geography": ValueType(geometry.GEOGRAPHY, geometry.GEOMETRY_TYPE, geometries),
     "vector": ValueType(
         extensions.VECTOR, pa.list_(pa.float64()), lambda text: extensions.vectors(text, pa.float64()), None
     ),
@@ -156,13 +95,13 @@ def _scalar(pg: PgType, modifier: int, config: Config) -> ValueType | None:
         return _binary(config)
     if pg.name == "hstore":
         return _hstore(config.text("hstore.handling.mode"))
-    if pg.name in ("numeric", "money"):
-        kind = ValueType(*numbers.numeric(pg.name, modifier, config))
-        is_text = pg.name == "numeric" and kind.arrow == pa.string() and modifier >= 0
-        return replace(kind, digits=numbers.scale_of(modifier, config)) if is_text else kind
+    if pg.name == "numeric":
+        return numbers.numeric(modifier, config)
+    if pg.name == "money":
+        return numbers.money(config)
     if pg.name in temporal.TYPES:
-        found = ValueType(*temporal.temporal(pg.name, modifier, config))
-        return replace(found, binary=binary_temporal.BINARY.get(found.convert))
+        kind = temporal.temporal_type(pg.name, modifier, config)
+        return replace(kind, binary=binary_temporal.BINARY.get(kind.convert))
     return None
 
 
@@ -177,7 +116,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         return None
     required = faults and (item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS)
     item = item or _unmapped(element, config)
-    strict = config.text("event.converting.failure.handling.mode") == "fail"
+    strict = is_strict(config)
     shortened = _SHORTENED.get(element.name) if faults else None
     arrow, delimiter = pa.list_(item.arrow), ";" if element.name == "box" else ","
 
@@ -230,32 +169,12 @@ def _hstore(mode: str) -> ValueType:
     return ValueType(schema, pa.string(), extensions.hstore_json)
 
 
-def binary_type(config: Config) -> ValueType:
-    """Bytes, shown as `binary.handling.mode` says."""
-    mode = config.text("binary.handling.mode")
-    if mode == "bytes":
-        return ValueType(ConnectSchema("bytes"), pa.binary(), _SHOWN[mode])
-    return ValueType(ConnectSchema("string"), pa.string(), _SHOWN[mode])
-
-
 def _unmapped(pg: PgType, config: Config) -> ValueType:
     """The bytes of a value's text."""
     kind = binary_type(config)
     java = config.flag("compat.faults") and pg.name in unmapped.GEOMETRIC
-    text = unmapped.java_numbers if java else _same
+    text = unmapped.java_numbers if java else as_string
     return replace(kind, convert=lambda value: kind.convert(text(value).cast(pa.binary())))
-
-
-def _url_safe(octets: pa.Array) -> pa.Array:
-    return pc.replace_substring(pc.replace_substring(base64(octets), "+", "-"), "/", "_")
-
-
-_SHOWN: dict[str, Convert] = {
-    "bytes": lambda octets: octets,
-    "hex": unmapped.hex_text,
-    "base64": base64,
-    "base64-url-safe": _url_safe,
-}
 
 
 def _binary(config: Config) -> ValueType:

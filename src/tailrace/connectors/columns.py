@@ -1,0 +1,106 @@
+"""Which columns of a table are captured, and what each becomes, by filters, key, masks, converters and defaults."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter, key_columns
+from tailrace.config.masks import ColumnMasks
+from tailrace.connectors.column_info import ColumnInfo
+from tailrace.connectors.converters import Converters, SourceColumn
+from tailrace.connectors.defaults import shown_default
+from tailrace.connectors.masking import altered, check_key
+from tailrace.connectors.value_type import ValueType
+from tailrace.model.table import Column, TableId, TableSchema
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CapturedTable:
+    """A TableSchema and how to convert each of its columns."""
+
+    schema: TableSchema
+    types: tuple[ValueType, ...]
+
+
+class Columns:
+    """The column rules of a configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._filter = TableFilter.from_config(config)
+        self._masks = ColumnMasks.from_config(config)
+        self._converters = Converters(config)
+        self._comments = config.flag("include.schema.comments")
+        self._faults = config.flag("compat.faults")
+
+    def captured(
+        self, table: TableId, columns: Sequence[ColumnInfo], key: Sequence[str], identity: Sequence[str]
+    ) -> CapturedTable | None:
+        """A table by its columns, in their order in the database; None, with a warning, if none is captured.
+
+        `key` is the key in the database, which message.key.columns overrides; `identity` names the columns of an old
+        row image.
+        """
+        names = [column.name for column in columns]
+        key = key_columns(self._config, table.schema, table.table, names) or key
+        shown = set(self._filter.columns(table.schema, table.table, names))
+        schemas, types = [], []
+        # Key columns that are excluded from values come last, see TableSchema.
+        for column in sorted(columns, key=lambda column: column.name not in shown):
+            wanted = column.name in shown or column.name in key
+            kind = self._value_type(table, column, column.name in key) if wanted else None
+            if kind is not None:
+                schemas.append(Column(column.name, kind.schema, kind.arrow, column.name in shown))
+                types.append(kind)
+        if not schemas:
+            log.warning("%s has no columns to capture, so it is left out", table)
+            return None
+        kept = {column.name for column in schemas}
+        key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
+        return CapturedTable(TableSchema(table, tuple(schemas), key, identity), tuple(types))
+
+    def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
+        """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
+        kind = self._converted(table, column) or column.value
+        if kind is None:
+            log.warning(
+                "%s.%s is left out: type %s has no mapping; include.unknown.datatypes=true would carry its text",
+                *(table, column.name, column.type.printed),
+            )
+            return None
+        default = shown_default(column.default, column.required, kind)
+        schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
+        if self._comments and column.comment is not None:
+            schema = schema.with_(doc=column.comment)
+        kind = replace(kind, schema=schema)
+        mask = self._masks.of(table, column.name, column.type.name)
+        if mask is None:
+            return kind
+        where = f"{table}.{column.name}"
+        source = column if self._comments else replace(column, comment=None)
+        result = altered(kind, mask, source, where, faults=self._faults)
+        if in_key and result.convert is not kind.convert:
+            check_key(mask, where)
+        return result
+
+    def _converted(self, table: TableId, column: ColumnInfo) -> ValueType | None:
+        """What a user-supplied converter makes of a column. A default that is a literal is shown, converted."""
+        source, default = column.type, column.default
+        asked = SourceColumn(
+            table=str(table),
+            name=column.name,
+            type_name=source.printed,
+            length=source.length,
+            scale=source.scale,
+            optional=not column.required,
+            default=None if default is None else default.expression,
+        )
+        found = self._converters.of(asked)
+        if found is None:
+            return None
+        return ValueType(found.schema, found.arrow, found.convert, literals=True, text=column.text)

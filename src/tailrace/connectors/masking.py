@@ -1,0 +1,71 @@
+"""Masks on columns: which types they reach, and what they change in a column's schema and conversion."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pyarrow as pa
+
+from tailrace.config.masks import Mask, Propagate, Stars, Truncate
+from tailrace.connectors.column_info import ColumnInfo, SourceType
+from tailrace.connectors.value_type import ValueType
+from tailrace.errors import ConfigError
+from tailrace.events.masks import cut_bytes, masked
+
+log = logging.getLogger(__name__)
+
+
+def check_key(mask: Mask, column: str) -> None:
+    """Keys are masked as values are and must stay distinct. Raises ConfigError for asterisks."""
+    if isinstance(mask, Stars):
+        raise ConfigError(
+            "asterisks would make all keys of the table the same",
+            where=column,
+            remedy="hash the column (column.mask.hash.v2.<alg>.with.salt.<salt>), leave it out of the expression, or "
+            "name another key in message.key.columns",
+        )
+    if isinstance(mask, Truncate):
+        log.warning("%s is part of a key: keys that have the same first %d characters are one", column, mask.length)
+
+
+def altered(kind: ValueType, mask: Mask, column: ColumnInfo, where: str, *, faults: bool) -> ValueType:
+    """`kind` with a mask on it: its conversion and the parameters of its schema. `where` names the column.
+
+    Debezium masks character types alone and does not mask JSON, UUIDs and the like. Here a mask reaches every type that
+    becomes text, unless `faults` asks for the reference engine's behaviour.
+    """
+    source = column.type
+    if isinstance(mask, Propagate):
+        return _with_parameters(kind, *_propagated(source, column))
+    if isinstance(mask, Truncate):
+        return _truncated(kind, mask) if source.length > mask.length else kind
+    kind = _with_parameters(kind, ("masked", "true"))
+    if source.is_character or (not faults and kind.arrow == pa.string()):
+        convert, required, length = kind.convert, column.required, source.length
+        return replace(kind, convert=lambda text: masked(convert(text), mask, required, length), binary=None)
+    log.warning("%s is NOT masked: a mask does not reach type %s; use column.exclude.list", where, source.printed)
+    return kind
+
+
+def _truncated(kind: ValueType, mask: Truncate) -> ValueType:
+    convert = kind.convert
+    marked = replace(_with_parameters(kind, ("truncateLength", str(mask.length))), binary=None)
+    if kind.arrow == pa.string():
+        return replace(marked, convert=lambda text: masked(convert(text), mask, False, mask.length))
+    if kind.schema.type == "bytes" and kind.schema.name is None:
+        return replace(marked, convert=lambda text: cut_bytes(convert(text), mask.length))
+    return marked
+
+
+def _propagated(source: SourceType, column: ColumnInfo) -> list[tuple[str, str]]:
+    comment = {"comment": column.comment} if column.comment else {}
+    values = {"type": source.reported.upper(), "length": source.length, "scale": source.scale}
+    return [
+        (f"__debezium.source.column.{key}", str(value))
+        for key, value in (values | comment | {"name": column.name}).items()
+    ]
+
+
+def _with_parameters(kind: ValueType, *parameters: tuple[str, str]) -> ValueType:
+    return replace(kind, schema=kind.schema.with_(parameters=(*kind.schema.parameters, *parameters)))

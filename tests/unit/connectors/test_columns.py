@@ -1,0 +1,82 @@
+"""Which columns of a table are captured, and what each becomes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+
+from tailrace.connectors.column_info import ColumnInfo
+from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.defaults import Default
+from tailrace.errors import ConfigError
+from tailrace.model.table import TableId
+from tests.unit.connectors.rules import INTEGER, column, config
+
+TABLE = TableId("shop", "dbo", "people")
+ID = column("id", INTEGER, type_name="int", length=10, is_character=False, required=True)
+NAME, NOTE = column("name", comment="given name"), column("note", default=Default("'-'", "-"))
+
+
+def captured(columns: Sequence[ColumnInfo], key: tuple[str, ...] = ("id",), **properties: object) -> CapturedTable:
+    names = tuple(each.name for each in columns)
+    found = Columns(config(**properties)).captured(TABLE, columns, key, names)
+    assert found is not None
+    return found
+
+
+def test_columns_key_and_old_images() -> None:
+    found = captured([ID, NAME, NOTE])
+    schema = found.schema
+    assert [each.name for each in schema.columns] == ["id", "name", "note"]
+    assert [each.schema.optional for each in schema.columns] == [False, True, True]
+    assert schema.column("note").schema.default == "-"
+    assert (schema.key, schema.identity) == (("id",), ("id", "name", "note"))
+    assert found.types[0].convert(pa.array(["7"])).to_pylist() == [7]
+
+
+def test_an_excluded_column_is_neither_in_values_nor_in_old_images() -> None:
+    schema = captured([ID, NAME, NOTE], column__exclude__list="dbo.people.name").schema
+    assert [each.name for each in schema.columns] == ["id", "note"]
+    assert schema.identity == ("id", "note")
+
+
+def test_an_excluded_key_column_stays_in_the_key() -> None:
+    schema = captured([ID, NAME], column__exclude__list=r".*\.id").schema
+    assert [(each.name, each.in_value) for each in schema.columns] == [("name", True), ("id", False)]
+    assert schema.key == ("id",)
+
+
+def test_message_key_columns_names_another_key() -> None:
+    assert captured([ID, NAME], message__key__columns=r"dbo\.people\.name").schema.key == ("name",)
+
+
+def test_a_type_without_a_mapping_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        schema = captured([ID, column("place", None, type_name="geography")]).schema
+    assert [each.name for each in schema.columns] == ["id"]
+    assert "dbo.people.place is left out: type the type geography has no mapping" in caplog.text
+
+
+def test_a_table_without_captured_columns_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert Columns(config()).captured(TABLE, [column("place", None)], (), ()) is None
+    assert "dbo.people has no columns to capture" in caplog.text
+
+
+def test_comments_are_shown_only_when_asked_for() -> None:
+    assert captured([ID, NAME]).schema.column("name").schema.doc is None
+    assert captured([ID, NAME], include__schema__comments=True).schema.column("name").schema.doc == "given name"
+
+
+def test_a_mask_and_what_it_says() -> None:
+    found = captured([ID, NAME], column__mask__with__3__chars=r"dbo\.people\.name")
+    assert found.types[1].convert(pa.array(["Ada"])).to_pylist() == ["***"]
+    assert dict(found.schema.column("name").schema.parameters) == {"masked": "true"}
+
+
+def test_asterisks_in_a_key_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"dbo\.people\.name"):
+        captured([ID, NAME], ("name",), column__mask__with__3__chars=r"dbo\.people\.name")
