@@ -68,7 +68,7 @@ class SchemaChange:
                 for each in node["columns"]
             ),
             comment=node["comment"],
-            previous=None if previous is None else TableId(**previous),
+            previous=None if previous is None else TableId.from_json(previous),
             renamed=tuple((old, new) for old, new in node["renamed"]),
             dropped=tuple(node["dropped"]),
         )
