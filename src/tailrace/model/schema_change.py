@@ -37,7 +37,7 @@ class SchemaChange:
 
     `position` is where in the log it was told. `previous` is the table's name before a rename. `renamed` are columns by
     their old and new names, `dropped` columns that are no more, both told by the columns' identities: a column dropped
-    and added again is not renamed.
+    and added again is not renamed. `database` is what its record has as the database's name; None: that of the table.
     """
 
     kind: str
@@ -49,6 +49,7 @@ class SchemaChange:
     previous: TableId | None = None
     renamed: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+    database: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form, for the header of a ChangeBatch's IPC bytes."""
@@ -71,4 +72,5 @@ class SchemaChange:
             previous=None if previous is None else TableId.from_json(previous),
             renamed=tuple((old, new) for old, new in node["renamed"]),
             dropped=tuple(node["dropped"]),
+            database=node.get("database"),
         )

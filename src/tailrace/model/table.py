@@ -81,10 +81,9 @@ class TableId:
         """The name as `parse` reads it: the shown parts, in quotes what could be misread."""
         return ".".join(part if re.fullmatch(r"[^\s\".]+", part) else _quoted(part) for part in self.parts)
 
-    @property
-    def quoted(self) -> str:
-        """All parts that have a value, each in double quotes: the id in schema changes."""
-        return ".".join(_quoted(part) for part in (self.database, self.schema, self.table) if part)
+    def quoted(self, names: tuple[str, ...]) -> str:
+        """The parts of these names that have a value, each in double quotes: the id in schema changes."""
+        return ".".join(_quoted(part) for part in (getattr(self, name) for name in names) if part)
 
     @property
     def unique(self) -> str:

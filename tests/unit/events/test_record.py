@@ -175,7 +175,11 @@ def test_the_event_shape() -> None:
     assert [row["key"] for row in found] == ['{"id":1}'] * 3 + [None, '{"id":1}']
     assert [row["before"] is None for row in found] == [True, False, False, True, True]
     assert found[0]["after"] == '{"id":1,"code":"a","note":"one"}'
-    assert (found[0]["position"], found[0]["source"]["txId"], found[0]["source"]["schema"]) == (100, 7, "public")
+    assert (found[0]["position"], found[0]["source"]["txId"], found[0]["source"]["schema"]) == (
+        f"{100:019}",
+        7,
+        "public",
+    )
     assert [row["source"]["snapshot"] for row in found] == ["false"] * 4 + ["last"]
 
 

@@ -66,7 +66,8 @@ def test_the_printed_forms() -> None:
         assert (str(id_), id_.filtered, id_.unique) == expected
     assert TableId("d", "s", "t", DATABASE_SCHEMA_TABLE).column("c") == ("s.t.c", "d.s.t.c")
     assert TableId("d", "s", "t").column("c") == ("s.t.c",)
-    assert TableId("d", 's"1', "t").quoted == '"d"."s""1"."t"'
+    assert TableId("d", 's"1', "t").quoted(DATABASE_SCHEMA_TABLE) == '"d"."s""1"."t"'
+    assert TableId("d", "", "t").quoted(DATABASE_SCHEMA_TABLE) == '"d"."t"'
     assert TableId("d", "", "t", DATABASE_TABLE).full == "d.t"
 
 
