@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter
+from tailrace.config.filters import TableFilter, table_named
 from tailrace.connectors.postgres.admin import operations
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import position
@@ -59,7 +59,7 @@ def estimate(config: Config) -> tuple[int, int]:
     """How many tables the snapshot reads, and how many rows the server thinks they have."""
     wanted = TableFilter.from_config(config)
     try:
-        found = [one for one in operations.tables(config) if wanted.snapshots(one.schema, one.table)]
+        found = [one for one in operations.tables(config) if wanted.snapshots(table_named(config, one.written))]
     except SourceError:
         # Busy or gone for the moment: the pipeline itself will tell.
         found = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter
+from tailrace.config.filters import TableFilter, table_named
 from tailrace.config.kinds import compile_pattern, expression, split_list
 from tailrace.connectors.postgres.admin import operations
 from tailrace.connectors.postgres.admin.operations import TableOverview
@@ -140,7 +140,7 @@ def _sent(definition: Definition, type_: str, tables: Sequence[TableOverview], k
 
 def _captured(config: Config, tables: Sequence[TableOverview]) -> Tables:
     captures = TableFilter.from_config(config).captures
-    return {table for table in tables if captures(table.schema, table.table)}
+    return {table for table in tables if captures(table_named(config, table.written))}
 
 
 def _source(file: Path, definition: Definition) -> Path:

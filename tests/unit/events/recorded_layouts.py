@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.connectors.postgres import position as postgres
 from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, TRANSACTION_BLOCK, EnvelopeLayout, SourceBlock
-from tailrace.model.table import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, SCHEMA_TABLE
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, SCHEMA_TABLE
 
 SHARED = Path(os.environ.get("TAILRACE_SHARED") or Path(__file__).parents[4] / "shared")
 KEPT = Path(__file__).parents[2] / "golden"

@@ -56,7 +56,7 @@ class Found:
         if "split" not in state:
             if state["run"] != self.run:
                 self.run, self.batch = state["run"], -1
-            self.runs.add(self.run)
+            self.runs.add(state["run"])
             self.tasks = state["tasks"]
             return
         self.splits.add(state["split"])

@@ -98,11 +98,11 @@ class Catalog:
     def tables(self) -> list[TableId]:
         """The captured tables, in snapshot order."""
         found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
-        return self.filter.order(table for table in found if self.filter.captures(table.schema, table.table))
+        return self.filter.order(table for table in found if self.filter.captures(table))
 
     def snapshot_tables(self) -> list[TableId]:
         """Those of the captured tables that the first snapshot reads."""
-        return [table for table in self.tables() if self.filter.snapshots(table.schema, table.table)]
+        return [table for table in self.tables() if self.filter.snapshots(table)]
 
     def table(self, table: TableId) -> CapturedTable | None:
         """A table as it is now, None when there is no such table."""
@@ -117,9 +117,9 @@ class Catalog:
         called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
         are the required ones. They make it, too, where a key column is called otherwise by now.
         """
-        if not self.filter.captures(relation.schema, relation.table):
-            return None
         table = TableId(self.database, relation.schema, relation.table)
+        if not self.filter.captures(table):
+            return None
         known = self._info("c.oid = %s", relation.oid)
         by_name = {column.name: column for column in known.columns} if known else {}
         columns = tuple(
@@ -176,8 +176,8 @@ class Catalog:
     def _captured(self, table: TableId, info: TableInfo) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
         names = [column.name for column in info.columns]
-        key = key_columns(self.config, table.schema, table.table, names) or info.key
-        shown = set(self.filter.columns(table.schema, table.table, names))
+        key = key_columns(self.config, table, names) or info.key
+        shown = set(self.filter.columns(table, names))
         columns, types = [], []
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(info.columns, key=lambda column: column.name not in shown):
@@ -210,7 +210,7 @@ class Catalog:
         schema = kind.schema.with_(optional=kind.schema.optional or not column.required, default=default)
         comment = column.comment if self._comments else None
         kind = replace(kind, schema=schema if comment is None else schema.with_(doc=comment), text=pg.output)
-        mask = self._masks.of(table.schema, table.table, column.name, pg.name)
+        mask = self._masks.of(table, column.name, pg.name)
         if mask is None:
             return kind
         name, required = f"{table}.{column.name}", column.required

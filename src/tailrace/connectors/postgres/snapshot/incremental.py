@@ -173,7 +173,7 @@ class IncrementalSnapshots:
         """The present table, which nobody alters from here on."""
         lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*request.parts))
         catalog, nothing = Catalog(connection, self.config), _Unread("no such table is captured", "UNKNOWN_SCHEMA")
-        if not catalog.filter.captures(*request.parts):
+        if not catalog.filter.captures(TableId(catalog.database, *request.parts)):
             raise nothing
         try:
             connection.execute(lock)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import SchemaChange
-from tailrace.model.table import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, SCHEMA_TABLE, Column, TableId, TableSchema
+from tailrace.model.table import Column, TableSchema
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, SCHEMA_TABLE, TableId
 
 PARTS = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1)
 SHOWN = st.sampled_from([SCHEMA_TABLE, DATABASE_TABLE, DATABASE_SCHEMA_TABLE])
