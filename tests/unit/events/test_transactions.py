@@ -1,6 +1,7 @@
 """Transaction blocks and markers, against the reference's recording and across chunks."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from tailrace.events.record import RecordEncoder
 from tailrace.events.topics import TopicNaming
 from tailrace.events.transactions import MARKS, TransactionTracker
 from tailrace.model.change import ChangeBatch
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId
 from tests.unit.events import event_recordings as recordings
 from tests.unit.events.changes import batch, config
 from tests.unit.events.recorded_layouts import ALL, Recorded
@@ -108,6 +110,19 @@ def test_an_empty_transaction_is_still_marked() -> None:
     assert control is not None
     values = [json.loads(value) for value in control.rows.column("value").to_pylist()]
     assert [(v["event_count"], v["data_collections"]) for v in values] == [(None, None), (0, [])]
+
+
+def test_tables_of_one_name_in_two_databases_are_counted_apart() -> None:
+    first = batch("cc", orders=[2, 4])
+    ids = [TableId(name, "dbo", "t", DATABASE_SCHEMA_TABLE) for name in ("one", "other")]
+    one, other = (replace(first, table=replace(first.table, id=each)) for each in ids)
+    order = other.rows.schema.get_field_index("order")
+    other = other.with_rows(other.rows.set_column(order, "order", pa.array([3, 5], pa.int64())))
+    out, control = tracker().track([one, other], marks((1, "BEGIN", "7:1"), (6, "END", "7:2")))
+    assert blocks(out) == [(1, 1), (3, 2), (2, 1), (4, 2)]
+    assert control is not None
+    listed = json.loads(control.rows.column("value")[1].as_py())["data_collections"]
+    assert [each["data_collection"] for each in listed] == ["one.dbo.t", "other.dbo.t"]
 
 
 def test_a_change_outside_any_transaction_has_no_block() -> None:
