@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.events.cuts import pieces
-from tailrace.events.encode.arrow import literal, repeat
+from tailrace.events.encode.arrow import join, literal, repeat
 from tailrace.events.encode.json import Fragment
 from tailrace.events.envelope import Envelope, envelope
 from tailrace.events.images import ImageWriter, image_parts
@@ -22,8 +23,8 @@ from tailrace.model.table import TableId, TableSchema
 
 _ARROW = {"int64": pa.int64(), "int32": pa.int32(), "string": pa.string(), "boolean": pa.bool_()}
 _STAMP = pa.timestamp("us", "UTC")
-# As many as the largest 64-bit integer has.
-_DIGITS = 19
+# The two hexadecimal digits of each byte.
+_DIGITS = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
 
 
 def event_schema(source: SourceBlock) -> pa.Schema:
@@ -95,14 +96,13 @@ class EventShaper:
         return pc.if_else(struct.is_valid(), text_of(parts, 0, len(struct), str(table.id)), literal(None))
 
     def _position(self, rows: pa.RecordBatch) -> pa.Array:
+        """The texts of the position's columns joined; a null ends the text, or is the whole of it."""
         source = rows.column("source")
         parts = [_sortable(source.field(source.type.get_field_index(name))) for name in self._source.position]
-        if not parts:
-            return pa.nulls(len(rows), pa.string())
-        if len(parts) == 1:
-            return parts[0]
-        text = pc.binary_join_element_wise(*parts, literal("/"), null_handling="skip")
-        return pc.if_else(pc.equal(text, literal("")), literal(None), text)
+        text = parts[0] if parts else pa.nulls(len(rows), pa.string())
+        for part in parts[1:]:
+            text = pc.coalesce(join(text, "/", part), text)
+        return text
 
     def _source_block(self, rows: pa.RecordBatch, table: TableId) -> pa.Array:
         source, count = rows.column("source"), len(rows)
@@ -131,6 +131,11 @@ class EventShaper:
 
 
 def _sortable(values: pa.Array) -> pa.Array:
-    """Texts in the order of the values: those of numbers get leading zeros."""
-    text = values.cast(pa.string())
-    return pc.utf8_lpad(text, _DIGITS, "0") if pa.types.is_integer(values.type) else text
+    """Texts in the order of the values: numbers, none of them negative, as 16 hexadecimal digits."""
+    if not pa.types.is_integer(values.type):
+        return values
+    numbers = values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    digits = _DIGITS[numbers.astype(">i8").view(np.uint8)].tobytes()
+    offsets = np.arange(0, 16 * len(values) + 1, 16, dtype=np.int32)
+    text = pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), pa.py_buffer(digits))
+    return pc.if_else(values.is_valid(), text, literal(None)) if values.null_count else text

@@ -14,6 +14,10 @@ Everything left of it knows one database; everything right of it knows none.
 | other_key | struct of the key columns | optional column: of a key change, the new key on its `d`, the old on its `c` |
 | unchanged | struct of booleans by column | optional column: large values the log did not repeat (null in `after`) |
 | commit | int64 or string | rows of the log: where their transaction was committed; ascends as the log does |
+| others | by the schema | optional columns: members of the envelope that only this connector has, see EnvelopeLayout |
+
+Where envelopes hold documents, the row type is the text of the document, the one column of values, and the key's columns.
+An image without a text is then not null, as the key is taken from it: `before` of a delete, `after` of everything else.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class DescribedColumn:
     name: str
     jdbc_type: int
     type_name: str
-    position: int
+    position: int | str
     native_type: int | None = None
     type_expression: str | None = None
     charset: str | None = None
@@ -42,7 +42,7 @@ class SchemaChange:
 
     kind: str
     statement: str | None
-    position: int
+    position: int | str
     key: tuple[str, ...] = ()
     columns: tuple[DescribedColumn, ...] = ()
     comment: str | None = None

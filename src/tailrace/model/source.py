@@ -78,7 +78,7 @@ class SourceBlock:
     same names in the batch's `source` struct. Such columns are also what the following names:
     `sequence`: two columns, whose texts make the JSON array of `source.sequence`; None leaves it null.
     `transaction_id`: their texts, joined by `:`, are the id in a `transaction` block.
-    `position`: their texts, joined by `/`, are the position in rows of the shape `event`; numbers get leading zeros.
+    `position`: their texts, joined by `/`, are the position in rows of the shape `event`; numbers become hexadecimal.
 
     `message_schemas` is what the names of the schemas of logical messages begin with. `change_id` are the parts of a
     table's id in schema changes. `is_old`: records are as Debezium 1 wrote them.
