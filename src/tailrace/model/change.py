@@ -16,8 +16,8 @@ Everything left of it knows one database; everything right of it knows none.
 | commit | int64 or string | rows of the log: where their transaction was committed; ascends as the log does |
 | others | by the schema | optional columns: members of the envelope that only this connector has, see EnvelopeLayout |
 
-Where envelopes hold documents, the row type is the text of the document, the one column of values, and the key's columns.
-An image without a text is then not null, as the key is taken from it: `before` of a delete, `after` of everything else.
+Where envelopes hold documents, a row is the document's text, the one column of values, and the columns of the key. The
+key is taken from `before` of a delete and from `after` of everything else, so these are not null even without a text.
 """
 
 from __future__ import annotations
