@@ -20,6 +20,7 @@ from tailrace.cli.main import app
 from tailrace.cli.run import warnings
 from tailrace.config.filters import TableFilter
 from tailrace.errors import ConfigError, SourceError
+from tailrace.model.table import TableId
 from tailrace.pipeline import tables
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.definition import load
@@ -229,8 +230,8 @@ def test_names_with_dots_and_quotes_and_partitions(
     assert change.signal is not None
     assert change.signal.data["data-collections"] == [dotted, quoted, "public.parts_1"]
     filters = TableFilter.from_config(load(pipeline).config())
-    assert filters.captures("My.Schema", "Order.Items")
-    assert filters.captures("My", 'Other "one"')
+    assert filters.captures(TableId("", "My.Schema", "Order.Items"))
+    assert filters.captures(TableId("", "My", 'Other "one"'))
     change = remove(pipeline, ["My.Schema.Order.Items", quoted])
     assert change.edit is not None
     assert change.edit.value == r"public\.other,public\.parts_1"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tailrace.config.resolve import Config
 from tailrace.errors import ConfigError
-from tailrace.model.table import TableId
+from tailrace.model.table_id import TableId, TableNaming
 
 log = logging.getLogger(__name__)
 
@@ -18,9 +18,7 @@ Patterns = tuple[re.Pattern[str], ...]
 # Where Tailrace keeps objects of its own in a database. What lies there is never data.
 OWN_SCHEMA = "tailrace_ddl"
 
-_BUILTIN_SCHEMA = re.compile(r"pg_catalog|information_schema|pg_toast.*|pg_temp.*")
 _ESCAPE = re.compile(r"\\(\W)")
-_BUILTIN_TABLES = ("spatial_ref_sys",)
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,9 @@ class Rule:
 
     @staticmethod
     def of(config: Config, kind: str) -> Rule:
-        """The rule of `<kind>.include.list` and `<kind>.exclude.list`."""
+        """The rule of `<kind>.include.list` and `<kind>.exclude.list`; no rule where a connector has no such lists."""
+        if f"{kind}.include.list" not in config.values:
+            return Rule((), ())
         return Rule(config.patterns(f"{kind}.include.list"), config.patterns(f"{kind}.exclude.list"))
 
     def lets(self, name: str) -> bool:
@@ -42,79 +42,94 @@ class Rule:
 
 @dataclass(frozen=True)
 class TableFilter:
-    """The captured part of a database. Names are as in the catalog; patterns match whole names, in any case."""
+    """The captured part of a source. Names are as in the catalog; patterns match whole names, in any case.
 
+    `signals` and `decided` hold tables by their unique names.
+    """
+
+    naming: TableNaming
+    databases: Rule
     schemas: Rule
     tables: Rule
     column_names: Rule
     snapshot: Patterns
-    ignore_builtin: bool
-    signals: tuple[str, str] | None = None
+    ignore_system: bool
+    signals: frozenset[str] = frozenset()
     decided: Mapping[str, bool] = field(default_factory=dict)
 
     @staticmethod
     def from_config(config: Config) -> TableFilter:
         """The filter of the schema, table and column lists, and of snapshot.include.collection.list."""
-        database, signals = config.optional("database.dbname") or "", table_of_signals(config)
         return TableFilter(
+            config.naming,
+            Rule.of(config, "database"),
             Rule.of(config, "schema"),
             Rule.of(config, "table"),
             Rule.of(config, "column"),
             config.patterns("snapshot.include.collection.list"),
             config.flag("table.ignore.builtin"),
-            None if signals is None else (signals.schema, signals.table),
-            {str(TableId.parse(name, database)): is_in for name, is_in in config.tables},
+            frozenset(table.unique for table in tables_of_signals(config)),
+            {table_named(config, name).unique: is_in for name, is_in in config.tables},
         )
 
-    def captures(self, schema: str, table: str) -> bool:
+    def captures(self, table: TableId) -> bool:
         """Whether changes of the table become events. Those of the table of signals do, whatever the lists say.
 
         Debezium's RelationalTableFilters adds it, as its signals come by the log. Tables of Tailrace's own never do.
         """
-        if schema == OWN_SCHEMA:
+        if table.schema == OWN_SCHEMA:
             return False
-        if f"{schema}.{table}" in self.decided:
-            return self.decided[f"{schema}.{table}"]
-        if (schema, table) == self.signals:
+        if table.unique in self.decided:
+            return self.decided[table.unique]
+        if table.unique in self.signals:
             return True
-        if self.ignore_builtin and (_BUILTIN_SCHEMA.fullmatch(schema) or table in _BUILTIN_TABLES):
+        if self.ignore_system and self.naming.is_system(table):
             return False
-        return self.schemas.lets(schema) and self.tables.lets(f"{schema}.{table}")
+        in_place = self.databases.lets(table.database) and self.schemas.lets(table.schema)
+        return in_place and self.tables.lets(table.filtered)
 
-    def names(self, schema: str, table: str) -> bool:
+    def names(self, table: TableId) -> bool:
         """Whether the table was added by a signal, or table.include.list has an entry for it alone."""
-        name = f"{schema}.{table}"
+        name = table.filtered
         entries = (_ESCAPE.sub(r"\1", pattern.pattern) for pattern in self.tables.include if pattern.fullmatch(name))
-        return self.decided.get(name, False) or name in entries
+        return self.decided.get(table.unique, False) or name in entries
 
-    def snapshots(self, schema: str, table: str) -> bool:
+    def snapshots(self, table: TableId) -> bool:
         """Whether the initial snapshot reads the table: signals are no data."""
-        return (schema, table) != self.signals and self.lists(schema, table)
+        return table.unique not in self.signals and self.lists(table)
 
-    def lists(self, schema: str, table: str) -> bool:
+    def lists(self, table: TableId) -> bool:
         """Whether snapshot.include.collection.list lets the table in, as far as it is captured."""
-        is_listed = not self.snapshot or _matches(self.snapshot, f"{schema}.{table}")
-        return is_listed and self.captures(schema, table)
+        is_listed = not self.snapshot or _matches(self.snapshot, str(table))
+        return is_listed and self.captures(table)
 
-    def columns(self, schema: str, table: str, names: Sequence[str]) -> tuple[str, ...]:
+    def columns(self, table: TableId, names: Sequence[str]) -> tuple[str, ...]:
         """Those of a table's columns that values hold, in their order (keys keep theirs in any case)."""
-        return tuple(name for name in names if self.column_names.lets(f"{schema}.{table}.{name}"))
+        return tuple(name for name in names if self.column_names.lets(f"{table.filtered}.{name}"))
 
     def order(self, tables: Iterable[TableId]) -> list[TableId]:
         """Tables in snapshot order: by the first pattern of table.include.list that matches, then by name."""
-        return sorted(tables, key=lambda table: (self._place(str(table)), str(table)))
+        return sorted(tables, key=lambda table: (self._place(table.filtered), str(table)))
 
     def _place(self, name: str) -> int:
         patterns = self.tables.include
         return next((i for i, pattern in enumerate(patterns) if pattern.fullmatch(name)), len(patterns))
 
 
+def table_named(config: Config, text: str, schema: str = "") -> TableId:
+    """The table of a written name; the database is the configured one where the name has none."""
+    return TableId.parse(text, str(config.values.get("database.dbname") or ""), schema, config.naming.shown)
+
+
+def tables_of_signals(config: Config) -> tuple[TableId, ...]:
+    """The tables of signals, one a database; each is in the default schema if its name has none."""
+    listed = config.names("signal.data.collection")
+    return tuple(table_named(config, name, config.naming.default_schema) for name in listed)
+
+
 def table_of_signals(config: Config) -> TableId | None:
-    """The table of signals; without a schema it is in `public`."""
-    database = config.optional("database.dbname") or ""
-    for name in config.names("signal.data.collection"):
-        return TableId.parse(name, database, "public")
-    return None
+    """The first table of signals."""
+    return next(iter(tables_of_signals(config)), None)
 
 
 def guard(config: Config, tables: Sequence[TableId]) -> None:
@@ -128,21 +143,16 @@ def guard(config: Config, tables: Sequence[TableId]) -> None:
     log.warning("%s", what)
 
 
-def key_columns(
-    config: Config, schema: str, table: str, names: Sequence[str], database: str | None = None
-) -> tuple[str, ...] | None:
+def key_columns(config: Config, table: TableId, names: Sequence[str]) -> tuple[str, ...] | None:
     """The key columns message.key.columns sets for a table, in the property's order; None when it sets none.
 
-    An entry is matched against `schema.table.column` and, when the database is known, `database.schema.table.column`.
+    An entry is matched against the column's name below the table's name in lists, and below its full name.
     """
-    if database is None:
-        database = config.optional("database.dbname")
-    prefixes = [f"{schema}.{table}", f"{database}.{schema}.{table}"]
     found = [
         name
         for pattern in config.patterns("message.key.columns")
         for name in names
-        if any(pattern.fullmatch(f"{prefix}.{name}") for prefix in prefixes)
+        if any(pattern.fullmatch(f"{prefix}.{name}") for prefix in (table.filtered, table.full))
     ]
     return tuple(dict.fromkeys(found)) or None
 

@@ -70,15 +70,15 @@ class ColumnMasks:
 
     def of(self, table: TableId, column: str, type_name: str) -> Mask | None:
         """The rule for a column; `type_name` is the database's own name of its type."""
-        name = f"{table}.{column}"
-        found = next((mask for patterns, mask in self.rules if _matches(patterns, name)), None)
-        if (found is None or isinstance(found, Hash)) and _matches(self.by_type, f"{table}.{type_name}"):
+        names = table.column(column)
+        found = next((mask for patterns, mask in self.rules if _matches(patterns, names)), None)
+        if (found is None or isinstance(found, Hash)) and _matches(self.by_type, table.column(type_name)):
             return Propagate()
         return found
 
 
-def _matches(patterns: Patterns, name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in patterns)
+def _matches(patterns: Patterns, names: tuple[str, ...]) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns for name in names)
 
 
 def digest_name(algorithm: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.config.resolve import Config, Problem
+from tailrace.model.table_id import TableId
 
 RESELECT = "io.debezium.processors.reselect.ReselectColumnsPostProcessor"
 Patterns = tuple[re.Pattern[str], ...]
@@ -14,7 +15,7 @@ Patterns = tuple[re.Pattern[str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Reselect:
-    """What ReselectColumnsPostProcessor is to do; columns are matched as `schema.table:column`."""
+    """What ReselectColumnsPostProcessor is to do; columns are matched as `table:column`."""
 
     include: Patterns
     exclude: Patterns
@@ -23,12 +24,12 @@ class Reselect:
     by_event_key: bool
     strict: bool
 
-    def wants(self, schema: str, table: str, column: str) -> bool:
-        """Whether a column is among those looked up again."""
-        name = f"{schema}.{table}:{column}"
+    def wants(self, table: TableId, column: str) -> bool:
+        """Whether a column is among those looked up again; the table is named as in filters, or by its shown parts."""
+        names = {f"{name}:{column}" for name in (table.filtered, str(table))}
         if self.include:
-            return any(pattern.fullmatch(name) for pattern in self.include)
-        return not any(pattern.fullmatch(name) for pattern in self.exclude)
+            return any(pattern.fullmatch(name) for pattern in self.include for name in names)
+        return not any(pattern.fullmatch(name) for pattern in self.exclude for name in names)
 
 
 def reselect(config: Config) -> Reselect | None:

@@ -13,11 +13,13 @@ from tailrace.config.kinds import InvalidValue, Value, compile_pattern
 from tailrace.config.misspelt import meant
 from tailrace.config.option import Option, OptionTable, Status
 from tailrace.errors import ConfigError
+from tailrace.model.table_id import TableNaming
 
 log = logging.getLogger(__name__)
 
 SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
 _HIDDEN = "********"
+_PLAIN = TableNaming()
 _T = TypeVar("_T")
 _said: set[str] = set()
 
@@ -43,7 +45,8 @@ class Config:
 
     `given` holds the properties as given under their canonical names, secrets included; `warnings` what was said while
     resolving, `secrets` the names never to show whatever the sanitize pattern says. `tables` are captured or not
-    whatever the filters say: what was added or removed since the start. Picklable; repr hides secrets.
+    whatever the filters say: what was added or removed since the start. `naming` is how names of tables are read.
+    Picklable; repr hides secrets.
     """
 
     values: Mapping[str, Value | None]
@@ -51,6 +54,7 @@ class Config:
     warnings: tuple[str, ...] = ()
     secrets: frozenset[str] = frozenset()
     tables: tuple[tuple[str, bool], ...] = ()
+    naming: TableNaming = _PLAIN
 
     def text(self, name: str) -> str:
         """The text of a property that has a value."""
@@ -94,7 +98,12 @@ class Config:
         return f"Config({', '.join(f'{name}={value!r}' for name, value in self.shown().items())})"
 
 
-def resolve(properties: Mapping[str, object], table: OptionTable, checks: Iterable[Check] = ()) -> Config:
+def resolve(
+    properties: Mapping[str, object],
+    table: OptionTable,
+    checks: Iterable[Check] = (),
+    naming: TableNaming = _PLAIN,
+) -> Config:
     """The checked Config of a connector's properties.
 
     `checks` look at properties together and run only when each is valid alone. Raises ConfigError naming every problem.
@@ -108,6 +117,7 @@ def resolve(properties: Mapping[str, object], table: OptionTable, checks: Iterab
         {name: text for name, (_, text) in reading.given.items()},
         tuple(reading.warnings),
         frozenset(name for name, (option, _) in reading.given.items() if option.secret),
+        naming=naming,
     )
     if not reading.problems:
         reading.problems += [problem for check in checks for problem in check(config)]

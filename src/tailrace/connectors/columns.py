@@ -47,8 +47,8 @@ class Columns:
         row image.
         """
         names = [column.name for column in columns]
-        key = key_columns(self._config, table.schema, table.table, names) or key
-        shown = set(self._filter.columns(table.schema, table.table, names))
+        key = key_columns(self._config, table, names) or key
+        shown = set(self._filter.columns(table, names))
         schemas, types = [], []
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(columns, key=lambda column: column.name not in shown):

@@ -88,7 +88,7 @@ class Reselector:
         lacking = {}
         present = flags(after.is_valid())
         for place, column in enumerate(table.schema.columns):
-            if not self.wish.wants(table.schema.id.schema, table.schema.id.table, column.name):
+            if not self.wish.wants(table.schema.id, column.name):
                 continue
             at = -1 if unchanged is None else unchanged.type.get_field_index(column.name)
             unknown = flags(unchanged.field(at)) if unchanged is not None and at >= 0 else np.zeros(len(after), bool)

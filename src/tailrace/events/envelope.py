@@ -7,50 +7,22 @@ from dataclasses import dataclass
 
 from tailrace.errors import ConfigError
 from tailrace.events.topics import TopicNaming
-from tailrace.model.schema import ConnectSchema, Field
-from tailrace.model.source import SourceBlock
+from tailrace.model.schema import OPTIONAL_INT64, STRING, ConnectSchema, Field
+from tailrace.model.source import AFTER, BEFORE, SOURCE, TRANSACTION_BLOCK, SourceBlock
 from tailrace.model.table import Column, TableSchema
 
 _OF_VALUES = re.compile(r"__debezium\.source\.column\.|masked$|truncateLength$")
 
-STRING = ConnectSchema("string")
-INT64 = ConnectSchema("int64")
-OPTIONAL_STRING = ConnectSchema("string", optional=True)
-OPTIONAL_INT64 = ConnectSchema("int64", optional=True)
-
-TRANSACTION_BLOCK = ConnectSchema(
-    "struct",
-    optional=True,
-    name="event.block",
-    version=1,
-    fields=(Field("id", STRING), Field("total_order", INT64), Field("data_collection_order", INT64)),
-)
-SNAPSHOT = ConnectSchema(
-    "string",
-    optional=True,
-    name="io.debezium.data.Enum",
-    version=1,
-    parameters=(("allowed", "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"),),
-    default="false",
-)
-OLD_SNAPSHOT = ConnectSchema("boolean", optional=True, default=False)
-COMMON_SOURCE = (
-    Field("version", STRING),
-    Field("connector", STRING),
-    Field("name", STRING),
-    Field("ts_ms", INT64),
-    Field("snapshot", SNAPSHOT),
-    Field("db", STRING),
-    Field("sequence", OPTIONAL_STRING),
-    Field("ts_us", OPTIONAL_INT64),
-    Field("ts_ns", OPTIONAL_INT64),
-)
+# The member of a logical message's envelope that its content is in, and what divides nanoseconds for each clock.
+MESSAGE = "message"
+CLOCKS = {"ts_ms": 1_000_000, "ts_us": 1000, "ts_ns": 1}
 
 
 @dataclass(frozen=True)
 class Envelope:
     """What is constant about a table's records: topic and schemas; `key` is None without key columns.
 
+    `row` is the schema of an image: a struct, or a text where images are documents.
     `key_extra` is the value of a last key field that tells apart the tables of one topic (regex naming strategies).
     """
 
@@ -65,24 +37,15 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
     """The topic and the schemas of a table. Raises ConfigError when two columns get one field name."""
     if table.id.is_message:
         return _message(table, naming, source)
-    topic = naming.table(table.id)
+    topic, layout = naming.table(table.id), source.envelope
     name = naming.schema_name
-    row = ConnectSchema("struct", optional=True, name=name(f"{topic}.Value"), fields=_fields(table, naming))
-    clocks = (Field("ts_us", OPTIONAL_INT64), Field("ts_ns", OPTIONAL_INT64))
-    value = ConnectSchema(
-        "struct",
-        name=name(f"{topic}.Envelope"),
-        version=None if source.is_old else 2,
-        fields=(
-            Field("before", row),
-            Field("after", row),
-            Field("source", source_schema(source)),
-            *((Field("transaction", TRANSACTION_BLOCK),) if source.has_transaction else ()),
-            Field("op", STRING),
-            Field("ts_ms", OPTIONAL_INT64),
-            *(() if source.is_old else clocks),
-        ),
-    )
+    if layout.is_document:
+        row = table.value_columns[0].schema
+    else:
+        row = ConnectSchema("struct", optional=True, name=name(f"{topic}.Value"), fields=_fields(table, naming))
+    known = {BEFORE: row, AFTER: row, SOURCE: source.schema}
+    fields = tuple(Field(each, known[each]) if isinstance(each, str) else each for each in layout.members)
+    value = ConnectSchema("struct", name=name(f"{topic}.Envelope"), version=layout.version, fields=fields)
     extra = naming.key_field(table.id)
     return Envelope(topic, _key(table, naming, name(f"{topic}.Key")), row, value, extra[1] if extra else None)
 
@@ -99,20 +62,11 @@ def _message(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
         "MessageValue",
         Field("op", STRING),
         Field("ts_ms", OPTIONAL_INT64),
-        Field("source", source_schema(source)),
+        Field(SOURCE, source.schema),
         Field("transaction", TRANSACTION_BLOCK),
-        Field("message", row),
+        Field(MESSAGE, row),
     )
     return Envelope(naming.message, named("MessageKey", prefix), row, value)
-
-
-def source_schema(source: SourceBlock) -> ConnectSchema:
-    """The schema of the source block."""
-    if source.is_old:
-        common = [field for field in COMMON_SOURCE if field.name not in ("ts_us", "ts_ns")]
-        old = tuple(Field("snapshot", OLD_SNAPSHOT) if field.name == "snapshot" else field for field in common)
-        return ConnectSchema("struct", name=source.schema_name, fields=old + source.fields)
-    return ConnectSchema("struct", name=source.schema_name, version=1, fields=COMMON_SOURCE + source.fields)
 
 
 def _key(table: TableSchema, naming: TopicNaming, name: str) -> ConnectSchema | None:

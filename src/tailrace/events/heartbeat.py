@@ -5,10 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.events.encode.json import dump
-from tailrace.events.envelope import INT64, STRING
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ControlBatch
-from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.schema import INT64, STRING, ConnectSchema, Field
 
 KEY = ConnectSchema(
     "struct",

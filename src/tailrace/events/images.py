@@ -79,3 +79,10 @@ class ImageWriter:
         if envelope.key_extra is not None:
             values.append(Fragment(dump(envelope.key_extra), None))
         return struct_parts([field.name for field in envelope.key.fields], values)
+
+
+def image_parts(envelope: Envelope, image: list[Fragment]) -> Parts:
+    """An image as an envelope holds it: the columns as a struct, or the one column of a document."""
+    if envelope.row.type != "struct":
+        return flat(image[0])
+    return struct_parts([field.name for field in envelope.row.fields], image)

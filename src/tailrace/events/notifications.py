@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.events.encode.json import dump
-from tailrace.events.envelope import INT64, STRING
 from tailrace.model.change import ControlBatch
-from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.schema import INT64, STRING, ConnectSchema, Field
 
 log = logging.getLogger(__name__)
 

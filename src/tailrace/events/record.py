@@ -15,15 +15,16 @@ from tailrace.events.converter import Converter
 from tailrace.events.cuts import cuts, pieces
 from tailrace.events.encode.arrow import flags, indices, literal, repeat
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
-from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelope
+from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
 from tailrace.events.headers import HEADERS, HeaderWriter
-from tailrace.events.images import ImageWriter
-from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, text_of, widths
+from tailrace.events.images import ImageWriter, image_parts
+from tailrace.events.parts import Integers, Parts, flat, gather, text_of, widths
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import SourceWriter
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
-from tailrace.model.source import SourceBlock
+from tailrace.model.schema import STRING, Field
+from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
 from tailrace.model.table import TableId, TableSchema
 
 KAFKA = pa.schema(
@@ -114,31 +115,34 @@ class RecordEncoder:
         table, envelope = layout.table, layout.envelope
         old = self._images.before(rows, table) if before.null_count == 0 else None
         new = self._images.after(rows, table) if after.null_count == 0 else None
-        names = [field.name for field in envelope.row.fields]
-        images = (
-            '{"before":',
-            "null" if old is None else struct_parts(names, old),
-            ',"after":',
-            "null" if new is None else struct_parts(names, new),
-        )
-        block = (',"source":', self._source.parts(rows, table.id), *self._transaction(rows))
-        pieces: tuple[str | Fragment | Parts, ...]
-        if table.id.is_message:
-            pieces = (f'{{"op":"m","ts_ms":{time.time_ns() // 1_000_000}', *block, ',"message":', images[-1], "}")
-        else:
-            pieces = (*images, *block, ',"op":', _one_or_all(rows.column("op")), _clock(fine=not self._block.is_old))
-        value = flat(layout.value_wrap[0], *pieces, layout.value_wrap[1])
+        pieces: list[str | Fragment | Parts] = [layout.value_wrap[0]]
+        nanos = time.time_ns()
+        for index, field in enumerate(envelope.value.fields):
+            pieces.append(f"{',' if index else '{'}{dump(field.name)}:")
+            if field.name in (BEFORE, AFTER, MESSAGE):
+                image = old if field.name == BEFORE else new
+                pieces.append("null" if image is None else image_parts(envelope, image))
+            else:
+                pieces.append(self._member(field, rows, table, nanos))
+        value = flat(*pieces, "}", layout.value_wrap[1])
         if old is None and new is None:
             return _Group(places, None, value)
         struct, image = (before, old) if new is None else (after, new)
         key = self._images.key(struct, table, envelope, image)
         return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 
-    def _transaction(self, rows: pa.RecordBatch) -> tuple[str | Fragment, ...]:
-        if not self._block.has_transaction:
-            return ()
-        at = rows.schema.get_field_index("transaction")
-        return ',"transaction":', "null" if at < 0 else fragment(rows.column(at), TRANSACTION_BLOCK)
+    def _member(self, field: Field, rows: pa.RecordBatch, table: TableSchema, nanos: int) -> str | Fragment | Parts:
+        """One member of the envelopes, which were built at one instant; images are written elsewhere."""
+        if field.name == SOURCE:
+            return self._source.parts(rows, table.id)
+        if field.name in CLOCKS:
+            return str(nanos // CLOCKS[field.name])
+        at = rows.schema.get_field_index(field.name)
+        if at < 0:
+            return "null"
+        if field.name == "op":
+            return _one_or_all(rows.column(at))
+        return fragment(rows.column(at), field.schema, self._value.style)
 
     def _assemble(self, rows: pa.RecordBatch, key: pa.Array, value: pa.Array, layout: _Layout) -> pa.RecordBatch:
         count = len(rows)
@@ -195,14 +199,6 @@ class RecordEncoder:
                 ("", "") if key is None else self._header.wrap(key),
             )
         return known
-
-
-def _clock(*, fine: bool) -> str:
-    """The end of the envelope: when it was built, one instant for a batch."""
-    nanos = time.time_ns()
-    if not fine:
-        return f',"ts_ms":{nanos // 1_000_000}}}'
-    return f',"ts_ms":{nanos // 1_000_000},"ts_us":{nanos // 1000},"ts_ns":{nanos}}}'
 
 
 def _one_or_all(ops: pa.Array) -> Fragment:

@@ -10,14 +10,12 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.events.converter import Converter
 from tailrace.events.encode.json import dump
-from tailrace.events.envelope import INT64, OPTIONAL_STRING, STRING, source_schema
 from tailrace.events.parts import text_of
 from tailrace.events.source import SourceWriter
 from tailrace.model.change import ChangeBatch, ControlBatch
-from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.schema import INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
 from tailrace.model.source import SourceBlock
-from tailrace.model.table import TableId
 
 _INT32 = ConnectSchema("int32")
 _OPTIONAL_INT32 = ConnectSchema("int32", optional=True)
@@ -76,6 +74,7 @@ class SchemaChangeWriter:
     def __init__(self, config: Config, block: SourceBlock) -> None:
         self._topic = config.text("topic.prefix")
         self._is_wanted = config.flag("include.schema.changes")
+        self._id_parts = block.change_id
         self._source = SourceWriter(block, self._topic, Converter.of(config, "value").style)
         name = f"io.debezium.connector.{block.connector}.SchemaChange"
         self._key = ConnectSchema("struct", name=name + "Key", version=1, fields=(Field("databaseName", STRING),))
@@ -84,7 +83,7 @@ class SchemaChangeWriter:
             name=name + "Value",
             version=1,
             fields=(
-                Field("source", source_schema(block)),
+                Field("source", block.schema),
                 Field("ts_ms", INT64),
                 Field("databaseName", OPTIONAL_STRING),
                 Field("schemaName", OPTIONAL_STRING),
@@ -98,24 +97,24 @@ class SchemaChangeWriter:
         change, table = batch.schema_change, batch.table.id
         if change is None or not self._is_wanted or not len(batch):
             return None
+        database = table.database if change.database is None else change.database
         source = text_of(self._source.parts(batch.rows, table), 0, 1, str(table))[0].as_py()
         rest = {
             "ts_ms": time.time_ns() // 1_000_000,
-            "databaseName": table.database,
+            "databaseName": database,
             "schemaName": table.schema,
             "ddl": change.statement,
-            "tableChanges": [_payload(change, table)],
+            "tableChanges": [_payload(change, table.quoted(self._id_parts))],
         }
         row = {
-            "key": [dump({"databaseName": table.database})],
+            "key": [dump({"databaseName": database})],
             "value": [f'{{"source":{source},{dump(rest)[1:]}'],
             "partition": pa.array([0], pa.int32()),
         }
         return ControlBatch(self._topic, self._key, self._value, pa.record_batch(row), has_context=True)
 
 
-def _payload(change: SchemaChange, table: TableId) -> dict[str, Any]:
-    parts = (part.replace('"', '""') for part in (table.database, table.schema, table.table) if part)
+def _payload(change: SchemaChange, id_: str) -> dict[str, Any]:
     described = {
         "defaultCharsetName": None,
         "primaryKeyColumnNames": list(change.key),
@@ -124,7 +123,7 @@ def _payload(change: SchemaChange, table: TableId) -> dict[str, Any]:
     }
     return {
         "type": change.kind,
-        "id": ".".join(f'"{part}"' for part in parts),
+        "id": id_,
         "table": None if change.kind == DROP else described,
     }
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.events.cuts import pieces
-from tailrace.events.encode.arrow import literal, repeat
+from tailrace.events.encode.arrow import join, literal, repeat
 from tailrace.events.encode.json import Fragment
 from tailrace.events.envelope import Envelope, envelope
-from tailrace.events.images import ImageWriter
-from tailrace.events.parts import struct_parts, text_of
+from tailrace.events.images import ImageWriter, image_parts
+from tailrace.events.parts import text_of
+from tailrace.events.source import parts_of
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
 from tailrace.model.source import SourceBlock
@@ -21,21 +23,22 @@ from tailrace.model.table import TableId, TableSchema
 
 _ARROW = {"int64": pa.int64(), "int32": pa.int32(), "string": pa.string(), "boolean": pa.bool_()}
 _STAMP = pa.timestamp("us", "UTC")
+# The two hexadecimal digits of each byte.
+_DIGITS = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
 
 
 def event_schema(source: SourceBlock) -> pa.Schema:
     """The columns of the event shape for a connector."""
-    text = ("connector", "name")
-    block = [*((name, pa.string()) for name in text), ("ts_us", pa.int64())]
-    block += [(name, pa.string()) for name in ("snapshot", "db", "schema", "table")]
-    block += [(each.name, _ARROW[each.schema.type]) for each in source.fields if each.name not in ("schema", "table")]
+    block = [("connector", pa.string()), ("name", pa.string()), ("ts_us", pa.int64())]
+    block += [(name, pa.string()) for name in ("snapshot", "db")]
+    block += [(each.name, _ARROW[each.schema.type]) for each in source.fields]
     columns = [(name, pa.string()) for name in ("topic", "op", "key", "before", "after")]
     return pa.schema(
         [
             *columns,
             ("source", pa.struct(block)),
             ("transaction", TRANSACTION_TYPE),
-            ("position", pa.int64()),
+            ("position", pa.string()),
             ("ts", _STAMP),
         ]
     )
@@ -44,8 +47,8 @@ def event_schema(source: SourceBlock) -> pa.Schema:
 class EventShaper:
     """Turns change batches into rows of `event_schema`; keep one for a run, it remembers the tables' layouts.
 
-    Keys and images are bare JSON payloads, null where there is none. `position` is the source's own position of the
-    change (the second of `SourceBlock.sequence`), `ts` its time at the source.
+    Keys and images are bare JSON payloads, null where there is none. `position` is a text that sorts as the
+    log does (`SourceBlock.position`), `ts` the change's time at the source.
     """
 
     def __init__(self, config: Config, source: SourceBlock) -> None:
@@ -66,10 +69,6 @@ class EventShaper:
         before, after = rows.column("before"), rows.column("after")
         old, new = self._images.before(rows, table), self._images.after(rows, table)
         new_key, old_key = self._key(after, new, table, layout), self._key(before, old, table, layout)
-        source = rows.column("source")
-        position = pa.nulls(len(batch), pa.int64())
-        if self._source.sequence is not None:
-            position = source.field(source.type.get_field_index(self._source.sequence[1]))
         transaction = batch.column("transaction")
         columns = [
             repeat(layout.topic, len(batch)),
@@ -79,7 +78,7 @@ class EventShaper:
             self._image(after, new, table, layout),
             self._source_block(rows, table.id),
             pa.nulls(len(batch), TRANSACTION_TYPE) if transaction is None else transaction,
-            position,
+            self._position(rows),
             rows.column("ts_us").cast(_STAMP),
         ]
         return pa.record_batch(columns, schema=self.schema)
@@ -87,7 +86,7 @@ class EventShaper:
     def _image(self, struct: pa.Array, image: list[Fragment], table: TableSchema, layout: Envelope) -> pa.Array:
         if struct.null_count == len(struct):
             return pa.nulls(len(struct), pa.string())
-        text = text_of(struct_parts([field.name for field in layout.row.fields], image), 0, len(struct), str(table.id))
+        text = text_of(image_parts(layout, image), 0, len(struct), str(table.id))
         return pc.if_else(struct.is_valid(), text, literal(None))
 
     def _key(self, struct: pa.Array, image: list[Fragment], table: TableSchema, layout: Envelope) -> pa.Array:
@@ -96,14 +95,21 @@ class EventShaper:
             return pa.nulls(len(struct), pa.string())
         return pc.if_else(struct.is_valid(), text_of(parts, 0, len(struct), str(table.id)), literal(None))
 
+    def _position(self, rows: pa.RecordBatch) -> pa.Array:
+        """The texts of the position's columns joined; a null ends the text, or is the whole of it."""
+        source = rows.column("source")
+        parts = [_sortable(source.field(source.type.get_field_index(name))) for name in self._source.position]
+        text = parts[0] if parts else pa.nulls(len(rows), pa.string())
+        for part in parts[1:]:
+            text = pc.coalesce(join(text, "/", part), text)
+        return text
+
     def _source_block(self, rows: pa.RecordBatch, table: TableId) -> pa.Array:
         source, count = rows.column("source"), len(rows)
         known = {
             "connector": self._source.connector,
             "name": self._server,
-            "db": table.database,
-            "schema": table.schema,
-            "table": table.table,
+            **parts_of(table),
         }
         columns = []
         for each in self.schema.field("source").type:
@@ -122,3 +128,14 @@ class EventShaper:
         if known is None or known[0] != table:
             known = self._envelopes[table.id] = (table, envelope(table, self._naming, self._source))
         return known[1]
+
+
+def _sortable(values: pa.Array) -> pa.Array:
+    """Texts in the order of the values: numbers, none of them negative, as 16 hexadecimal digits."""
+    if not pa.types.is_integer(values.type):
+        return values
+    numbers = values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    digits = _DIGITS[numbers.astype(">i8").view(np.uint8)].tobytes()
+    offsets = np.arange(0, 16 * len(values) + 1, 16, dtype=np.int32)
+    text = pa.StringArray.from_buffers(len(values), pa.py_buffer(offsets), pa.py_buffer(digits))
+    return pc.if_else(values.is_valid(), text, literal(None)) if values.null_count else text

@@ -11,15 +11,14 @@ import pyarrow.compute as pc
 
 from tailrace.events.encode.arrow import indices, join, literal
 from tailrace.events.encode.json import Fragment, Style, dump, encode, fragment
-from tailrace.events.envelope import OLD_SNAPSHOT, SNAPSHOT
 from tailrace.events.parts import Part, Parts, flat
-from tailrace.model.schema import ConnectSchema
-from tailrace.model.source import SourceBlock
+from tailrace.model.schema import OPTIONAL_INT64
+from tailrace.model.source import OLD_SNAPSHOT, SNAPSHOT, SourceBlock
 from tailrace.model.table import TableId
 from tailrace.version import __version__
 
-_INT64 = ConnectSchema("int64", optional=True)
 Bools = npt.NDArray[np.bool_]
+_Pieces = list[tuple[str | Fragment, bool | None]]
 
 
 class SourceWriter:
@@ -48,35 +47,36 @@ class SourceWriter:
             parts.append(stretch if by_row else _repeated(stretch, run))
         return flat(*parts)
 
-    def _pieces(
-        self, columns: dict[str, pa.Array], steady: set[str], table: TableId
-    ) -> list[tuple[str | Fragment, bool | None]]:
+    def _pieces(self, columns: dict[str, pa.Array], steady: set[str], table: TableId) -> _Pieces:
         """Constants and columns in the block's order, with whether a column is steady (None: a constant)."""
-        ts_us, snapshot = columns["ts_us"], columns["snapshot"]
-        micros = encode(ts_us, _INT64)
-        millis = indices(np.floor_divide(ts_us.to_numpy(zero_copy_only=False), 1000))
-        steady_time = "ts_us" in steady
-        pieces: list[tuple[str | Fragment, bool | None]] = [
-            (f'{{"version":{dump(__version__)},"connector":{dump(self._block.connector)},', None),
-            (f'"name":{dump(self._server)},"ts_ms":', None),
-            (fragment(millis, _INT64), steady_time),
-            (',"snapshot":', None),
-            (self._snapshot(snapshot), "snapshot" in steady),
-            (f',"db":{dump(table.database)},"sequence":', None),
-            *self._sequence(columns, steady),
-        ]
-        if not self._block.is_old:
-            fine = [Fragment(',"ts_us":', micros), Fragment(',"ts_ns":', micros, "000")]
-            pieces += [(clock, steady_time) for clock in fine]
-        names = {"schema": table.schema, "table": table.table}
-        for field in self._block.fields:
-            if field.name in names:
-                pieces.append((f",{dump(field.name)}:{dump(names[field.name])}", None))
+        known = self._computed(columns, steady) | self._constant(table)
+        pieces: _Pieces = []
+        for index, field in enumerate(self._block.members):
+            pieces.append((f"{',' if index else '{'}{dump(field.name)}:", None))
+            if field.name in known:
+                pieces += known[field.name]
             else:
-                pieces.append((f",{dump(field.name)}:", None))
                 values = fragment(columns[field.name], field.schema, self._style)
                 pieces.append((values, field.name in steady))
         return [*pieces, ("}", None)]
+
+    def _constant(self, table: TableId) -> dict[str, _Pieces]:
+        """The members that are the same for all rows of a batch."""
+        names = {"version": __version__, "connector": self._block.connector, "name": self._server, **parts_of(table)}
+        return {name: [(dump(value), None)] for name, value in names.items()}
+
+    def _computed(self, columns: dict[str, pa.Array], steady: set[str]) -> dict[str, _Pieces]:
+        """The common members that are made of other columns."""
+        ts_us, is_steady = columns["ts_us"], "ts_us" in steady
+        micros = encode(ts_us, OPTIONAL_INT64)
+        millis = indices(np.floor_divide(ts_us.to_numpy(zero_copy_only=False), 1000))
+        return {
+            "ts_ms": [(fragment(millis, OPTIONAL_INT64), is_steady)],
+            "ts_us": [(Fragment("", micros), is_steady)],
+            "ts_ns": [(Fragment("", micros, "000"), is_steady)],
+            "snapshot": [(self._snapshot(columns["snapshot"]), "snapshot" in steady)],
+            "sequence": self._sequence(columns, steady),
+        }
 
     def _snapshot(self, markers: pa.Array) -> Fragment:
         """The marker, which was a boolean once."""
@@ -84,7 +84,7 @@ class SourceWriter:
             return fragment(markers.is_valid(), OLD_SNAPSHOT)
         return fragment(markers, SNAPSHOT, self._style)
 
-    def _sequence(self, columns: dict[str, pa.Array], steady: set[str]) -> list[tuple[str | Fragment, bool | None]]:
+    def _sequence(self, columns: dict[str, pa.Array], steady: set[str]) -> _Pieces:
         if self._block.sequence is None:
             return [("null", None)]
         before, current = self._block.sequence
@@ -95,6 +95,11 @@ class SourceWriter:
             (_sequence_item(columns[current]), current in steady),
             (']"', None),
         ]
+
+
+def parts_of(table: TableId) -> dict[str, str]:
+    """The members of `source` that are parts of a table's name."""
+    return {"db": table.database, "schema": table.schema, "table": table.table, "collection": table.table}
 
 
 def _sequence_item(values: pa.Array) -> Fragment:

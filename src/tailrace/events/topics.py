@@ -61,8 +61,9 @@ class TopicNaming:
         return adjusted(name, self._field_mode, dots=False)
 
     def _plain(self, table: TableId) -> str:
-        parts = [self._prefix, table.schema if self._with_schema else "", table.table]
-        return self._delimiter.join(part for part in parts if part.strip())
+        shown = zip(table.shown, table.parts, strict=True)
+        parts = [part for kind, part in shown if kind != "schema" or self._with_schema]
+        return self._delimiter.join(part for part in (self._prefix, *parts) if part.strip())
 
     def _name(self, table: TableId) -> str:
         plain = self._plain(table)

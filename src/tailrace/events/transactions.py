@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from tailrace.events.encode.arrow import flags, indices, join, literal
 from tailrace.events.encode.json import dump, encode
-from tailrace.events.envelope import INT64, OPTIONAL_INT64, STRING
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import READ, TRANSACTION_TYPE, ChangeBatch, ControlBatch
-from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.schema import INT64, OPTIONAL_INT64, STRING, ConnectSchema, Field
 from tailrace.model.source import SourceBlock
 
 Integers = npt.NDArray[np.int64]

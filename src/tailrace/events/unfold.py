@@ -13,15 +13,17 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.events.cuts import pieces
 from tailrace.events.encode.arrow import flags, indices, join, literal, repeat
-from tailrace.events.envelope import STRING, TRANSACTION_BLOCK, Envelope, envelope, source_schema
+from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
 from tailrace.events.headers import context
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
+from tailrace.events.source import parts_of
 from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
-from tailrace.model.source import SourceBlock
+from tailrace.model.schema import STRING, Field
+from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
 from tailrace.model.table import TableId, TableSchema
 from tailrace.version import __version__
 
@@ -78,29 +80,31 @@ class Unfolder:
         return [group for group in groups if len(group)]
 
     def _value(self, batch: ChangeBatch, layout: Envelope) -> Part:
-        rows, count, nanos = batch.rows, len(batch), time.time_ns()
-        columns = {
-            "source": self._source(batch),
-            "transaction": batch.column("transaction"),
-            "op": rows.column("op"),
-            "ts_ms": pa.repeat(pa.scalar(nanos // 1_000_000, pa.int64()), count),
-            "ts_us": pa.repeat(pa.scalar(nanos // 1000, pa.int64()), count),
-            "ts_ns": pa.repeat(pa.scalar(nanos, pa.int64()), count),
-        }
-        if batch.table.id.is_message:
-            columns["message"] = self._image(batch, "after", layout)
-        else:
-            columns |= {name: self._image(batch, name, layout) for name in ("before", "after")}
-        if columns["transaction"] is None:
-            columns["transaction"] = pa.nulls(count, arrow_type(TRANSACTION_BLOCK))
-        parts = [(field.name, Part(field.schema, columns[field.name])) for field in layout.value.fields]
-        return struct(layout.value, parts, count)
+        nanos = time.time_ns()
+        members = layout.value.fields
+        parts = [(field.name, Part(field.schema, self._member(field, batch, layout, nanos))) for field in members]
+        return struct(layout.value, parts, len(batch))
+
+    def _member(self, field: Field, batch: ChangeBatch, layout: Envelope, nanos: int) -> pa.Array:
+        """One member of the envelopes, which were built at one instant."""
+        if field.name in (BEFORE, AFTER):
+            return self._image(batch, field.name, layout)
+        if field.name == MESSAGE:
+            return self._image(batch, AFTER, layout)
+        if field.name == SOURCE:
+            return self._source(batch)
+        if field.name in CLOCKS:
+            return pa.repeat(pa.scalar(nanos // CLOCKS[field.name], pa.int64()), len(batch))
+        column = batch.column(field.name)
+        return pa.nulls(len(batch), arrow_type(field.schema)) if column is None else column
 
     def _image(self, batch: ChangeBatch, name: str, layout: Envelope) -> pa.Array:
         """A row image as Connect holds it: zeros where an old image lacks a required column, placeholders in a new."""
         image = batch.rows.column(name)
-        marks = batch.column("unchanged") if name == "after" else None
+        marks = batch.column("unchanged") if name == AFTER else None
         absent = image.is_null()
+        if layout.row.type != "struct":
+            return pc.if_else(absent, literal(None), image.field(0))
         columns = []
         for index, column in enumerate(batch.table.value_columns):
             values = image.field(index)
@@ -121,20 +125,17 @@ class Unfolder:
         columns = {field.name: given.field(index) for index, field in enumerate(given.type)}
         micros = rows.column("ts_us")
         columns |= {
-            "version": repeat(__version__, count),
-            "connector": repeat(self._block.connector, count),
-            "name": repeat(self._server, count),
             "ts_ms": indices(np.floor_divide(micros.to_numpy(zero_copy_only=False), 1000)),
             "snapshot": rows.column("snapshot").is_valid() if self._block.is_old else rows.column("snapshot"),
-            "db": repeat(table.database, count),
             "sequence": self._sequence(columns, count),
             "ts_us": micros,
             "ts_ns": pc.multiply(micros, pa.scalar(1000, pa.int64())),
-            "schema": repeat(table.schema, count),
-            "table": repeat(table.table, count),
         }
-        names = [field.name for field in source_schema(self._block).fields]
-        return pa.StructArray.from_arrays([columns[name] for name in names], names=names)
+        constant = {"version": __version__, "connector": self._block.connector, "name": self._server, **parts_of(table)}
+        columns |= {name: repeat(value, count) for name, value in constant.items()}
+        names = [field.name for field in self._block.members]
+        members = [repeat(constant[name], count) if name in constant else columns[name] for name in names]
+        return pa.StructArray.from_arrays(members, names=names)
 
     def _sequence(self, columns: dict[str, pa.Array], count: int) -> pa.Array:
         if self._block.sequence is None:

@@ -14,6 +14,10 @@ Everything left of it knows one database; everything right of it knows none.
 | other_key | struct of the key columns | optional column: of a key change, the new key on its `d`, the old on its `c` |
 | unchanged | struct of booleans by column | optional column: large values the log did not repeat (null in `after`) |
 | commit | int64 or string | rows of the log: where their transaction was committed; ascends as the log does |
+| others | by the schema | optional columns: members of the envelope that only this connector has, see EnvelopeLayout |
+
+Where envelopes hold documents, a row is the document's text, the one column of values, and the columns of the key. The
+key is taken from `before` of a delete and from `after` of everything else, so these are not null even without a text.
 """
 
 from __future__ import annotations

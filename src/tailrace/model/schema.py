@@ -79,3 +79,7 @@ class Field:
 
     name: str
     schema: ConnectSchema
+
+
+STRING, OPTIONAL_STRING = ConnectSchema("string"), ConnectSchema("string", optional=True)
+INT64, OPTIONAL_INT64 = ConnectSchema("int64"), ConnectSchema("int64", optional=True)

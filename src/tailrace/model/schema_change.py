@@ -17,7 +17,7 @@ class DescribedColumn:
     name: str
     jdbc_type: int
     type_name: str
-    position: int
+    position: int | str
     native_type: int | None = None
     type_expression: str | None = None
     charset: str | None = None
@@ -37,18 +37,19 @@ class SchemaChange:
 
     `position` is where in the log it was told. `previous` is the table's name before a rename. `renamed` are columns by
     their old and new names, `dropped` columns that are no more, both told by the columns' identities: a column dropped
-    and added again is not renamed.
+    and added again is not renamed. `database` is what its record has as the database's name; None: that of the table.
     """
 
     kind: str
     statement: str | None
-    position: int
+    position: int | str
     key: tuple[str, ...] = ()
     columns: tuple[DescribedColumn, ...] = ()
     comment: str | None = None
     previous: TableId | None = None
     renamed: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
+    database: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form, for the header of a ChangeBatch's IPC bytes."""
@@ -68,7 +69,8 @@ class SchemaChange:
                 for each in node["columns"]
             ),
             comment=node["comment"],
-            previous=None if previous is None else TableId(**previous),
+            previous=None if previous is None else TableId.from_json(previous),
             renamed=tuple((old, new) for old, new in node["renamed"]),
             dropped=tuple(node["dropped"]),
+            database=node.get("database"),
         )

@@ -1,24 +1,87 @@
-"""The `source` block of an envelope: which fields a connector adds to the common ones."""
+"""What a connector's envelopes look like: the fields of `source` and of the envelope around it, as data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tailrace.model.schema import Field
+from tailrace.model.schema import INT64, OPTIONAL_INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
+
+# Members of an envelope whose schemas depend on the table and on the connector.
+BEFORE, AFTER, SOURCE = "before", "after", "source"
+
+TRANSACTION_BLOCK = ConnectSchema(
+    "struct",
+    optional=True,
+    name="event.block",
+    version=1,
+    fields=(Field("id", STRING), Field("total_order", INT64), Field("data_collection_order", INT64)),
+)
+SNAPSHOT = ConnectSchema(
+    "string",
+    optional=True,
+    name="io.debezium.data.Enum",
+    version=1,
+    parameters=(("allowed", "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"),),
+    default="false",
+)
+COMMON_SOURCE = (
+    Field("version", STRING),
+    Field("connector", STRING),
+    Field("name", STRING),
+    Field("ts_ms", INT64),
+    Field("snapshot", SNAPSHOT),
+    Field("db", STRING),
+    Field("sequence", OPTIONAL_STRING),
+    Field("ts_us", OPTIONAL_INT64),
+    Field("ts_ns", OPTIONAL_INT64),
+)
+OLD_SNAPSHOT = ConnectSchema("boolean", optional=True, default=False)
+_TRANSACTION = Field("transaction", TRANSACTION_BLOCK)
+_FINE_CLOCKS = ("ts_us", "ts_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeLayout:
+    """The members of an envelope, in order.
+
+    A text is one of BEFORE, AFTER and SOURCE. `transaction`, `op`, `ts_ms`, `ts_us` and `ts_ns` are filled by the
+    encoders; any other field from the change batch's column of that name, null where there is none. `is_document`: row
+    images are the text of the table's one value column instead of a struct of columns.
+    """
+
+    members: tuple[str | Field, ...]
+    version: int | None = None
+    is_document: bool = False
+
+
+ROW_ENVELOPE = EnvelopeLayout(
+    (
+        BEFORE,
+        AFTER,
+        SOURCE,
+        _TRANSACTION,
+        Field("op", STRING),
+        Field("ts_ms", OPTIONAL_INT64),
+        Field("ts_us", OPTIONAL_INT64),
+        Field("ts_ns", OPTIONAL_INT64),
+    ),
+    version=2,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceBlock:
-    """What one connector's `source` struct looks like.
+    """What one connector's `source` struct and envelopes look like.
 
-    The common fields (version, connector, name, ts_ms, snapshot, db, sequence, ts_us, ts_ns) come first, then `fields`
-    in order. A field named `schema` or `table` is filled from the batch's table, every other one from the column of
-    that name in the batch's `source` struct. `sequence` names the two `source` columns (int64) that the text of
-    `source.sequence`, a JSON array of two strings, is made of; None leaves it null.
-    `transaction_id` names the `source` columns whose texts, joined by `:`, are the id in a `transaction` block.
-    `is_old` stands for records as Debezium 1 wrote them (`compat.version`): no schema versions, no `ts_us` and `ts_ns`,
-    a boolean `snapshot`. `has_transaction` tells whether envelopes have the field `transaction`.
-    `message_schemas` is what the names of the schemas of logical messages begin with.
+    `source` has the fields of `common`, then those of `fields`. `db`, `schema`, `table` and `collection` are parts of
+    the batch's TableId, the other common fields are filled by the encoders, and the rest comes from the columns of the
+    same names in the batch's `source` struct. Such columns are also what the following names:
+    `sequence`: two columns, whose texts make the JSON array of `source.sequence`; None leaves it null.
+    `transaction_id`: their texts, joined by `:`, are the id in a `transaction` block.
+    `position`: their texts, joined by `/`, are the position in rows of the shape `event`; numbers become hexadecimal.
+
+    `message_schemas` is what the names of the schemas of logical messages begin with. `change_id` are the parts of a
+    table's id in schema changes. `is_old`: records are as Debezium 1 wrote them.
     """
 
     connector: str
@@ -28,4 +91,34 @@ class SourceBlock:
     transaction_id: tuple[str, ...] = ()
     message_schemas: str = ""
     is_old: bool = False
-    has_transaction: bool = True
+    position: tuple[str, ...] = ()
+    envelope: EnvelopeLayout = ROW_ENVELOPE
+    common: tuple[Field, ...] = COMMON_SOURCE
+    version: int | None = 1
+    change_id: tuple[str, ...] = ("database", "schema", "table")
+
+    @property
+    def members(self) -> tuple[Field, ...]:
+        """All fields of `source`, in order."""
+        return self.common + self.fields
+
+    @property
+    def schema(self) -> ConnectSchema:
+        """The schema of `source`."""
+        return ConnectSchema("struct", name=self.schema_name, version=self.version, fields=self.members)
+
+    def as_old(self, fields: tuple[Field, ...], *, has_transaction: bool) -> SourceBlock:
+        """The block as Debezium 1 had it (`compat.version`), with these fields of the connector's own.
+
+        No schema versions, no `ts_us` and `ts_ns`, a boolean `snapshot`, and `transaction` only if it is asked for.
+        """
+        coarse = [member for member in self.common if member.name not in _FINE_CLOCKS]
+        members = [each for each in self.envelope.members if isinstance(each, str) or each.name not in _FINE_CLOCKS]
+        return replace(
+            self,
+            fields=fields,
+            common=tuple(Field("snapshot", OLD_SNAPSHOT) if each.name == "snapshot" else each for each in coarse),
+            version=None,
+            envelope=EnvelopeLayout(tuple(each for each in members if has_transaction or each != _TRANSACTION)),
+            is_old=True,
+        )

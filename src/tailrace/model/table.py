@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,50 +11,8 @@ import pyarrow as pa
 
 from tailrace.model.schema import ConnectSchema
 
-# A part of a table's written name, in double quotes or not, up to a dot or the end.
-_PART = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^.]*))(?:\.|$)')
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TableId:
-    """A table's full name. `str()` gives `schema.table`, the form of include lists and transaction metadata."""
-
-    database: str
-    schema: str
-    table: str
-
-    def __str__(self) -> str:
-        return f"{self.schema}.{self.table}"
-
-    @staticmethod
-    def parse(text: str, database: str, schema: str = "") -> TableId:
-        """The table of a written name: `schema.table`, a part with a dot in double quotes; `schema` where it has none.
-
-        Without quotes the first dot ends the schema. Debezium's TableId.parse likewise lets the database stand first.
-        """
-        parts = [quoted.replace('""', '"') or plain.strip() for quoted, plain in _PART.findall(text.strip())]
-        parts = parts[:-1] if parts[-1:] == [""] else parts
-        parts = parts[1:] if len(parts) > 2 and parts[0] == database else parts
-        return TableId(database, *(parts[0], ".".join(parts[1:])) if len(parts) > 1 else (schema, "".join(parts)))
-
-    @property
-    def written(self) -> str:
-        """The name as `parse` reads it: `schema.table`, in quotes what could be misread."""
-        return ".".join(
-            part if re.fullmatch(r"[^\s\".]+", part) else '"' + part.replace('"', '""') + '"'
-            for part in (self.schema, self.table)
-        )
-
-    @property
-    def unique(self) -> str:
-        """A text no other table of the database has: `schema.table`, `!2E` for a dot in the schema, `!21` for `!`."""
-        schema, table = (part.replace("!", "!21") for part in (self.schema, self.table))
-        return f"{schema.replace('.', '!2E')}.{table}"
-
-    @property
-    def is_message(self) -> bool:
-        """Whether this stands for logical messages, which are changes of a table without a name."""
-        return not self.table
+# Re-exported: whoever has a table has its name.
+from tailrace.model.table_id import TableId as TableId
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +64,7 @@ class TableSchema:
         """A JSON form, for the header of a ChangeBatch's IPC bytes."""
         arrow = pa.schema([pa.field(column.name, column.arrow) for column in self.columns]).serialize().to_pybytes()
         return {
-            "id": [self.id.database, self.id.schema, self.id.table],
+            "id": self.id.to_json(),
             "columns": [column.schema.to_json(column.name) for column in self.columns],
             "empty": {column.name: column.schema.empty for column in self.columns if column.schema.empty is not None},
             "hidden": [column.name for column in self.columns if not column.in_value],
@@ -129,4 +86,4 @@ class TableSchema:
             )
             for index, member in enumerate(node["columns"])
         )
-        return TableSchema(TableId(*node["id"]), columns, tuple(node["key"]), tuple(node["identity"]))
+        return TableSchema(TableId.from_json(node["id"]), columns, tuple(node["key"]), tuple(node["identity"]))

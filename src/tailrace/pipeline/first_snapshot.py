@@ -62,7 +62,7 @@ def estimate(admin: Admin, config: Config) -> tuple[int, int]:
     """How many tables the snapshot reads, and how many rows the server thinks they have."""
     wanted = TableFilter.from_config(config)
     try:
-        found = [one for one in admin.overview() if wanted.snapshots(one.id.schema, one.id.table)]
+        found = [one for one in admin.overview() if wanted.snapshots(one.id)]
     except SourceError:
         # Busy or gone for the moment: the pipeline itself will tell.
         found = []

@@ -34,4 +34,4 @@ def _topics(definition: Definition, admin: Admin) -> set[str]:
         return set()
     captures, naming = TableFilter.from_config(config).captures, TopicNaming(config)
     steps = parse(definition.steps_text())
-    return {renamed_by(steps, naming.table(table)) for table in there if captures(table.schema, table.table)}
+    return {renamed_by(steps, naming.table(table)) for table in there if captures(table)}

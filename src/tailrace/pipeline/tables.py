@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter
+from tailrace.config.filters import TableFilter, table_named
 from tailrace.config.kinds import compile_pattern, expression, split_list
 from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
@@ -131,7 +131,7 @@ def _sent(definition: Definition, type_: str, tables: Sequence[TableOverview], k
 
 def _captured(config: Config, tables: Sequence[TableOverview]) -> Tables:
     captures = TableFilter.from_config(config).captures
-    return {table for table in tables if captures(table.id.schema, table.id.table)}
+    return {table for table in tables if captures(table.id)}
 
 
 def _source(file: Path, definition: Definition) -> Path:

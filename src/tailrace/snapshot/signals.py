@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tailrace.config import Config
 from tailrace.errors import SignalError
-from tailrace.model.table import TableId
+from tailrace.model.table_id import TableId
 from tailrace.snapshot.matching import matching
 from tailrace.snapshot.reading import Key
 
@@ -114,8 +115,8 @@ def parsed(text: str, name: str | None) -> Signal | None:
 class Request:
     """A table that is to be read: by which signal, in which way, which of its rows, by which key.
 
-    Or the rows of some keys (texts) alone, those that are there no more included. `table` is `schema.table`; `schema`
-    is given where that has a dot.
+    Or the rows of some keys (texts) alone, those that are there no more included. `table` is the table's shown name;
+    `leading` are its parts before the last one, given where one of them has a dot.
     """
 
     signal: str
@@ -124,20 +125,22 @@ class Request:
     condition: str | None = None
     surrogate: str | None = None
     keys: tuple[Key, ...] | None = None
-    schema: str = ""
+    leading: tuple[str, ...] = ()
 
-    @property
-    def parts(self) -> tuple[str, str]:
-        """The table's schema and name."""
-        schema = self.schema or self.table.partition(".")[0]
-        return schema, self.table[len(schema) + 1 :]
+    def id(self, config: Config) -> TableId:
+        """The table's identity under the names that the configured connector gives to tables."""
+        shown, database = config.naming.shown, str(config.values.get("database.dbname") or "")
+        leading = self.leading or tuple(self.table.split(".")[: len(shown) - 1])
+        parts = (*leading, self.table[len(".".join(leading)) + 1 :])
+        known = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
+        return TableId(known["database"], known["schema"], known.get("table", ""), shown)
 
     def to_json(self) -> list[Any]:
         """For an offset."""
         fields: list[Any] = [self.signal, self.kind, self.table, self.condition, self.surrogate]
         keys = None if self.keys is None else [list(key) for key in self.keys]
-        if self.schema:
-            return [*fields, keys, self.schema]
+        if self.leading:
+            return [*fields, keys, self.leading[0] if len(self.leading) == 1 else list(self.leading)]
         return fields if keys is None else [*fields, keys]
 
     @staticmethod
@@ -146,7 +149,9 @@ class Request:
         keys = node[5] if len(node) > 5 else None
         listed = None if keys is None else tuple(tuple(key) for key in keys)
         signal, kind, table, condition, surrogate = node[:5]
-        return Request(signal, kind, table, condition, surrogate, listed, node[6] if len(node) > 6 else "")
+        # A single part is stored as a text, as earlier releases did.
+        leading = [] if len(node) < 7 else [node[6]] if isinstance(node[6], str) else node[6]
+        return Request(signal, kind, table, condition, surrogate, listed, tuple(leading))
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
@@ -155,8 +160,8 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     Raises SignalError for expressions that take too long.
     """
     known = list(tables)
-    schemas = {str(table): table.schema for table in known if "." in table.schema}
-    return [replace(request, schema=schemas.get(request.table, "")) for request in _requests(signal, known)]
+    dotted = {str(table): table.parts[:-1] for table in known if any("." in part for part in table.parts[:-1])}
+    return [replace(request, leading=dotted.get(request.table, ())) for request in _requests(signal, known)]
 
 
 def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:

@@ -41,7 +41,7 @@ Batch = ChangeBatch | ControlBatch
 _LOG = logging.getLogger(__name__)
 
 # What the reference engine prints for logical messages in transaction metadata: a Java object's class and address.
-_MESSAGE_OBJECT = "io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$LogicalDecodingMessageId@0"
+_MESSAGE_OBJECT = "LogicalDecodingMessageMonitor$LogicalDecodingMessageId@0"
 
 
 def spark_schema(connector: Connector) -> StructType:
@@ -109,7 +109,7 @@ class Shaper:
             else None
         )
         if self.transactions is not None and self.faults:
-            self.transactions.message_name = _MESSAGE_OBJECT
+            self.transactions.message_name = connector.source.message_schemas + _MESSAGE_OBJECT
         self._tells_empty = config.text("shape") == "arrow"
         self._emit = self._emitter(connector, schema, run_id)
 

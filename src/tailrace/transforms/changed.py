@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from tailrace.config.kinds import TEXT
 from tailrace.events.encode.arrow import flags
-from tailrace.events.envelope import OPTIONAL_STRING
 from tailrace.events.equality import same
 from tailrace.events.records import Bools, Header, Part, Records
-from tailrace.model.schema import ConnectSchema
+from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.transforms.settings import Given, setting
 
 OPTIONS = (setting("header.changed.name", TEXT), setting("header.unchanged.name", TEXT))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from tailrace.config.kinds import FLAG, PATTERN, TEXT
 from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import repeat
-from tailrace.events.envelope import STRING
 from tailrace.events.java import Rewrite
 from tailrace.events.records import Part, Records, by_topic, struct
 from tailrace.events.topics import adjusted
-from tailrace.model.schema import ConnectSchema
+from tailrace.model.schema import STRING, ConnectSchema
 from tailrace.transforms.settings import Given, either, setting
 
 OPTIONS = (

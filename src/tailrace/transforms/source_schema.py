@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import flags
-from tailrace.events.envelope import OPTIONAL_STRING, STRING
 from tailrace.events.payload import arrow_type
 from tailrace.events.records import Part, Records, struct
 from tailrace.events.topics import adjusted
-from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.transform import require
 

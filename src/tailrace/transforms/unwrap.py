@@ -13,8 +13,8 @@ from tailrace.config import Config
 from tailrace.config.kinds import FLAG, NAMES, TEXT, Value
 from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import flags, literal, repeat
-from tailrace.events.envelope import OPTIONAL_STRING, STRING
 from tailrace.events.records import Header, Part, Records, struct
+from tailrace.model.schema import OPTIONAL_STRING, STRING
 from tailrace.transforms.fields import excluding, with_default
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.transform import require, texts

@@ -46,9 +46,9 @@ def test_it_is_a_pipeline_that_captures_the_tables(tmp_path: Path, monkeypatch: 
     assert config.number("database.port") == 6543
     assert config.text("slot.name") == "tailrace_my_shop"
     tables = TableFilter.from_config(config)
-    assert tables.captures("public", "orders")
-    assert tables.captures("odd, schema", "a+b.c$")
-    assert not tables.captures("public", "orders2")
+    assert tables.captures(TableId("", "public", "orders"))
+    assert tables.captures(TableId("", "odd, schema", "a+b.c$"))
+    assert not tables.captures(TableId("", "public", "orders2"))
 
 
 def test_the_steps_it_suggests_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.kinds import compile_pattern, split_list
+from tailrace.config.masks import ColumnMasks, Stars
 from tailrace.connectors.postgres.config import resolve
-from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId, TableNaming
 
 
 def config(**properties: str) -> Config:
@@ -20,7 +23,11 @@ def config(**properties: str) -> Config:
 
 def captured(tables: str, **properties: str) -> list[str]:
     wanted = TableFilter.from_config(config(**properties))
-    return [name for name in tables.split() if wanted.captures(*name.split(".", 1))]
+    return [name for name in tables.split() if wanted.captures(TableId("shop", *name.split(".", 1)))]
+
+
+def table(schema: str, name: str) -> TableId:
+    return TableId("shop", schema, name)
 
 
 TABLES = "public.a public.ab inventory.a hidden.a"
@@ -64,19 +71,19 @@ def test_a_comma_in_an_expression_is_escaped() -> None:
 
 def test_the_snapshot_reads_a_subset() -> None:
     wanted = TableFilter.from_config(config(table__include__list="public.*", snapshot__include__collection__list=".*a"))
-    assert wanted.snapshots("public", "a")
-    assert not wanted.snapshots("public", "b")
-    assert wanted.captures("public", "b")
-    assert not wanted.snapshots("other", "a")
+    assert wanted.snapshots(table("public", "a"))
+    assert not wanted.snapshots(table("public", "b"))
+    assert wanted.captures(table("public", "b"))
+    assert not wanted.snapshots(table("other", "a"))
 
 
 def test_columns() -> None:
     names = ("id", "name", "ssn")
     without = TableFilter.from_config(config(column__exclude__list=r"public.people.(ssn|salary)"))
-    assert without.columns("public", "people", names) == ("id", "name")
-    assert without.columns("other", "people", names) == names
+    assert without.columns(table("public", "people"), names) == ("id", "name")
+    assert without.columns(table("other", "people"), names) == names
     only = TableFilter.from_config(config(column__include__list="public.people.NAME,public.people.id"))
-    assert only.columns("public", "people", names) == ("id", "name")
+    assert only.columns(table("public", "people"), names) == ("id", "name")
 
 
 def test_order_is_that_of_the_include_list() -> None:
@@ -94,11 +101,11 @@ def test_order_is_that_of_the_include_list() -> None:
 def test_key_columns() -> None:
     keys = config(message__key__columns="public.customers:email,last_name;(.*).log_lines:part,line;shop.public.x:a")
     names = ("id", "last_name", "email")
-    assert key_columns(keys, "public", "customers", names) == ("email", "last_name")
-    assert key_columns(keys, "other", "log_lines", ("line", "part", "text")) == ("part", "line")
-    assert key_columns(keys, "public", "x", ("a",)) == ("a",)
-    assert key_columns(keys, "public", "orders", names) is None
-    assert key_columns(config(), "public", "customers", names) is None
+    assert key_columns(keys, table("public", "customers"), names) == ("email", "last_name")
+    assert key_columns(keys, table("other", "log_lines"), ("line", "part", "text")) == ("part", "line")
+    assert key_columns(keys, table("public", "x"), ("a",)) == ("a",)
+    assert key_columns(keys, table("public", "orders"), names) is None
+    assert key_columns(config(), table("public", "customers"), names) is None
 
 
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="\\"), min_size=1).map(str.strip).filter(bool)))
@@ -115,6 +122,54 @@ def test_a_quoted_expression_matches_itself_alone(text: str) -> None:
 
 def test_the_table_of_signals_is_captured_and_no_data() -> None:
     wanted = TableFilter.from_config(config(table__include__list="public.a", signal__data__collection="public.s"))
-    assert wanted.captures("public", "s")
-    assert not wanted.snapshots("public", "s")
-    assert wanted.snapshots("public", "a")
+    assert wanted.captures(table("public", "s"))
+    assert not wanted.snapshots(table("public", "s"))
+    assert wanted.snapshots(table("public", "a"))
+
+
+def of_databases(**properties: str) -> Config:
+    """A configuration of a server that has tables in several databases."""
+    return replace(config(**properties), naming=TableNaming(DATABASE_SCHEMA_TABLE, "dbo", "sys|cdc"))
+
+
+def test_tables_of_several_databases() -> None:
+    one, other = (TableId(database, "dbo", "t", DATABASE_SCHEMA_TABLE) for database in ("one", "other"))
+    given = of_databases(table__include__list="dbo.t")
+    values = {**given.values, "signal.data.collection": ("one.dbo.s", "other.dbo.s")}
+    decided = (("other.dbo.t", False), ("one.sales.x", True))
+    wanted = TableFilter.from_config(replace(given, values=values, tables=decided))
+    assert (wanted.captures(one), wanted.captures(other)) == (True, False)
+    signals = [TableId(database, "dbo", "s", DATABASE_SCHEMA_TABLE) for database in ("one", "other", "third")]
+    assert [wanted.captures(each) for each in signals] == [True, True, False]
+    assert [wanted.snapshots(each) for each in signals] == [False, False, False]
+    added = [TableId(database, "sales", "x", DATABASE_SCHEMA_TABLE) for database in ("one", "other")]
+    assert [wanted.captures(each) for each in added] == [True, False]
+    assert [wanted.names(each) for each in added] == [True, False]
+    assert wanted.order([other, one]) == [one, other]
+
+
+def test_the_systems_own_tables_are_those_of_the_database() -> None:
+    wanted = TableFilter.from_config(of_databases())
+    assert not wanted.captures(TableId("one", "cdc", "t", DATABASE_SCHEMA_TABLE))
+    assert wanted.captures(TableId("one", "pg_catalog", "t", DATABASE_SCHEMA_TABLE))
+
+
+def test_a_snapshot_may_read_a_table_of_one_database() -> None:
+    wanted = TableFilter.from_config(of_databases(snapshot__include__collection__list="one.dbo.t"))
+    found = [wanted.snapshots(TableId(each, "dbo", "t", DATABASE_SCHEMA_TABLE)) for each in ("one", "other")]
+    assert found == [True, False]
+
+
+def test_key_columns_of_one_database() -> None:
+    keys = of_databases(message__key__columns="one.dbo.t:a;dbo.t:b")
+    found = [key_columns(keys, TableId(each, "dbo", "t", DATABASE_SCHEMA_TABLE), "ab") for each in ("one", "other")]
+    assert found == [("a", "b"), ("b",)]
+
+
+def test_masks_of_one_database() -> None:
+    masks = ColumnMasks.from_config(
+        of_databases(column__mask__with__3__chars="one.dbo.t.a", column__mask__with__4__chars="dbo.t.b")
+    )
+    tables = [TableId(each, "dbo", "t", DATABASE_SCHEMA_TABLE) for each in ("one", "other")]
+    assert [masks.of(each, "a", "text") for each in tables] == [Stars(3), None]
+    assert [masks.of(each, "b", "text") for each in tables] == [Stars(4), Stars(4)]

@@ -1,12 +1,13 @@
 """Records of mixed batches, tombstones, cuts, control records and placeholders."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from tailrace.connectors.postgres.position import SOURCE
+from tailrace.connectors.postgres.position import SOURCE, SOURCE_TYPE
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.shapes import EventShaper
@@ -175,7 +176,11 @@ def test_the_event_shape() -> None:
     assert [row["key"] for row in found] == ['{"id":1}'] * 3 + [None, '{"id":1}']
     assert [row["before"] is None for row in found] == [True, False, False, True, True]
     assert found[0]["after"] == '{"id":1,"code":"a","note":"one"}'
-    assert (found[0]["position"], found[0]["source"]["txId"], found[0]["source"]["schema"]) == (100, 7, "public")
+    assert (found[0]["position"], found[0]["source"]["txId"], found[0]["source"]["schema"]) == (
+        f"{100:016X}",
+        7,
+        "public",
+    )
     assert [row["source"]["snapshot"] for row in found] == ["false"] * 4 + ["last"]
 
 
@@ -184,3 +189,23 @@ def test_an_empty_batch_gives_nothing() -> None:
     assert encoded(type(given)(given.table, given.rows.slice(0, 0))) == []
     assert list(EventShaper(configured(BARE), SOURCE).encode(given.slice(0, 0))) == []
     assert pa.types.is_string(KAFKA.field("value").type)
+
+
+def test_positions_are_texts_that_sort_as_the_log_does() -> None:
+    source = pa.array([{"lsn": each} for each in (0, 9, 10, 255, 1 << 40, (1 << 63) - 1, None)], SOURCE_TYPE)
+    rows = changes(table(), *[{"op": "c", "after": MIXED[0]["after"]}] * 7)
+    at = rows.rows.schema.get_field_index("source")
+    (found,) = EventShaper(configured(BARE), SOURCE).encode(rows.with_rows(rows.rows.set_column(at, "source", source)))
+    positions = found.column("position").to_pylist()
+    assert [int(each, 16) for each in positions[:-1]] == [0, 9, 10, 255, 1 << 40, (1 << 63) - 1]
+    assert positions[-1] is None
+    assert positions[:-1] == sorted(positions[:-1])
+
+
+def test_a_position_of_several_columns() -> None:
+    block = replace(SOURCE, position=("origin", "txId"))
+    source = pa.array([{"origin": "a:1", "txId": 2}, {"origin": "a:1"}, {}], SOURCE_TYPE)
+    rows = changes(table(), *[{"op": "c", "after": MIXED[0]["after"]}] * 3)
+    at = rows.rows.schema.get_field_index("source")
+    (found,) = EventShaper(configured(BARE), block).encode(rows.with_rows(rows.rows.set_column(at, "source", source)))
+    assert found.column("position").to_pylist() == [f"a:1/{2:016X}", "a:1", None]

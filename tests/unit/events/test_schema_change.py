@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +13,6 @@ from pyspark.sql.types import StructType
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.position import SOURCE
-from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.transactions import MARKS
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.schema_change import ALTER, DROP, DescribedColumn, SchemaChange
@@ -42,62 +39,6 @@ ALTERED = SchemaChange(
 def told(change: SchemaChange, table: TableId = X) -> ChangeBatch:
     """The batch that holds a schema change."""
     return replace(changes(TableSchema(table, (), (), ()), {"op": "s"}), schema_change=change)
-
-
-def recordings(shared: Path) -> Iterator[dict[str, Any]]:
-    """The recorded values of schema changes."""
-    for scenario in ("sqlserver/schema-evolution", "db2/schema-changes"):
-        for line in (shared / "golden" / scenario / "expected.jsonl").read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            if ".SchemaChangeValue" in line:
-                yield record
-
-
-def recorded_change(change: dict[str, Any]) -> SchemaChange:
-    table = change["table"]
-    columns = [
-        DescribedColumn(
-            each["name"],
-            each["jdbcType"],
-            each["typeName"],
-            each["position"],
-            each["nativeType"],
-            each["typeExpression"],
-            each["charsetName"],
-            each["length"],
-            each["scale"],
-            each["optional"],
-            each["autoIncremented"],
-            each["generated"],
-            each["comment"],
-            each["defaultValueExpression"],
-            each["enumValues"],
-        )
-        for each in table["columns"]
-    ]
-    return SchemaChange(change["type"], None, 1, tuple(table["primaryKeyColumnNames"]), tuple(columns))
-
-
-def test_records_are_as_recorded(shared: Path) -> None:
-    config, seen = configured({}), 0
-    for record in recordings(shared):
-        (recorded,) = record["value"]["payload"]["tableChanges"]
-        id_ = [part.strip('"') for part in recorded["id"].split(".")]
-        block = replace(SOURCE, connector=record["value"]["payload"]["source"]["connector"])
-        table = TableId(*["", *id_][-3:])
-        control = SchemaChangeWriter(config, block).record(told(recorded_change(recorded), table))
-        assert control is not None
-        assert control.key_schema.to_json() == record["key"]["schema"]
-        mine, its = control.value_schema.to_json(), record["value"]["schema"]
-        assert mine["fields"][1:] == its["fields"][1:]
-        assert mine["name"] == its["name"]
-        (row,) = control.rows.to_pylist()
-        assert row["partition"] == record["partition"]
-        payload = json.loads(row["value"])
-        assert list(payload) == list(record["value"]["payload"])
-        assert json.dumps(payload["tableChanges"]) == json.dumps([recorded])
-        seen += 1
-    assert seen > 3
 
 
 @pytest.mark.parametrize("change", [ALTERED, SchemaChange(DROP, None, 1)])

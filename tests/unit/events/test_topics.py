@@ -9,7 +9,8 @@ from tailrace.errors import ConfigError
 from tailrace.events.envelope import envelope
 from tailrace.events.topics import TopicNaming, adjusted, sanitised
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.model.table import Column, TableSchema
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, TableId
 from tests.unit.events.changes import COLUMNS, config
 from tests.unit.events.event_recordings import configured
 
@@ -52,6 +53,22 @@ def test_two_columns_of_one_field_name() -> None:
     table = TableSchema(TableId("d", "public", "t"), columns, (), ())
     with pytest.raises(ConfigError, match="both become the field 'a_b'"):
         envelope(table, TopicNaming(config(field_name_adjustment_mode="avro")), SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("table", "strategy", "topic"),
+    [
+        (TableId("d", "s", "t"), "Schema", "server1.s.t"),
+        (TableId("d", "s", "t"), "Default", "server1.t"),
+        (TableId("testdb", "dbo", "t", DATABASE_SCHEMA_TABLE), "Schema", "server1.testdb.dbo.t"),
+        (TableId("testdb", "dbo", "t", DATABASE_SCHEMA_TABLE), "Default", "server1.testdb.t"),
+        (TableId("inventory", "", "a.b", DATABASE_TABLE), "Schema", "server1.inventory.a.b"),
+        (TableId("inventory", "", "a.b", DATABASE_TABLE), "Default", "server1.inventory.a.b"),
+    ],
+)
+def test_a_topic_has_the_parts_that_tell_tables_apart(table: TableId, strategy: str, topic: str) -> None:
+    naming = TopicNaming(config(topic_naming_strategy=f"io.debezium.schema.{strategy}TopicNamingStrategy"))
+    assert naming.table(table) == topic
 
 
 def test_the_schema_regex_strategy() -> None:

@@ -1,6 +1,7 @@
 """Transaction blocks and markers, against the reference's recording and across chunks."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -10,8 +11,10 @@ from tailrace.events.record import RecordEncoder
 from tailrace.events.topics import TopicNaming
 from tailrace.events.transactions import MARKS, TransactionTracker
 from tailrace.model.change import ChangeBatch
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId
 from tests.unit.events import event_recordings as recordings
 from tests.unit.events.changes import batch, config
+from tests.unit.events.recorded_layouts import ALL, Recorded
 
 
 def tracker() -> TransactionTracker:
@@ -30,20 +33,27 @@ def blocks(batches: list[ChangeBatch]) -> list[object]:
     return [row and (row["total_order"], row["data_collection_order"]) for row in rows]
 
 
-@pytest.mark.skipif(not recordings.GOLDEN.exists(), reason="no recordings beside the project (TAILRACE_SHARED)")
-@pytest.mark.parametrize("scenario", ["transaction-metadata", "topic-naming", "interleaved-transactions"])
+RECORDED = [
+    (of, name)
+    for of in ALL
+    for name in ("transaction-metadata", "topic-naming", "interleaved-transactions")
+    if name in of.scenarios()
+]
+
+
+@pytest.mark.parametrize(("of", "scenario"), RECORDED, ids=lambda part: getattr(part, "database", part))
 @pytest.mark.parametrize("chunk", [1, 3, 1000])
-def test_as_recorded(scenario: str, chunk: int) -> None:
+def test_as_recorded(of: Recorded, scenario: str, chunk: int) -> None:
     """Changes and marks of the recording, fed in chunks, get the blocks and markers that were recorded."""
-    naming_of = recordings.config_of(scenario)
-    lines = recordings.lines(scenario)
+    naming_of = recordings.config_of(scenario, of)
+    lines = recordings.lines(scenario, of)
     events = [json.loads(line) for line in lines]
     naming = TopicNaming(naming_of)
     marked = [(i, e["value"]["payload"]) for i, e in enumerate(events) if e["topic"] == naming.transaction]
     rows = [(2 * i, p["status"], p["id"], p["ts_ms"] * 1000) for i, p in marked]
-    given = [each for each, _ in recordings.batches(lines)]
+    given = [each for each, _ in recordings.batches(lines, of=of)]
     bare = [ChangeBatch(each.table, each.rows.drop_columns(["transaction"])) for each in given]
-    track, encoder = TransactionTracker(naming, SOURCE), RecordEncoder(naming_of, SOURCE, recordings.RUN_ID)
+    track, encoder = TransactionTracker(naming, of.block), RecordEncoder(naming_of, of.block, recordings.RUN_ID)
     found, written = [], []
     for start in range(0, len(events), chunk):
         low, high = 2 * start, 2 * (start + chunk)
@@ -53,11 +63,19 @@ def test_as_recorded(scenario: str, chunk: int) -> None:
         out, control = track.track(pieces, part)
         found += [row for each in out for row in each.rows.column("transaction").to_pylist()]
         if control is not None:
-            written += [(r["key"], r["value"]) for b in encoder.encode(control) for r in b.to_pylist()]
+            written += [in_order(r["key"], r["value"]) for b in encoder.encode(control) for r in b.to_pylist()]
     assert found == [row for each in given for row in each.rows.column("transaction").to_pylist()]
     assert written == [
-        tuple(json.dumps(events[i][part], separators=(",", ":")) for part in ("key", "value")) for i, _ in marked
+        in_order(*(json.dumps(events[i][part], separators=(",", ":")) for part in ("key", "value"))) for i, _ in marked
     ]
+
+
+def in_order(key: str, value: str) -> tuple[str, str]:
+    """A marker with its collections by name: the reference has them in the order of a Java hash map."""
+    node = json.loads(value)
+    listed = node["payload"]["data_collections"]
+    node["payload"]["data_collections"] = listed and sorted(listed, key=lambda each: str(each["data_collection"]))
+    return key, json.dumps(node, separators=(",", ":"))
 
 
 def within(each: ChangeBatch, low: int, high: int) -> ChangeBatch:
@@ -92,6 +110,19 @@ def test_an_empty_transaction_is_still_marked() -> None:
     assert control is not None
     values = [json.loads(value) for value in control.rows.column("value").to_pylist()]
     assert [(v["event_count"], v["data_collections"]) for v in values] == [(None, None), (0, [])]
+
+
+def test_tables_of_one_name_in_two_databases_are_counted_apart() -> None:
+    first = batch("cc", orders=[2, 4])
+    ids = [TableId(name, "dbo", "t", DATABASE_SCHEMA_TABLE) for name in ("one", "other")]
+    one, other = (replace(first, table=replace(first.table, id=each)) for each in ids)
+    order = other.rows.schema.get_field_index("order")
+    other = other.with_rows(other.rows.set_column(order, "order", pa.array([3, 5], pa.int64())))
+    out, control = tracker().track([one, other], marks((1, "BEGIN", "7:1"), (6, "END", "7:2")))
+    assert blocks(out) == [(1, 1), (3, 2), (2, 1), (4, 2)]
+    assert control is not None
+    listed = json.loads(control.rows.column("value")[1].as_py())["data_collections"]
+    assert [each["data_collection"] for each in listed] == ["one.dbo.t", "other.dbo.t"]
 
 
 def test_a_change_outside_any_transaction_has_no_block() -> None:

@@ -11,7 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.model.table import TableId
+from tailrace.errors import SinkError
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, TableId
 from tailrace.sinks.replica.folders import folder, shown
 from tailrace.sinks.replica.target import Target, read_table
 
@@ -30,6 +31,9 @@ NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
         (TableId("d", "public", "a/../b "), "public.a!2F..!2Fb!20"),
         (TableId("d", "a.b", "c"), "a!2Eb.c"),
         (TableId("d", "a", "b.c"), "a.b.c"),
+        (TableId("one", "dbo", "t", DATABASE_SCHEMA_TABLE), "one.dbo.t"),
+        (TableId("my.db", "dbo", "t.u", DATABASE_SCHEMA_TABLE), "my!2Edb.dbo.t.u"),
+        (TableId("inventory", "", "a.b", DATABASE_TABLE), "inventory.a.b"),
     ],
 )
 def test_names(table: TableId, name: str) -> None:
@@ -50,6 +54,14 @@ def test_a_name_survives_whatever_it_holds(schema: str, table: str) -> None:
 def test_no_two_tables_share_a_folder(one: tuple[str, str], other: tuple[str, str]) -> None:
     names = {folder(TableId("d", *each).unique) for each in (one, other)}
     assert len(names) == len({one, other})
+
+
+def test_the_replica_of_a_table_in_one_of_several_databases(tmp_path: Path) -> None:
+    one, other = (TableId(name, "dbo", "t", DATABASE_SCHEMA_TABLE) for name in ("one", "other"))
+    write_deltalake(Target(str(tmp_path), one.unique).uri, ROWS)
+    assert read_table(str(tmp_path), one).to_pylist() == read_table(str(tmp_path), "one.dbo.t").to_pylist()
+    with pytest.raises(SinkError):
+        read_table(str(tmp_path), other)
 
 
 def test_long_names_that_begin_alike_differ() -> None:

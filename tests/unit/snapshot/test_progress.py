@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId, TableNaming
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, Signal
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, Signal, requests
+from tests.unit.events.event_recordings import configured
 
 A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in "ab")
 FULL = Progress(
@@ -130,9 +131,21 @@ def test_a_stop_of_what_is_not_read_is_told(caplog: pytest.LogCaptureFixture) ->
 
 def test_requests_of_every_release_are_understood() -> None:
     fields = ["s", "incremental", "public.my.t", None, None]
-    assert Request.from_json(fields).parts == ("public", "my.t")
+    config = configured({})
+    assert Request.from_json(fields).id(config) == TableId("d", "public", "my.t")
     assert Request.from_json([*fields, [["1"]]]) == Request("s", "incremental", "public.my.t", keys=(("1",),))
-    for schema, keys in (("my.s", None), ("my.s", (("1", "x"),))):
-        request = Request("s", "incremental", "my.s.t", keys=keys, schema=schema)
-        assert request.parts == ("my.s", "t")
+    for keys in (None, (("1", "x"),)):
+        request = Request("s", "incremental", "my.s.t", keys=keys, leading=("my.s",))
+        assert request.id(config) == TableId("d", "my.s", "t")
+        assert request.to_json()[6] == "my.s"
         assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+@pytest.mark.parametrize("parts", [("one", "dbo", "t"), ("my.db", "dbo", "t"), ("one", "my.schema", "my.t")])
+def test_requests_of_tables_in_several_databases(parts: tuple[str, str, str]) -> None:
+    config = replace(configured({}), naming=TableNaming(DATABASE_SCHEMA_TABLE))
+    table, other = (TableId(*each, DATABASE_SCHEMA_TABLE) for each in (parts, ("other", *parts[1:])))
+    signal = Signal("s", "execute-snapshot", json.dumps({"data-collections": [str(table)]}))
+    (request,) = requests(signal, [table, other])
+    assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+    assert request.id(config) == table

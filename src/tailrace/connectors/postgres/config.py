@@ -30,6 +30,7 @@ from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Config
+from tailrace.model.table_id import TableNaming
 from tailrace.transforms.registry import check as check_transforms
 
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
@@ -306,6 +307,11 @@ OPTIONS = OptionTable(
     }
 )
 
+NAMING = TableNaming(
+    default_schema="public",
+    system_schemas="pg_catalog|information_schema|pg_toast.*|pg_temp.*",
+    system_tables=("spatial_ref_sys",),
+)
 
 _CHECKS = (
     shared.check_together,
@@ -322,7 +328,7 @@ def resolve(properties: Mapping[str, object]) -> Config:
     if str(properties.get("compat.version", "current")).strip() == "1.7":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     converters = split_list(from_mapping(properties).get("converters", ""))
-    return resolution.resolve(properties, _with_settings(converters), _CHECKS)
+    return resolution.resolve(properties, _with_settings(converters), _CHECKS, NAMING)
 
 
 def _with_settings(converters: list[str]) -> OptionTable:

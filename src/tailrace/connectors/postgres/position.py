@@ -34,6 +34,7 @@ SOURCE = SourceBlock(
     sequence=("last_commit", "lsn"),
     transaction_id=("txId", "lsn"),
     message_schemas="io.debezium.connector.postgresql.",
+    position=("lsn",),
 )
 
 
@@ -42,7 +43,7 @@ def source_block(config: Config) -> SourceBlock:
     if config.text("compat.version") == "current":
         return SOURCE
     fields = tuple(field for field in SOURCE.fields if not field.name.startswith("origin"))
-    return replace(SOURCE, fields=fields, is_old=True, has_transaction=config.flag("provide.transaction.metadata"))
+    return SOURCE.as_old(fields, has_transaction=config.flag("provide.transaction.metadata"))
 
 
 # The `source` column of PostgreSQL's change batches.

@@ -15,7 +15,7 @@ from tailrace.sinks.replica.marks import Extent
 class Rename:
     """A table's new name, told at that position of the log."""
 
-    position: int
+    position: int | str
     old: str
     new: str
 

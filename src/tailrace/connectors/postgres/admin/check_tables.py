@@ -52,7 +52,7 @@ def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Conf
     """The tables of the connection's database that the filters let in."""
     wanted = TableFilter.from_config(config)
     found = connection.cursor(row_factory=dict_row).execute(_TABLES)
-    rows = [row for row in found if wanted.captures(row["schema"], row["table"])]
+    rows = [row for row in found if wanted.captures(_id(row["schema"], row["table"], config))]
     keys = table_keys(connection, [row["oid"] for row in rows])
     return [_captured(row, keys[row["oid"]], config) for row in rows]
 
@@ -66,9 +66,13 @@ def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedT
         row["unlogged"],
         row["owned"],
         row["readable"],
-        frozenset(key_columns(config, row["schema"], row["table"], columns) or keys.event),
+        frozenset(key_columns(config, _id(row["schema"], row["table"], config), columns) or keys.event),
         frozenset(keys.identity(row["identity"], columns)),
     )
+
+
+def _id(schema: str, table: str, config: Config) -> TableId:
+    return TableId(config.text("database.dbname"), schema, table)
 
 
 def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
@@ -93,9 +97,10 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
     if not SnapshotMode.of(config).at_first:
         return
     wanted = TableFilter.from_config(config)
-    hidden = [table for table in tables if not table.readable and wanted.snapshots(table.schema, table.table)]
+    unreadable = [table for table in tables if not table.readable]
+    hidden = [table for table in unreadable if wanted.snapshots(_id(table.schema, table.table, config))]
     if hidden:
-        ids = [TableId(config.text("database.dbname"), table.schema, table.table) for table in hidden]
+        ids = [_id(table.schema, table.table, config) for table in hidden]
         remedy = "; ".join(grants(config, ids))
         yield Finding("select", False, f"the snapshot may not read {shown(hidden)}", remedy)
     else:

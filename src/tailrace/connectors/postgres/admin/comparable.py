@@ -52,7 +52,7 @@ def aside(connection: psycopg.Connection, config: Config, tables: Iterable[Table
 def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTable, key: Sequence[str]) -> str | None:
     """Why a table cannot be compared with a replica of this key, None where it can."""
     catalog, name = Catalog(connection, config), str(table.schema.id)
-    if not catalog.filter.snapshots(table.schema.id.schema, table.schema.id.table):
+    if not catalog.filter.snapshots(table.schema.id):
         return "the first snapshot leaves it out (snapshot.include.collection.list, or it is the table of signals)"
     if name in overrides(config):
         return "the snapshot reads a SELECT in its place (snapshot.select.statement.overrides)"

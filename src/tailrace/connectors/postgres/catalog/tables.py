@@ -86,11 +86,11 @@ class Catalog:
     def tables(self) -> list[TableId]:
         """The captured tables, in snapshot order."""
         found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
-        return self.filter.order(table for table in found if self.filter.captures(table.schema, table.table))
+        return self.filter.order(table for table in found if self.filter.captures(table))
 
     def snapshot_tables(self) -> list[TableId]:
         """Those of the captured tables that the first snapshot reads."""
-        return [table for table in self.tables() if self.filter.snapshots(table.schema, table.table)]
+        return [table for table in self.tables() if self.filter.snapshots(table)]
 
     def table(self, table: TableId) -> CapturedTable | None:
         """A table as it is now, None when there is no such table."""
@@ -105,9 +105,9 @@ class Catalog:
         called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
         are the required ones. They make it, too, where a key column is called otherwise by now.
         """
-        if not self.filter.captures(relation.schema, relation.table):
-            return None
         table = TableId(self.database, relation.schema, relation.table)
+        if not self.filter.captures(table):
+            return None
         known = self._info("c.oid = %s", relation.oid)
         by_name = {column.name: column for column in known.columns} if known else {}
         columns = tuple(

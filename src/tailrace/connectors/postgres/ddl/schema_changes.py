@@ -112,15 +112,15 @@ class SchemaChangeReader:
             table = TableId(database, node["schema"], node["name"])
             was = node.get("was")
             old = table if was is None or was["outdated"] else TableId(database, was["schema"], was["name"])
-            is_ours, was_ours = (self.filter.captures(each.schema, each.table) for each in (table, old))
+            is_ours, was_ours = (self.filter.captures(each) for each in (table, old))
             if is_ours or was_ours:
                 is_renamed = is_ours and was_ours and old != table
                 change = SchemaChange(node["kind"], report["statement"], lsn, previous=old if is_renamed else None)
-                yield table, change if change.kind == DROP else self._described(change, node)
+                yield table, change if change.kind == DROP else self._described(change, table, node)
 
-    def _described(self, change: SchemaChange, node: Mapping[str, Any]) -> SchemaChange:
+    def _described(self, change: SchemaChange, table: TableId, node: Mapping[str, Any]) -> SchemaChange:
         """The change with what the table is now, and what became of its columns."""
-        shown = self.filter.columns(node["schema"], node["name"], [each["name"] for each in node["columns"] or ()])
+        shown = self.filter.columns(table, [each["name"] for each in node["columns"] or ()])
         described = (each for each in node["columns"] or () if each["name"] in shown)
         columns = tuple(_column(each, place) for place, each in enumerate(described, 1))
         names = {str(each["number"]): each["name"] for each in node["columns"] or ()}

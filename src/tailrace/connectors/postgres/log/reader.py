@@ -34,6 +34,7 @@ from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc
+from tailrace.model.table import TableId
 from tailrace.snapshot.window import Window
 
 
@@ -158,7 +159,7 @@ class Descriptions:
 
     def describe(self, relation: Relation) -> CapturedTable | None:
         """A relation's table, None when it is not captured. Raises SourceError."""
-        if not self._filter.captures(relation.schema, relation.table):
+        if not self._filter.captures(TableId(self.config.text("database.dbname"), relation.schema, relation.table)):
             return None
         with server_errors(f"table {relation} cannot be described"):
             return retrying(self.config, lambda: self._described(relation), is_transient)

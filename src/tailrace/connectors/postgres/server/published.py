@@ -22,6 +22,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
 from tailrace.errors import SourceError
+from tailrace.model.table import TableId
 
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 _SHOWN = 5
@@ -126,7 +127,9 @@ def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]
     """The captured tables of the connection's database, by name."""
     wanted = TableFilter.from_config(config)
     rows = connection.cursor(row_factory=tuple_row).execute(_TABLES)
-    return [table for table in (Table(*row) for row in rows) if wanted.captures(table.schema, table.table)]
+    database = config.text("database.dbname")
+    found = (Table(*row) for row in rows)
+    return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
 
 
 def problems(config: Config, *, begun: bool) -> list[Finding]:
@@ -218,6 +221,7 @@ class _Demands:
     def __init__(self, config: Config, begun: bool) -> None:
         self.begun = begun
         self._filter = TableFilter.from_config(config)
+        self._database = config.text("database.dbname")
         self._is_filled = config.text("publication.autocreate.mode") != "no_tables"
         self._has_lists = bool(config.names("table.include.list") or config.names("schema.include.list"))
 
@@ -226,7 +230,7 @@ class _Demands:
 
         Of a publication that is left to somebody to fill nothing is demanded.
         """
-        is_demanded = self._filter.names(*name) or (self._has_lists and not self.begun)
+        is_demanded = self._filter.names(TableId(self._database, *name)) or (self._has_lists and not self.begun)
         return False if is_demanded and self._is_filled else None
 
 
@@ -264,14 +268,14 @@ def _missing(
 
 def _hidden(config: Config, publication: Publication, tables: Sequence[Table]) -> Iterator[Finding]:
     """Row filters and column lists; the configuration may say that they are meant."""
-    wanted, meant = TableFilter.from_config(config), overrides(config)
+    wanted, meant, database = TableFilter.from_config(config), overrides(config), config.text("database.dbname")
     for table in tables:
         condition = publication.filters.get(table.name)
         if condition is not None and str(table) not in meant:
             what = f"{publication.name} sends only rows of {table} WHERE {condition}, and a snapshot reads all"
             remedy = f"remove the filter from the publication, or read the same rows: {_OVERRIDES}"
             yield Finding("publication", None, what, remedy)
-        columns = wanted.columns(table.schema, table.table, publication.hidden.get(table.name, ()))
+        columns = wanted.columns(TableId(database, table.schema, table.table), publication.hidden.get(table.name, ()))
         if columns:
             names = ", ".join(f"{table}.{column}" for column in columns)
             what = f"{publication.name} does not send {names}, which a snapshot reads"

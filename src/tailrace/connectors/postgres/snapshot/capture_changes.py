@@ -69,7 +69,7 @@ def settled(config: Config, progress: Progress) -> Progress:
     """Without those tables of which the configuration by now says the same."""
     said = TableFilter.from_config(replace(config, tables=()))
     tables = [(TableId.parse(name, config.text("database.dbname")), name, is_in) for name, is_in in progress.tables]
-    left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table.schema, table.table) != is_in)
+    left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table) != is_in)
     return replace(progress, tables=left)
 
 

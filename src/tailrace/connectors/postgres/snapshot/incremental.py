@@ -28,7 +28,6 @@ from tailrace.connectors.retry import retrying
 from tailrace.errors import DecodeError, SourceError, TailraceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
-from tailrace.model.table import TableId
 from tailrace.snapshot.progress import PagingKey, Progress
 from tailrace.snapshot.signals import INCREMENTAL, Request
 from tailrace.snapshot.window import Visibility
@@ -123,7 +122,7 @@ class IncrementalSnapshots:
     def _tried(
         self, connection: psycopg.Connection, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
-        table = TableId(self.config.text("database.dbname"), *request.parts)
+        table = request.id(self.config)
         origin = "the condition of the signal (additional-conditions)" if request.condition else None
         try:
             with refusals(self.config, table, origin):
@@ -172,15 +171,16 @@ class IncrementalSnapshots:
 
     def _locked(self, connection: psycopg.Connection, request: Request) -> CapturedTable:
         """The present table, which nobody alters from here on."""
-        lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*request.parts))
+        id_ = request.id(self.config)
+        lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*id_.parts))
         catalog, nothing = Catalog(connection, self.config), _Unread("no such table is captured", "UNKNOWN_SCHEMA")
-        if not catalog.filter.captures(*request.parts):
+        if not catalog.filter.captures(id_):
             raise nothing
         try:
             connection.execute(lock)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
             raise nothing from error
-        table = catalog.table(TableId(catalog.database, *request.parts))
+        table = catalog.table(id_)
         if table is None:
             raise nothing
         return table

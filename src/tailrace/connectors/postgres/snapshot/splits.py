@@ -107,7 +107,7 @@ def plan(
             splits[-1] = replace(splits[-1], last="last")
         if is_wanted(config):
             known, lists = catalog.tables(), catalog.filter.lists
-            listed = tables if wanted is not None else [one for one in known if lists(one.schema, one.table)]
+            listed = tables if wanted is not None else [one for one in known if lists(one)]
             return _told(catalog, moment, splits, empty, tables, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
 
