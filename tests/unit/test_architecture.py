@@ -120,18 +120,7 @@ def test_a_databases_code_is_reached_through_the_registry() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-STILL_NAMED = "a message class in spark/shapes.py, comments in events/schema_change.py and sinks/replica/digest.py"
-
-
-@pytest.mark.parametrize(
-    "room",
-    [
-        pytest.param(room, marks=pytest.mark.xfail(strict=True, reason=STILL_NAMED))
-        if room in ("events", "spark", "sinks")
-        else room
-        for room in [*ORDER, "testing", "errors.py", FACE]
-    ],
-)
+@pytest.mark.parametrize("room", [*ORDER, "testing", "errors.py", FACE])
 def test_only_a_databases_own_modules_name_it(room: str) -> None:
     wrong = [
         f"{where(module)}:{number} names {database} ({found[0]}): move what is particular to it to "

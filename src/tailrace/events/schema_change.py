@@ -68,7 +68,7 @@ CHANGE = ConnectSchema(
 class SchemaChangeWriter:
     """Makes the records of schema changes for one connector under one configuration.
 
-    Schemas as in Debezium 3.6's SchemaFactory, payloads as its recordings for SQL Server and Db2 have them.
+    Schemas as in Debezium 3.6's SchemaFactory, payloads as recordings of its connectors have them.
     """
 
     def __init__(self, config: Config, block: SourceBlock) -> None:

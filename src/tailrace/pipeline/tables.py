@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter, table_named
+from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, split_list
 from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
