@@ -26,7 +26,7 @@ PLACES = [
     ("after-read", False),
     pytest.param("after-table", False, marks=pytest.mark.crash),
     ("after-write", True),
-    ("after-commit", True),
+    pytest.param("after-commit", True, marks=pytest.mark.crash),
 ]
 
 

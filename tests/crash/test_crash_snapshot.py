@@ -22,7 +22,7 @@ SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in
 PLACES = [
     pytest.param("after-plan", True, 1, marks=pytest.mark.crash),
     pytest.param("after-read", False, 3, marks=pytest.mark.crash),
-    ("after-table", False, 3),
+    pytest.param("after-table", False, 3, marks=pytest.mark.crash),
     pytest.param("after-write", True, 1, marks=pytest.mark.crash),
 ]
 
