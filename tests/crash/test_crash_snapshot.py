@@ -12,12 +12,13 @@ import pytest
 
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.crash.rig import Rig
+from tests.crash.seeds import seeds
 from tests.crash.traffic import TABLES, Traffic
 
 # Several starts of Spark, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(20)]
+SEEDS = seeds(0)
 # Each table of the snapshot is a split and a merge of its own; a worker passes some of them.
 PLACES = [
     pytest.param("after-plan", True, 1, marks=pytest.mark.crash),
@@ -27,7 +28,7 @@ PLACES = [
 ]
 
 
-MOMENTS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(50)]
+MOMENTS = seeds(0, most=50)
 
 
 @pytest.mark.parametrize("seed", MOMENTS)
