@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from tailrace.connectors.postgres.server import publication_watch as watch
-from tailrace.connectors.postgres.snapshot import blocking
 from tailrace.errors import SourceError
+from tailrace.snapshot import blocking
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import Capture, capturing, rows
 from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, told

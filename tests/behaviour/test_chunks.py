@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.snapshot import incremental
+from tailrace.connectors.postgres.snapshot import chunks
 from tests.behaviour.capture import capturing
 from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, told
 from tests.conftest import Database
@@ -21,7 +21,7 @@ Meanwhile = Callable[..., None]
 @pytest.fixture
 def meanwhile(database: Database, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """Has statements run once, when the first chunk has been read and its end is not yet known."""
-    flushed = incremental.flushed
+    flushed = chunks.flushed
 
     def at_first_end(*statements: str) -> None:
         left = list(statements)
@@ -31,7 +31,7 @@ def meanwhile(database: Database, monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
                 database.execute(left.pop(0))
             return flushed(connection, config)
 
-        monkeypatch.setattr(incremental, "flushed", end)
+        monkeypatch.setattr(chunks, "flushed", end)
 
     return at_first_end
 

@@ -10,7 +10,8 @@ import pytest
 from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, STREAM, Offset
-from tailrace.snapshot.reading import Place, Reading
+from tailrace.connectors.snapshots import Place
+from tailrace.snapshot.reading import Reading
 from tailrace.testing.postgres import EmbeddedPostgres
 
 TABLES = """

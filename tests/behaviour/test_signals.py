@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.position import parse_lsn
-from tailrace.connectors.postgres.snapshot.incremental import flushed
+from tailrace.connectors.postgres.snapshot.chunks import flushed
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, send, told, write
 from tests.conftest import Database

@@ -1,4 +1,4 @@
-"""How long to wait for a database that went away, by Debezium's properties."""
+"""Waits that properties ask for: while a database is away, and before a snapshot or the stream begins."""
 
 from __future__ import annotations
 
@@ -64,3 +64,10 @@ def retrying(config: Config, attempt: Callable[[], T], transient: Callable[[Base
             if not transient(error) and not is_listed(config, error):
                 raise
             backoff.wait(error)
+
+
+def pause(config: Config, name: str) -> None:
+    """Wait as long as the property says."""
+    if config.number(name):
+        log.info("waiting as %s says: %d ms", name, config.number(name))
+        time.sleep(config.number(name) / 1000)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailrace.connectors.signal import Signal
 from tailrace.pipeline.definition import Definition, load
 from tailrace.snapshot import channels
-from tailrace.snapshot.signals import Signal, check_size
+from tailrace.snapshot.signals import check_size
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import logging
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from tailrace.snapshot.signals import LOG, Signal
+from tailrace.connectors.signal import Signal
+from tailrace.snapshot.signals import LOG
 
 log = logging.getLogger(__name__)
 

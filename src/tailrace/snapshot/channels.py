@@ -19,13 +19,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tailrace.config import Config
+from tailrace.connectors.signal import Signal
 from tailrace.errors import ConfigError
-from tailrace.snapshot.signals import Signal, parsed
+from tailrace.snapshot.signals import parsed
 from tailrace.snapshot.topic import SignalTopic
 
 log = logging.getLogger(__name__)
 
-SOURCE, FILE, KAFKA = "source", "file", "kafka"
+FILE, KAFKA = "file", "kafka"
 _ENDING = ".json"
 # Files that one look takes: the offset has their names until the batch is committed.
 MOST_FILES = 100

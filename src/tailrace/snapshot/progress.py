@@ -9,20 +9,17 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.snapshots import PagingKey
 from tailrace.errors import SignalError
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
 from tailrace.snapshot.incomplete import Incomplete, with_table, without_tables
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request, Signal
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request
 
 log = logging.getLogger(__name__)
 
-# A key as texts, with nulls where a key that a signal names has them.
-PagingKey = tuple[str | None, ...]
 _State = tuple[tuple[Request, ...], PagingKey | None, PagingKey | None, int, str | None]
-# A signal's id and the transaction that wrote its row, by which an id used again is told from one that is still there;
-# None in offsets of before, which knew ids alone.
-Mark = tuple[str, str | None]
 
 # What the requests in the queue may take of an offset, which is written for every batch.
 QUEUE_BYTES = 512 << 10

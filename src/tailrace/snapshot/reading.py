@@ -9,43 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-Key = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a reading stands: `left` are the tables not wholly read, in order.
-
-    Of the first among them, `last` is the key (as text) up to which it is read, None: it begins; `began` the position
-    of the snapshot its first rows were read under; `storage` the number of its file then, which a TRUNCATE changes.
-    `is_whole`: nothing at all is read yet.
-    """
-
-    left: tuple[str, ...]
-    last: Key | None = None
-    began: int | None = None
-    storage: int | None = None
-    is_whole: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """For an offset."""
-        last = _list(self.last)
-        return {
-            "left": list(self.left),
-            "last": last,
-            "began": self.began,
-            "storage": self.storage,
-            "whole": self.is_whole,
-        }
-
-    @staticmethod
-    def from_json(node: dict[str, Any]) -> Place:
-        """The inverse of `to_json`."""
-        return Place(tuple(node["left"]), _key(node["last"]), node["began"], node["storage"], node["whole"])
-
-    def anew(self) -> Place:
-        """The same with the first table read from its beginning."""
-        return Place(self.left)
+from tailrace.connectors.snapshots import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +57,3 @@ class Reading:
     def untouched(self) -> tuple[str, ...]:
         """The tables of which no row was read."""
         return tuple(table for table in self.place.left if table not in self.touched)
-
-
-def _list(key: Key | None) -> list[str] | None:
-    return None if key is None else list(key)
-
-
-def _key(node: list[str] | None) -> Key | None:
-    return None if node is None else tuple(node)

@@ -9,58 +9,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.connectors.ports import Key
+from tailrace.connectors.signal import DATA_BYTES, Signal, json_of
 from tailrace.errors import SignalError
 from tailrace.model.table_id import TableId
 from tailrace.snapshot.matching import matching
-from tailrace.snapshot.reading import Key
 
 log = logging.getLogger(__name__)
 
 EXECUTE, STOP, PAUSE, RESUME, LOG = "execute-snapshot", "stop-snapshot", "pause-snapshot", "resume-snapshot", "log"
 ABOUT_SNAPSHOTS = (EXECUTE, STOP, PAUSE, RESUME)
 ADD, REMOVE = "add-tables", "remove-tables"
-OPEN, CLOSE = "snapshot-window-open", "snapshot-window-close"
 INCREMENTAL, BLOCKING = "incremental", "blocking"
 
 # Keys that one chunk reads, and that one signal may name: they are part of every offset until they are read.
 KEYS_AT_ONCE, MOST_KEYS = 1000, 10_000
-# The longest text of a signal.
-DATA_BYTES = 1 << 20
-_SHOWN = 2000
 
 _CONDITIONS = 'list of {"data-collection": ..., "filter": ...}, both texts'
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """One signal; `data` is its JSON text."""
-
-    id: str
-    type: str
-    data: str | None
-
-    def to_line(self) -> str:
-        """Its JSON object, for a file."""
-        data = None if self.data is None else json.loads(self.data)
-        return json.dumps({"id": self.id, "type": self.type, "data": data}) + "\n"
-
-    @property
-    def shown(self) -> str:
-        """The beginning of its data, for the log."""
-        text = self.data or ""
-        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
-
-    def content(self) -> dict[str, Any] | None:
-        """Its data; None, with a warning that holds the text, when that is no JSON object."""
-        why = "its data is no JSON object"
-        try:
-            content = _loaded(self.data or "{}")
-        except ValueError as error:
-            content, why = None, f"{why} ({error})"
-        if not isinstance(content, dict):
-            log.warning("signal %s (%s) is ignored, %s: %s", self.id, self.type, why, self.shown)
-            return None
-        return content
 
 
 def check_size(signal: Signal) -> None:
@@ -77,20 +42,10 @@ def check_size(signal: Signal) -> None:
 def _keys(signal: Signal) -> Any:
     """What is given as its keys; None also where its data cannot be read, which others log."""
     try:
-        content = _loaded(signal.data or "{}")
+        content = json_of(signal.data or "{}")
     except ValueError:
         return None
     return content.get("keys") if isinstance(content, dict) else None
-
-
-def _loaded(text: str) -> Any:
-    """The content of JSON text. Raises ValueError, also for texts that are no Unicode (half a pair of surrogates)."""
-    try:
-        node = json.loads(text)
-        json.dumps(node, ensure_ascii=False).encode()
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    return node
 
 
 def parsed(text: str, name: str | None) -> Signal | None:
@@ -99,7 +54,7 @@ def parsed(text: str, name: str | None) -> Signal | None:
     None, with a warning that holds the text, when it is no signal.
     """
     try:
-        node = _loaded(text)
+        node = json_of(text)
         data = node.get("data")
         text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
         own = node.get("id")

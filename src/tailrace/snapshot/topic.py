@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tailrace.config import Config
+from tailrace.connectors.signal import Signal
 from tailrace.errors import ConfigError
-from tailrace.snapshot.signals import Signal, parsed
+from tailrace.snapshot.signals import parsed
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message

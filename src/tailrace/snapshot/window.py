@@ -7,37 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.connectors.snapshots import Fence
 from tailrace.events.encode.arrow import flags, mask
 from tailrace.events.encode.json import encode
 from tailrace.model.change import TRUNCATE, UPDATE, ChangeBatch
-
-Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Visibility:
-    """A pg_snapshot: transactions below `xmin`, and those below `xmax` that did not run then, are contained."""
-
-    xmin: int
-    xmax: int
-    running: frozenset[int]
-
-    @staticmethod
-    def parse(text: str) -> Visibility:
-        """From `xmin:xmax:xip,xip`."""
-        xmin, xmax, running = text.split(":")
-        return Visibility(int(xmin), int(xmax), frozenset(int(xid) for xid in running.split(",") if xid))
-
-    def contains(self, xids: npt.NDArray[np.int64]) -> Flags:
-        """For each transaction, by the 32 bits that the log tells of its number, whether it is contained."""
-        distance = (xids - self.xmax) & 0xFFFFFFFF
-        whole = self.xmax + np.where(distance >= 1 << 31, distance - (1 << 32), distance)
-        contained: Flags = (whole < self.xmin) | ((whole < self.xmax) & ~np.isin(whole, list(self.running)))
-        return contained
 
 
 @dataclass
@@ -49,13 +25,12 @@ class Window:
     still what the table held at that position. A dropped row has large values that the log did not repeat: it comes as
     it became, since nobody may know them yet.
 
-    `xid` names the source column of the transaction, `identity` the columns that tell rows apart, of those in old
-    images. An event's key may not do that.
+    `fence` tells which changes the snapshot does not contain. `identity` are the columns that tell rows apart, of those
+    in old images. An event's key may not do that.
     """
 
     rows: ChangeBatch
-    visibility: Visibility
-    xid: str
+    fence: Fence
     identity: tuple[str, ...]
     _later: list[ChangeBatch] = field(default_factory=list)
     _moved: list[pa.Array] = field(default_factory=list)
@@ -78,9 +53,7 @@ class Window:
         """The changes of the rows' table that the snapshot does not contain, None where there are none."""
         if batch.table.id != self.rows.table.id or not len(batch):
             return None
-        source = batch.rows.column("source")
-        xids = source.field(source.type.get_field_index(self.xid)).fill_null(0).to_numpy(zero_copy_only=False)
-        later = ~self.visibility.contains(xids)
+        later = self.fence.supersedes(batch)
         return ChangeBatch(batch.table, batch.rows.filter(mask(later))) if later.any() else None
 
     def _old(self, changes: ChangeBatch) -> pa.Array:

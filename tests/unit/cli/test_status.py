@@ -11,10 +11,11 @@ from tailrace.cli.status import assess as assess_at
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceState
 from tailrace.connectors.postgres.admin.operations import SlotState, position, state_of
+from tailrace.connectors.snapshots import Place
 from tailrace.model.quantity import size
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.reading import Place, Reading
+from tailrace.snapshot.reading import Reading
 
 SLOT = SlotState("s", "pgoutput", True, 7, "reserved", "0/100", "0/180")
 

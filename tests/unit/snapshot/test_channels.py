@@ -12,10 +12,10 @@ import pytest
 import tailrace
 from tailrace.config import Config
 from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.signal import Signal
 from tailrace.errors import ConfigError
 from tailrace.snapshot import actions
 from tailrace.snapshot.channels import MOST_FILES, Channels, send
-from tailrace.snapshot.signals import Signal
 from tailrace.snapshot.topic import settings
 
 MINIMAL = {"database.hostname": "db", "database.user": "cdc", "database.dbname": "shop", "topic.prefix": "shop"}

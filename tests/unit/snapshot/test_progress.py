@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from tailrace.connectors.signal import Signal
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId, TableNaming
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, Signal, requests
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, requests
 from tests.unit.events.event_recordings import configured
 
 A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in "ab")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tailrace.snapshot.reading import Place, Reading
+from tailrace.connectors.snapshots import Place
+from tailrace.snapshot.reading import Reading
 
 
 def test_it_survives_json() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tailrace.connectors.signal import Signal
 from tailrace.model.table import TableId
-from tailrace.snapshot.signals import Signal, collections, requests
+from tailrace.snapshot.signals import collections, requests
 
 TABLES = [TableId("d", "public", "t"), TableId("d", "public", "T"), TableId("d", "public", "u")]
 

@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.model.change import ChangeBatch
-from tailrace.snapshot.window import Visibility, Window
+from tailrace.snapshot.window import Window
 from tests.unit.events.changes import changes, table
 
 # `changes` are of transaction 7: not contained in this snapshot, contained in the other.
@@ -31,9 +32,7 @@ def unrepeated(*flags: bool) -> dict[str, pa.Array]:
 
 def left(visibility: Visibility, *batches: ChangeBatch) -> list[dict[str, Any]]:
     """Images of three rows that stand in the end."""
-    window = Window(
-        chunk(image(1, "a", "long"), image(2, "b", "large"), image(3, "c", "big")), visibility, "txId", ("id",)
-    )
+    window = Window(chunk(image(1, "a", "long"), image(2, "b", "large"), image(3, "c", "big")), visibility, ("id",))
     window.observe(*batches)
     found = window.survivors().rows
     assert len(set(found.column("order").to_pylist())) == len(found)
@@ -81,7 +80,7 @@ def test_a_row_is_followed_when_its_key_changes() -> None:
 @pytest.mark.parametrize(("visibility", "expected"), [(BEFORE, [5]), (AFTER, [4, 5])])
 def test_keys_without_a_row_stand_unless_the_log_brings_one(visibility: Visibility, expected: list[int]) -> None:
     gone = ({"op": "d", "before": image(n, "", None), "order": (1 << 62) + n} for n in (4, 5))
-    window = Window(changes(table(), *gone), visibility, "txId", ("id",))
+    window = Window(changes(table(), *gone), visibility, ("id",))
     window.observe(changes(table(), {"op": "c", "after": image(4, "a", "b")}))
     assert [row["id"] for row in window.survivors().rows.column("before").to_pylist()] == expected
 
@@ -89,7 +88,7 @@ def test_keys_without_a_row_stand_unless_the_log_brings_one(visibility: Visibili
 def test_rows_are_told_apart_by_what_old_images_hold() -> None:
     """REPLICA IDENTITY USING INDEX on `code`: a deleted row has no key, and a changed key no old image."""
     rows = chunk(image(1, "a", None), image(2, "b", None), image(3, "c", None))
-    window = Window(rows, BEFORE, "txId", ("code",))
+    window = Window(rows, BEFORE, ("code",))
     window.observe(
         changes(table(), {"op": "d", "before": {"id": None, "code": "b", "note": None}}),
         changes(table(), {"op": "u", "after": image(7, "c", None)}),
@@ -102,7 +101,7 @@ def test_rows_are_told_apart_by_what_old_images_hold() -> None:
 def test_new_rows_of_a_table_without_a_key_drop_none(identity: tuple[str, ...]) -> None:
     keyless = table(key=(), identity=identity)
     read = changes(keyless, *({"op": "r", "after": image(n, "a", None)} for n in (1, 2)))
-    window = Window(read, BEFORE, "txId", identity)
+    window = Window(read, BEFORE, identity)
     window.observe(changes(keyless, {"op": "c", "after": image(1, "a", None)}))
     assert len(window.survivors().rows) == 2
 
@@ -110,6 +109,6 @@ def test_new_rows_of_a_table_without_a_key_drop_none(identity: tuple[str, ...]) 
 def test_a_deleted_row_of_a_table_without_a_key_is_dropped_by_its_old_image() -> None:
     keyless = table(key=(), identity=("id", "code", "note"))
     read = changes(keyless, *({"op": "r", "after": image(n, "a", None)} for n in (1, 2)))
-    window = Window(read, BEFORE, "txId", keyless.identity)
+    window = Window(read, BEFORE, keyless.identity)
     window.observe(changes(keyless, {"op": "d", "before": image(2, "a", None)}))
     assert [row["id"] for row in window.survivors().rows.column("after").to_pylist()] == [1]

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import psycopg
 
@@ -26,13 +27,14 @@ from tailrace.connectors.postgres.server.control import Control
 from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
 from tailrace.connectors.postgres.snapshot import rows, splits
 from tailrace.connectors.postgres.snapshot.exported import Export, export_now
-from tailrace.connectors.postgres.snapshot.initial import InitialSnapshot
-from tailrace.connectors.postgres.snapshot.on_demand import AdHocSnapshots, Step
-from tailrace.connectors.retry import retrying
+from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
+from tailrace.connectors.retry import pause, retrying
 from tailrace.errors import SourceError
 from tailrace.events.notifications import INITIAL, SKIPPED, Notice
 from tailrace.model.table import TableSchema
 from tailrace.snapshot.channels import Channels
+from tailrace.snapshot.initial import InitialSnapshot
+from tailrace.snapshot.on_demand import AdHocSnapshots, Step
 from tailrace.snapshot.reading import Reading
 
 log = logging.getLogger(__name__)
@@ -51,14 +53,15 @@ class PostgresConnector:
         self._control = Control(config)
         self._ask = self._control.ask
         self._export: Export | None = None
-        self._initial = InitialSnapshot(config, self._ask)
+        server = PostgresSnapshots(config, self._ask)
+        self._initial = InitialSnapshot(config, server)
         self._planned: tuple[Offset, Offset, Sequence[Split]] | None = None
         self._watch = PublicationWatch(self._ask)
         self._has_started = False
         self._untold: tuple[Notice, ...] = ()
         self._mode = SnapshotMode.of(config)
         has_signals = config.names("signal.data.collection") or Channels.are_configured(config)
-        self._adhoc = AdHocSnapshots(config, self._ask) if has_signals else None
+        self._adhoc = AdHocSnapshots(config, server) if has_signals else None
 
     def begin(self) -> Offset:
         """See Connector.begin."""
@@ -97,7 +100,7 @@ class PostgresConnector:
             return start
         self._end_export()
         if here.phase == SNAPSHOT:
-            _pause(self.config, "streaming.delay.ms")
+            pause(self.config, "streaming.delay.ms")
         if is_start and here.phase == STREAM:
             self._untold = (Notice(INITIAL, SKIPPED),)
         newest, last = log_end.lsn, self._ask(lambda connection: slot.last_read(connection, here.application))
@@ -109,7 +112,8 @@ class PostgresConnector:
             self._act()
         step = Step()
         if self._adhoc is not None:
-            step = self._adhoc.step(here, from_lsn, is_start, is_behind=end < newest, warnings=warnings)
+            given = (here.progress, here.to_json(), from_lsn, is_start)
+            step = self._adhoc.step(*given, is_behind=end < newest, warnings=warnings)
             self.config = self._adhoc.config
         if step.end is not None:
             # Of a chunk's window, whose end came after the first look at the server's clock.
@@ -178,7 +182,7 @@ class PostgresConnector:
 
         The position of the slot's snapshot is written down once rows read under it are committed.
         """
-        stands = retrying(self.config, lambda: self._initial.resume(here, reading), is_transient)
+        stands = retrying(self.config, lambda: self._initial.resume(here.application, reading), is_transient)
         begun = self._initial.log_begins
         if stands is not None and begun is not None:
             following = self._initial.next(reading)
@@ -261,7 +265,7 @@ class PostgresConnector:
             self._planned = start, end, [replace(split, read_id=read_id) for split in planned]
         return self._planned[2]
 
-    def _plan(self, start: Position, end: Position) -> Sequence[Split]:
+    def _plan(self, start: Position, end: Position) -> Sequence[Any]:
         self._control.hold(end.application)
         self._use(end)
         if start == end:
@@ -290,13 +294,13 @@ class PostgresConnector:
         notices, self._untold = (*self._untold, *split.notices), ()
         return [replace(split, notices=notices, tables=self.config.tables)]
 
-    def _begin_log(self, start: Position, end: Position) -> Sequence[Split]:
+    def _begin_log(self, start: Position, end: Position) -> Sequence[Any]:
         """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.
 
         Planned again after a restart this begins anew: under a new exported snapshot, to whose position the slot moves.
         The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
-        _pause(self.config, "snapshot.delay.ms")
+        pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN:
             self._ask(lambda connection: publication.demand(connection, self.config))
         claim = end.claim_of_slot(start)
@@ -314,7 +318,7 @@ class PostgresConnector:
             return ()
         added = self._watch.adapt(self.config)
         if added and self._adhoc is not None:
-            self._adhoc.late = added
+            self._adhoc.late = tuple((".".join(name), publication.ADDED_LATE) for name in added)
         return self._watch.look(self.config)
 
     def _prepare_slot(self, connection: psycopg.Connection, claim: Claim) -> None:
@@ -382,7 +386,7 @@ class PostgresConnector:
         the reader that starts at the snapshot's position finds out.
         """
         if self._initial.log_begins is not None:
-            return self._initial.log_begins
+            return int(self._initial.log_begins)
         lost = self._ask(lambda connection: lost_log.find(connection, self.config, here.claim))
         if lost is not None:
             raise lost.error()
@@ -391,10 +395,3 @@ class PostgresConnector:
             where = f"slot {self.config.text('slot.name')}"
             raise SourceError("the slot is not ready", where=where, remedy="start again")
         return present.confirmed
-
-
-def _pause(config: Config, name: str) -> None:
-    """Wait as long as the property says."""
-    if config.number(name):
-        log.info("waiting as %s says: %d ms", name, config.number(name))
-        time.sleep(config.number(name) / 1000)

@@ -19,7 +19,7 @@ from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.snapshot import keys, transfer
-from tailrace.connectors.postgres.snapshot.incremental import flushed
+from tailrace.connectors.postgres.snapshot.chunks import flushed
 from tailrace.connectors.postgres.snapshot.keys import texts as key_texts
 from tailrace.connectors.postgres.snapshot.ranges import table_bytes
 from tailrace.errors import SourceError

@@ -25,10 +25,11 @@ from tailrace.connectors.postgres.log.refusals import Interrupted
 from tailrace.connectors.postgres.log.stream import About, LogStream, Wish
 from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
-from tailrace.connectors.postgres.snapshot.incremental import ReadChunk, visibility
+from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.reader_socket import ReaderLost, Request
 from tailrace.connectors.reselect import Reselector
 from tailrace.connectors.retry import Backoff, retrying
+from tailrace.connectors.snapshots import ReadChunk
 from tailrace.events.faults import Faults
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
@@ -178,4 +179,4 @@ class Descriptions:
 def _window(chunk: ReadChunk) -> Window:
     rows = from_ipc(chunk.rows)
     assert isinstance(rows, ChangeBatch)
-    return Window(rows, visibility(chunk), "txId", chunk.identity)
+    return Window(rows, Visibility.parse(chunk.fence), chunk.identity)

@@ -16,14 +16,11 @@ from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server import publication, slot
 from tailrace.connectors.postgres.server.connect import address, connect, first_line, is_transient
 from tailrace.connectors.postgres.snapshot.selects import locked
+from tailrace.connectors.snapshots import SnapshotGone
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
-
-
-class SnapshotGone(SourceError):
-    """An exported snapshot that cannot be read under any more."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +30,11 @@ class Export:
     held: ExitStack
     name: str
     lsn: int
+
+    @property
+    def position(self) -> int:
+        """See SnapshotHandle.position."""
+        return self.lsn
 
     def lock(self, config: Config, tables: Sequence[TableId]) -> None:
         """Hold the locks of snapshot.locking.mode on the tables as well. Raises SourceError."""

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.ports import Key
 from tailrace.connectors.postgres.snapshot.text_rows import copy_lines, rows_of
-from tailrace.snapshot.reading import Key
 
 # Names and types of a key's columns, as SQL writes the types.
 KeyTypes = tuple[tuple[str, str], ...]

@@ -16,7 +16,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.server.user_sql import check_condition, condition, one_statement
 from tailrace.connectors.postgres.snapshot.keys import KeyTypes
 from tailrace.connectors.postgres.snapshot.text_rows import copy_lines, rows_of
-from tailrace.snapshot.progress import PagingKey
+from tailrace.connectors.snapshots import PagingKey
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,11 @@ class Paging:
     condition: str | None
     key: KeyTypes
     nullable: frozenset[str]
+
+    @property
+    def key_text(self) -> str:
+        """The key's columns and types, as offsets name them."""
+        return ",".join(f"{name} {kind}" for name, kind in self.key)
 
     def check(self) -> None:
         """Raise psycopg.Error where the condition is no single expression."""

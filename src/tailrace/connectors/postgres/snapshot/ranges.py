@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
+from tailrace.connectors.ports import Key
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.model.table import TableId
-from tailrace.snapshot.reading import Key
 
 _BLOCK_BYTES = 8192
 _FAMILY = (

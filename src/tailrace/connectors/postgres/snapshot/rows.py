@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +18,8 @@ from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.server.user_sql import subquery
 from tailrace.connectors.postgres.snapshot import transfer
 from tailrace.connectors.postgres.snapshot.blocks import Block
-from tailrace.connectors.postgres.snapshot.ranges import Range
+from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
+from tailrace.connectors.snapshots import Place
 from tailrace.events.encode.arrow import indices, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.notifications import Notice, notify
@@ -68,6 +69,23 @@ class SnapshotSplit:
         return SnapshotRead(self.read_id, str(began), self.moment.lsn)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """See SnapshotSplit.names of the ports."""
+        return (str(self.table.schema.id),)
+
+    @property
+    def resume_point(self) -> Place | None:
+        """See SnapshotSplit.resume_point of the ports."""
+        if not isinstance(self.range, Keys) or self.range.above is None:
+            return None
+        began = self.moment.lsn if self.began is None else self.began
+        return Place((), self.range.above, began, self.storage)
+
+    def announced(self, notices: tuple[Notice, ...]) -> SnapshotSplit:
+        """See SnapshotSplit.announced of the ports."""
+        return replace(self, before=(*notices, *self.before))
+
+    @property
     def query(self) -> sql.Composable:
         """The split's rows, as they stand behind a SELECT list."""
         return sql.SQL(" FROM {}{}").format(source(self.table, self.select), self.range.condition())
@@ -88,6 +106,17 @@ class EmptySplit:
     tables: tuple[TableSchema, ...]
     notices: tuple[Notice, ...] = ()
     read_id: str = ""
+    bytes: int = 0
+    resume_point: None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See SnapshotSplit.names of the ports."""
+        return tuple(str(table.id) for table in self.tables)
+
+    def announced(self, notices: tuple[Notice, ...]) -> EmptySplit:
+        """See SnapshotSplit.announced of the ports."""
+        return replace(self, notices=(*notices, *self.notices))
 
     @property
     def read(self) -> SnapshotRead:

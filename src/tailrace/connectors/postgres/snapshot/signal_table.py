@@ -16,10 +16,8 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres.server.connect import first_line
+from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal
 from tailrace.errors import SourceError
-from tailrace.snapshot.channels import SOURCE
-from tailrace.snapshot.progress import Mark
-from tailrace.snapshot.signals import CLOSE, DATA_BYTES, OPEN, Signal
 
 log = logging.getLogger(__name__)
 

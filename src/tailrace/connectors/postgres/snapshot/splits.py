@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -21,42 +21,13 @@ from tailrace.connectors.postgres.snapshot.partitions import side_by_side
 from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot.selects import Selects, in_order, refusals
+from tailrace.connectors.snapshots import Place
+from tailrace.connectors.split_sizes import fits, pieces
 from tailrace.events.notifications import is_wanted
+from tailrace.events.snapshot_notices import around_splits
 from tailrace.model.table import TableId, TableSchema
-from tailrace.snapshot.notices import around_splits
-from tailrace.snapshot.reading import Place
-
-# A split reads about this much of a table; a task's start costs far less than reading it.
-SPLIT_BYTES = 64 << 20
-# What a first micro-batch reads at most, and thus what a restart has to read again at most.
-BATCH_BYTES = 1 << 30
-_MULTIPLIER = "snapshot.max.threads.multiplier"
 
 Split = SnapshotSplit | EmptySplit
-
-
-def at_once(config: Config) -> int | None:
-    """Most splits of a micro-batch, None where snapshot.max.threads does not say."""
-    return config.number("snapshot.max.threads") if "snapshot.max.threads" in config.given else None
-
-
-def pieces(config: Config, table: str, size: int) -> int:
-    """How many ranges a table of so many bytes is cut into."""
-    asked = config.number("snapshot.max.threads") * _multiplier(config, table)
-    return asked if asked > 1 else max(1, -(-size // SPLIT_BYTES))
-
-
-def _multiplier(config: Config, table: str) -> int:
-    """The table's own, or that of all."""
-    name = f"{_MULTIPLIER}.{table}".lower()
-    return config.number(next((given for given in config.values if given.lower() == name), _MULTIPLIER))
-
-
-def fits(config: Config, sizes: Sequence[tuple[str, int]]) -> bool:
-    """Whether one micro-batch can read these tables, given by name and size in bytes."""
-    most = at_once(config)
-    is_within = most is None or sum(pieces(config, table, size) for table, size in sizes) <= most
-    return is_within and sum(size for _, size in sizes) <= BATCH_BYTES
 
 
 def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:

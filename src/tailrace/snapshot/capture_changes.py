@@ -1,8 +1,8 @@
 """Tables added to a running pipeline and removed from it, as the signals add-tables and remove-tables ask.
 
 An added table's changes are events from the batch on that takes the signal. Its rows are read, in the way the signal
-says, once every transaction has ended that could have changed it unseen: before it was published, or in a stretch of
-the log that was read without it.
+says, once every transaction has ended that could have changed it unseen: before the log had its changes, or in a range
+of the log that was read without it.
 """
 
 from __future__ import annotations
@@ -10,43 +10,37 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-import psycopg
-
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.connectors.postgres.catalog.tables import Catalog
-from tailrace.connectors.postgres.server import publication
+from tailrace.connectors.signal import Signal
+from tailrace.connectors.snapshot_ports import OnDemandSnapshots
 from tailrace.errors import SignalError
 from tailrace.model.table import TableId
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import ADD, Signal, requests
+from tailrace.snapshot.signals import ADD, requests
 
 log = logging.getLogger(__name__)
 
 NOT_READ = "none"
 # Tables that signals may have added or removed, beside what the configuration says: the offset names them.
 MOST_TABLES = 1000
-_EXISTS = """
-SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')
-"""
 
 
-def change(connection: psycopg.Connection, config: Config, signal: Signal, progress: Progress) -> Progress:
+def change(server: OnDemandSnapshots, config: Config, signal: Signal, progress: Progress) -> Progress:
     """The state after a signal that adds or removes tables; what is malformed is logged and ignored.
 
     `config` is that of the pipeline's start. Raises SourceError, and SignalError for more than an offset should hold.
     """
-    content, database = signal.content(), config.text("database.dbname")
+    content, database = signal.content(), _database(config)
     if content is None:
         return progress
     listed = content.get("data-collections")
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     tables = [TableId.parse(name, database) for name in names]
     if signal.type == ADD:
-        found = [table for table in tables if connection.execute(_EXISTS, [table.schema, table.table]).rowcount]
+        found = server.existing(tables)
     else:
-        present = Catalog(connection, replace(config, tables=progress.tables)).tables()
+        present = server.tables(replace(config, tables=progress.tables))
         found = [table for table in tables if table in present]
     for table in tables:
         if table not in found:
@@ -60,27 +54,21 @@ def change(connection: psycopg.Connection, config: Config, signal: Signal, progr
         what = f"more than {MOST_TABLES:,} tables would be added or removed beside what the filters say"
         raise SignalError(what, remedy="change the filters instead, and start the pipeline again")
     if signal.type == ADD:
-        return _added(connection, config, signal, progress, changed, found)
-    publication.exclude(connection, config, found)
+        return _added(server, config, signal, progress, changed, found)
+    server.exclude(config, found)
     return changed.without([str(table) for table in found])
 
 
 def settled(config: Config, progress: Progress) -> Progress:
     """Without those tables of which the configuration by now says the same."""
     said = TableFilter.from_config(replace(config, tables=()))
-    tables = [(TableId.parse(name, config.text("database.dbname")), name, is_in) for name, is_in in progress.tables]
+    tables = [(TableId.parse(name, _database(config)), name, is_in) for name, is_in in progress.tables]
     left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table) != is_in)
     return replace(progress, tables=left)
 
 
-def is_ready(connection: psycopg.Connection, progress: Progress) -> bool:
-    """Whether all transactions have ended that a read has to wait for."""
-    row = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8").fetchone()
-    return progress.wait is None or (row is not None and int(row[0]) > progress.wait)
-
-
 def _added(
-    connection: psycopg.Connection,
+    server: OnDemandSnapshots,
     config: Config,
     signal: Signal,
     before: Progress,
@@ -94,9 +82,10 @@ def _added(
     if how != NOT_READ and not wanted:
         return before
     after = changed.asking(wanted)
-    publication.include(connection, config, tables)
-    # On a standby commits are seen in the order in which the log has them, so there is nothing to wait for.
-    row = connection.execute(
-        "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text::int8 END"
-    ).fetchone()
-    return replace(after, wait=None if row is None else row[0])
+    server.include(config, tables)
+    return replace(after, wait=server.unseen_until())
+
+
+def _database(config: Config) -> str:
+    """The database whose tables names without one mean."""
+    return str(config.values.get("database.dbname") or "")

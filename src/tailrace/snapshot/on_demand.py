@@ -7,33 +7,26 @@ again, is the log alone, and the first batch after the restart reads the chunk o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-
-import psycopg
+from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.catalog.tables import Catalog
-from tailrace.connectors.postgres.position import Offset as Position
-from tailrace.connectors.postgres.server.connect import is_lost
-from tailrace.connectors.postgres.server.partition_names import Name
-from tailrace.connectors.postgres.server.publication import ADDED_LATE
-from tailrace.connectors.postgres.snapshot import capture_changes
-from tailrace.connectors.postgres.snapshot.blocking import BlockingSnapshots
-from tailrace.connectors.postgres.snapshot.incremental import IncrementalSnapshots, ReadChunk, reason
-from tailrace.connectors.postgres.snapshot.rows import EmptySplit, SnapshotSplit
+from tailrace.connectors.signal import Signal
+from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
+from tailrace.connectors.snapshots import PagingKey, ReadChunk
 from tailrace.errors import TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
+from tailrace.snapshot import capture_changes
 from tailrace.snapshot.actions import act
+from tailrace.snapshot.blocking import BlockingSnapshots
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.progress import PagingKey, Progress
-from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, Signal, check_size
+from tailrace.snapshot.incremental import IncrementalSnapshots, reason
+from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, check_size
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,37 +34,47 @@ class Step:
     """What the next batch does: `end` is where it must end (None: wherever), `moves` whether it has to come at all."""
 
     progress: Progress | None = None
-    end: int | None = None
+    end: Any = None
     moves: bool = False
     chunk: ReadChunk | None = None
-    splits: Sequence[SnapshotSplit | EmptySplit] | None = None
+    splits: Sequence[SnapshotSplit] | None = None
     notices: tuple[Notice, ...] = ()
 
 
 class AdHocSnapshots:
-    """Carries out signals for one pipeline's planner. `ask` runs a query on its control connection."""
+    """Carries out signals for one pipeline's planner.
 
-    def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
+    `late` are tables that the log has got only at this start, with the reason why they are incomplete.
+    """
+
+    def __init__(self, config: Config, server: OnDemandSnapshots) -> None:
         self.config = config
         self._start = config
-        self._ask = ask
-        self._incremental = IncrementalSnapshots(config)
+        self._server = server
+        self._incremental = IncrementalSnapshots(config, server)
         self._channels = Channels(config)
-        self._blocking = BlockingSnapshots(config)
+        self._blocking = BlockingSnapshots(config, server)
         self._waits: int | None = None
         self._kept: tuple[dict[str, Any], Step] | None = None
-        self.late: tuple[Name, ...] = ()
+        self.late: tuple[tuple[str, str], ...] = ()
 
     def before(self) -> Progress:
         """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
-        return Progress(self._ask(self._incremental.table.marks))
+        return Progress(self._server.marks())
 
     def step(
-        self, here: Position, from_lsn: int, is_start: bool, *, is_behind: bool, warnings: tuple[str, ...]
+        self,
+        state: Progress | None,
+        offset: dict[str, Any],
+        start: Any,
+        is_start: bool,
+        *,
+        is_behind: bool,
+        warnings: tuple[str, ...],
     ) -> Step:
-        """The next step, new signals included; nothing is read while there is a backlog of the log.
+        """The next step after `offset`, new signals included; nothing is read while there is a backlog of the log.
 
-        `warnings` are those of the publication, which the offset shows.
+        The batch begins at the position `start`. `warnings` are those of the source, which the offset shows.
 
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
@@ -79,24 +82,24 @@ class AdHocSnapshots:
         if self._kept is not None and self._kept[1].splits is not None:
             # Two snapshots of one moment could not be told apart.
             self._blocking.close()
-        known = here.progress if here.progress is not None else self.before()
+        known = state if state is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
         if is_start:
             before = capture_changes.settled(self._start, before)
         before = replace(self._with_late(before), warnings=warnings)
-        progress = self._signalled(before, here.to_json())
+        progress = self._signalled(before, offset)
         self.use(progress)
         notices = _told(before, progress)
         moves = progress != replace(known, undo=None)
         if progress.queue and progress.wait is not None:
-            if not self._ask(lambda connection: capture_changes.is_ready(connection, progress)):
+            if not self._server.has_ended(progress.wait):
                 self._wait(progress.wait)
                 return Step(progress, moves=moves, notices=notices)
             progress = replace(progress, wait=None)
         if is_behind or not progress.is_next(BLOCKING):
             self._blocking.close()
         if not is_behind and progress.is_next(BLOCKING):
-            return self._block(progress, from_lsn, moves, notices)
+            return self._block(progress, start, moves, notices)
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
         stages, chunk = self._incremental.chunk(progress)
@@ -109,16 +112,16 @@ class AdHocSnapshots:
         return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
 
     def _with_late(self, progress: Progress) -> Progress:
-        """The state in which tables are incomplete that the publication has got at this start."""
-        for name in self.late:
-            progress = progress.lacking(".".join(name), ADDED_LATE)
+        """The state in which tables are incomplete that the log has got only at this start."""
+        for table, why in self.late:
+            progress = progress.lacking(table, why)
         self.late = ()
         return progress
 
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
         arrived = self._channels.poll(progress.files, progress.topic)
-        new, marks = self._ask(lambda connection: self._incremental.table.new(connection, progress.handled))
+        new, marks = self._server.new_signals(progress.handled)
         if new:
             progress = replace(progress, handled=marks)
         if arrived is not None:
@@ -129,7 +132,7 @@ class AdHocSnapshots:
                 progress = self._carried_out(signal, progress, offset)
             except Exception as error:
                 # Nothing that one signal holds may stop the pipeline; a server out of reach is not the signal's fault.
-                if is_lost(error):
+                if self._server.failures.is_lost(error):
                     raise
                 said = (signal.id, signal.type, error, signal.shown)
                 is_known = isinstance(error, TailraceError)
@@ -141,18 +144,15 @@ class AdHocSnapshots:
         """The state after a signal. Raises SignalError for one that is not carried out."""
         check_size(signal)
         if signal.type in ABOUT_SNAPSHOTS:
-            return progress.asked(signal, self._ask(lambda connection: Catalog(connection, self.config).tables()))
+            return progress.asked(signal, self._server.tables(self.config))
         if signal.type in (ADD, REMOVE):
-            changed: Progress = self._ask(
-                lambda connection: capture_changes.change(connection, self._start, signal, progress)
-            )
-            return changed
+            return capture_changes.change(self._server, self._start, signal, progress)
         act(signal, offset)
         return progress
 
-    def _wait(self, xid: int) -> None:
-        if self._waits != xid:
-            self._waits = xid
+    def _wait(self, token: int) -> None:
+        if self._waits != token:
+            self._waits = token
             log.warning("an added table is read when the transactions that began before it was added have ended")
 
     def use(self, progress: Progress | None) -> Config:
@@ -163,16 +163,16 @@ class AdHocSnapshots:
             self._incremental.config = self._blocking.config = self.config
         return self.config
 
-    def _block(self, progress: Progress, from_lsn: int, moves: bool, notices: tuple[Notice, ...]) -> Step:
-        """A blocking snapshot: one batch reads the log up to an exported snapshot's position, the next the tables."""
+    def _block(self, progress: Progress, start: Any, moves: bool, notices: tuple[Notice, ...]) -> Step:
+        """A blocking snapshot: one batch reads the log up to a snapshot's position, the next the tables."""
         done, requests = progress.without_blocking()
-        planned = self._blocking.plan({request.table: request.condition for request in requests}, from_lsn)
+        planned = self._blocking.plan({request.table: request.condition for request in requests}, start)
         if planned.refused is not None:
             names = ", ".join(request.table for request in requests)
             said = (requests[0].signal, names, planned.refused)
             log.error("the blocking snapshot of signal %s (%s) is given up: %s", *said)
             aborted = Notice(notifications.INITIAL, notifications.ABORTED)
-            left = replace(done, undo=None).giving_up(requests, reason(planned.refused))
+            left = replace(done, undo=None).giving_up(requests, reason(self._server.failures, planned.refused))
             return Step(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
             after = self._without_unknown(done, requests)
@@ -181,7 +181,7 @@ class AdHocSnapshots:
 
     def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> Progress:
         """The state in which tables that are not captured, so that the snapshot goes without them, are incomplete."""
-        captured = {str(table) for table in self._ask(lambda connection: Catalog(connection, self.config).tables())}
+        captured = {str(table) for table in self._server.tables(self.config)}
         unknown = [request for request in requests if request.table not in captured]
         return done.giving_up(unknown, "no such table is captured")
 
@@ -194,21 +194,17 @@ class AdHocSnapshots:
         return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
 
     def close(self) -> None:
-        """Release the exported snapshot, and the channels."""
+        """Release the open snapshot, and the channels."""
         self._blocking.close()
         self._channels.close()
 
 
-def _announced(
-    found: Sequence[SnapshotSplit | EmptySplit], notices: tuple[Notice, ...]
-) -> Sequence[SnapshotSplit | EmptySplit]:
+def _announced(found: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> Sequence[SnapshotSplit]:
     """The splits with notices before the first row."""
     if not notices or not found:
         return found
     first, *others = found
-    if isinstance(first, EmptySplit):
-        return [replace(first, notices=(*notices, *first.notices)), *others]
-    return [replace(first, before=(*notices, *first.before)), *others]
+    return [first.announced(notices), *others]
 
 
 def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:

@@ -1,0 +1,194 @@
+"""The protocols by which the algorithms of snapshot/ use a database (decision 26).
+
+Positions are opaque here: their connector gives and takes them, others only compare them (`Any` in signatures). A
+method that takes a config reads the tables as that config captures them, which signals may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.ports import Key
+from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.snapshots import PagingKey, Place
+from tailrace.events.notifications import Notice
+from tailrace.model.table import TableId, TableSchema
+
+
+class Failures(Protocol):
+    """What the errors of a database and its driver mean."""
+
+    driver_error: type[Exception]
+    """The base class of what the driver raises."""
+
+    def is_transient(self, error: BaseException) -> bool:
+        """Whether the server is starting, restarting or out of reach, so that another try is worth it."""
+
+    def is_lost(self, error: BaseException) -> bool:
+        """Whether it is the connection that failed, and not what was asked over it."""
+
+    def is_passing(self, error: BaseException) -> bool:
+        """Whether the same request may succeed later, although nobody changes it, a table or a privilege."""
+
+    def line(self, error: BaseException) -> str:
+        """The error in one line."""
+
+    def translated(self, doing: str) -> AbstractContextManager[None]:
+        """Turn errors of the driver within the block into SourceErrors that say what was being done."""
+
+
+class SnapshotHandle(Protocol):
+    """A moment of the database that several tasks can read, kept readable until it is closed."""
+
+    @property
+    def position(self) -> Any:
+        """Where in the log the moment is: the log from there on has every change that the rows lack."""
+
+    def stands(self, config: Config) -> bool:
+        """Whether tasks can still read under it. Raises SourceError."""
+
+    def close(self) -> None:
+        """Let the moment go."""
+
+
+class SnapshotSplit(Protocol):
+    """What one task reads of a snapshot; otherwise its connector's own affair. It is picklable."""
+
+    @property
+    def bytes(self) -> int:
+        """About how large it is."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tables that it reads, or that it reports to be empty."""
+
+    @property
+    def resume_point(self) -> Place | None:
+        """Where its table goes on when everything before this split is read (`left` aside); None: it begins."""
+
+    def announced(self, notices: tuple[Notice, ...]) -> SnapshotSplit:
+        """The split with more notices before its first row."""
+
+
+class Snapshots(Protocol):
+    """Reads whole tables as of one moment."""
+
+    failures: Failures
+
+    def tables(self, config: Config) -> list[TableId]:
+        """The captured tables."""
+
+    def sizes(self, config: Config) -> list[tuple[str, int]]:
+        """The tables that a first snapshot reads, in order, with their sizes in bytes (0: not known)."""
+
+    def open_at_log(self, config: Config, application: str, claim: Any) -> SnapshotHandle:
+        """Prepare the log for this pipeline, and open a snapshot at the position where that log begins."""
+
+    def open(self, config: Config, application: str, *, once: bool = False) -> SnapshotHandle:
+        """Open a snapshot at an exact position of the log. With `once` a failure is not tried again."""
+
+    def plan(
+        self,
+        config: Config,
+        handle: Any,
+        wanted: Mapping[str, str | None] | None = None,
+        place: Place | None = None,
+    ) -> Sequence[Any]:
+        """The SnapshotSplits of all captured tables, of those `wanted`, or of what is left at `place`.
+
+        Raises SnapshotGone if the handle can no longer be read under.
+        """
+
+    def verified(self, config: Config, handle: Any, place: Place) -> Place:
+        """The place, with its first table begun anew if that was emptied, rewritten or given another key since."""
+
+
+class Page(Protocol):
+    """A table that is read in chunks by a key."""
+
+    @property
+    def key_text(self) -> str:
+        """The key's columns with their types: another text means that a stored key no longer applies."""
+
+    def check(self) -> None:
+        """Raise an error if the condition of the rows is no single expression."""
+
+    def estimate(self) -> int:
+        """How many rows the server thinks there are."""
+
+    def maximum(self) -> PagingKey | None:
+        """The last key there is, None without rows."""
+
+    def after(
+        self, last: PagingKey | None, maximum: PagingKey, size: int
+    ) -> tuple[pa.StructArray, PagingKey | None, int]:
+        """Images of the next rows up to `maximum`, about so many; the last one's key; their number."""
+
+
+class ChunkTable(Protocol):
+    """A table whose columns and key nobody alters while a chunk of it is read."""
+
+    @property
+    def schema(self) -> TableSchema:
+        """Its schema at this moment."""
+
+    def page(self, condition: str | None, surrogate: str | None) -> Page:
+        """The table by the key of the signal or of the events. Raises Unread."""
+
+    def fence(self) -> str:
+        """The Fence of what is read from here on, as text; asked for before the rows."""
+
+    def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
+        """Images of the rows there are of some keys, and of the keys of which there is none. Raises Unread."""
+
+    def end(self) -> Any:
+        """The position up to which the log has what the rows may lack; asked for after the rows."""
+
+    def identity(self) -> tuple[str, ...]:
+        """The columns that tell the table's rows apart, of those that old images in the log hold."""
+
+    def source(self, count: int, end: Any) -> pa.StructArray:
+        """The `source` column of so many rows of a chunk that reaches to `end`."""
+
+
+class ChunkSession(Protocol):
+    """A connection that reads chunks."""
+
+    def window(self) -> AbstractContextManager[None]:
+        """Write the marks that open and close the window of a chunk, if such marks are wanted."""
+
+    def table(self, table: TableId, name: str, condition: str | None) -> AbstractContextManager[ChunkTable]:
+        """The table, captured and present. Raises Unread, SourceError for what the server refuses within the block."""
+
+
+class OnDemandSnapshots(Snapshots, Protocol):
+    """What signals need besides: signals kept in a table of the database, chunks, tables added and removed."""
+
+    def marks(self) -> tuple[Mark, ...]:
+        """The marks of all signals in the signal table; none without such a table."""
+
+    def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
+        """The signals in the signal table that are not handled yet, in order, and the marks of all."""
+
+    def chunks(self, config: Config) -> AbstractContextManager[ChunkSession | None]:
+        """A session for one chunk; None while something that the log has told may not be visible yet."""
+
+    def existing(self, tables: Sequence[TableId]) -> list[TableId]:
+        """Those of the tables that there are, captured or not."""
+
+    def include(self, config: Config, tables: Sequence[TableId]) -> None:
+        """Let the log have the changes of these tables."""
+
+    def exclude(self, config: Config, tables: Sequence[TableId]) -> None:
+        """Let the log no longer have the changes of these tables."""
+
+    def unseen_until(self) -> int | None:
+        """A token for the changes of tables just included that the log may lack; None if there can be none."""
+
+    def has_ended(self, token: int) -> bool:
+        """Whether no change can be missing any more that a token stands for."""

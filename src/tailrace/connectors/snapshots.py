@@ -1,0 +1,98 @@
+"""What the algorithms of snapshot/ and a database's package say to each other about snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tailrace.connectors.ports import Key
+from tailrace.errors import SourceError
+from tailrace.model.change import ChangeBatch
+
+# A key as texts, with nulls where a key that a signal names has them.
+PagingKey = tuple[str | None, ...]
+Flags = npt.NDArray[np.bool_]
+
+
+class Fence(Protocol):
+    """What separates a chunk of an incremental snapshot from the log: the one place that knows visibility.
+
+    Databases differ in kind here. One compares the transaction of a change with the snapshot that the chunk was read
+    under, another the position of the change with those of two marks that it wrote around the chunk, a third the time
+    of the change with the time of the read.
+    """
+
+    def supersedes(self, batch: ChangeBatch) -> Flags:
+        """For each change of the log whether the chunk was read without it, so that it replaces the chunk's row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a reading stands: `left` are the tables not wholly read, in order.
+
+    Of the first among them, `last` is the key (as text) up to which it is read, None: it begins; `began` the position
+    of the snapshot its first rows were read under; `storage` the number of its file then, which a TRUNCATE changes.
+    `is_whole`: nothing at all is read yet.
+    """
+
+    left: tuple[str, ...]
+    last: Key | None = None
+    began: int | None = None
+    storage: int | None = None
+    is_whole: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """For an offset."""
+        last = _list(self.last)
+        return {
+            "left": list(self.left),
+            "last": last,
+            "began": self.began,
+            "storage": self.storage,
+            "whole": self.is_whole,
+        }
+
+    @staticmethod
+    def from_json(node: dict[str, Any]) -> Place:
+        """The inverse of `to_json`."""
+        return Place(tuple(node["left"]), _key(node["last"]), node["began"], node["storage"], node["whole"])
+
+    def anew(self) -> Place:
+        """The same with the first table read from its beginning."""
+        return Place(self.left)
+
+
+def _list(key: Key | None) -> list[str] | None:
+    return None if key is None else list(key)
+
+
+def _key(node: list[str] | None) -> Key | None:
+    return None if node is None else tuple(node)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadChunk:
+    """A chunk: its rows (ChangeBatch as IPC bytes, for a split), its fence as text, and the position it reaches to.
+
+    `identity` are the columns that tell its rows apart, of those that the log has in old images.
+    """
+
+    rows: bytes
+    fence: str
+    end: Any
+    identity: tuple[str, ...]
+
+
+class Unread(Exception):
+    """A table that is not read: why, and the status in the words of notifications."""
+
+    def __init__(self, why: str, status: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class SnapshotGone(SourceError):
+    """A snapshot that cannot be read under any more."""

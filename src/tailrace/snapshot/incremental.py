@@ -1,0 +1,177 @@
+"""Incremental snapshots: reads the next chunk of the tables that signals asked for.
+
+A chunk is read under a snapshot of its own; the micro-batch then ends at the position of the log behind it (Debezium's
+way, with two differences: which row wins is told by the chunk's fence, so window rows are written for those who look at
+them only, and nothing has to be kept from one batch to the next).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.retry import retrying
+from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
+from tailrace.connectors.snapshots import PagingKey, ReadChunk, Unread
+from tailrace.errors import DecodeError, SourceError, TailraceError
+from tailrace.events.encode.arrow import repeat
+from tailrace.model.change import DELETE, READ, ChangeBatch
+from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.signals import INCREMENTAL, Request
+
+log = logging.getLogger(__name__)
+
+# The state after a chunk or after a table that has no more of them, and how it went, in the words of notifications.
+Stage = tuple[Progress, str]
+
+_DONE = "SUCCEEDED"
+RETRY_SECONDS = 10.0
+# The state has two keys while a table is read, in every offset; an index takes less than this.
+_LONGEST_KEY = 16 << 10
+
+
+class IncrementalSnapshots:
+    """Carries out what signals ask for, over connections of the planner."""
+
+    def __init__(self, config: Config, server: OnDemandSnapshots) -> None:
+        self.config = config
+        self.size = config.number("incremental.snapshot.chunk.size")
+        self._server = server
+        self._failures = server.failures
+        self._not_before = 0.0
+
+    def chunk(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
+        """Read the next chunk: of the present table, or, where that is at its end or cannot be read, of one after it.
+
+        The stages on the way to there are none where nothing can be read just now; no chunk where no table has rows.
+        """
+        if time.monotonic() < self._not_before:
+            return [], None
+        with self._failures.translated("a chunk cannot be read"):
+            return retrying(self.config, lambda: self._attempt(progress), self._failures.is_lost)
+
+    def _attempt(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
+        with self._server.chunks(self.config) as session:
+            if session is None:
+                return [], None
+            try:
+                return self._windowed(session, progress)
+            except (self._failures.driver_error, SourceError) as error:
+                if self._failures.is_lost(error):
+                    raise
+                if not self._failures.is_passing(error):  # of the signal table
+                    return [_given_up(self._failures, progress, error)], None
+                self._not_before = time.monotonic() + RETRY_SECONDS
+                said = (progress.queue[0].table, self._failures.line(error), RETRY_SECONDS)
+                log.warning("%s cannot be read now: %s; the next try is in %.0f s", *said)
+                return [], None
+
+    def _windowed(self, session: ChunkSession, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
+        """As Debezium does it, one window holds the ends of tables and the first rows after them."""
+        stages: list[Stage] = []
+        chunk: ReadChunk | None = None
+        with session.window():
+            while chunk is None and progress.is_next(INCREMENTAL):
+                progress, chunk, status = self._tried(session, progress, progress.queue[0])
+                stages.append((progress, status))
+        return stages, chunk
+
+    def _tried(
+        self, session: ChunkSession, progress: Progress, request: Request
+    ) -> tuple[Progress, ReadChunk | None, str]:
+        try:
+            with session.table(request.id(self.config), request.table, request.condition) as table:
+                return self._chunk(table, progress, request)
+        except Unread as unread:
+            log.warning("%s is not read: %s", request.table, unread)
+            return progress.without_present().giving_up([request], str(unread)), None, unread.status
+        except (self._failures.driver_error, DecodeError, SourceError, UnicodeError) as error:
+            if self._failures.is_passing(error):
+                raise
+            after, status = _given_up(self._failures, progress, error)
+            return after, None, status
+
+    def _chunk(self, table: ChunkTable, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str]:
+        after, read, fence = self._read(table, progress, request)
+        # While nobody alters the table, so that the log up to there knows it by no other columns and keys.
+        end, identity = table.end(), table.identity()
+        if read is None:
+            return after, None, "EMPTY"
+        if not any(map(len, read)):
+            return after, None, _DONE
+        rows = ChangeBatch(table.schema, _changes(*read, table, end)).to_ipc()
+        return after, ReadChunk(rows, fence, end, identity), _DONE
+
+    def _read(
+        self, table: ChunkTable, progress: Progress, request: Request
+    ) -> tuple[Progress, tuple[pa.StructArray, pa.StructArray] | None, str]:
+        """The state after the next chunk, its row images and keys without a row, None where the table is empty.
+
+        Also the fence, taken before anything is read: the log will tell whatever is beyond it.
+        """
+        if request.keys is not None:
+            fence = table.fence()
+            found = table.rows_of(request.keys)
+            log.info("incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(found[0]))
+            return progress.without_present(), found, fence
+        page = table.page(request.condition, request.surrogate)
+        page.check()
+        key = page.key_text
+        if progress.by(key) is not progress:
+            log.warning("%s is read from its beginning: its key has become (%s)", request.table, key)
+        progress = replace(progress.by(key), key=key)
+        if progress.total is None:
+            progress = replace(progress, total=page.estimate(), since_ms=time.time_ns() // 1_000_000)
+        maximum = progress.maximum or page.maximum()
+        if maximum is None:
+            return progress.without_present(), None, ""
+        fence = table.fence()
+        images, last, count = page.after(progress.last, maximum, self.size)
+        longest = max(map(_length, (maximum, last or ())))
+        if longest > _LONGEST_KEY:
+            raise Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")
+        log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
+        # An empty chunk is the sign that all is read.
+        after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
+        return after, (images, images.slice(0, 0)), fence
+
+
+def _given_up(failures: Failures, progress: Progress, error: Exception) -> Stage:
+    """The state without the present table, whose rows stay unread."""
+    request, why = progress.queue[0], reason(failures, error)
+    log.error("the incremental snapshot of %s is given up: %s", request.table, why)
+    return progress.without_present().giving_up([request], why), "SQL_EXCEPTION"
+
+
+def reason(failures: Failures, error: Exception) -> str:
+    """Why a table is not read, in one line, with the remedy if one is known."""
+    return error.line if isinstance(error, TailraceError) else failures.line(error)
+
+
+def _changes(reads: pa.StructArray, gone: pa.StructArray, table: ChunkTable, end: Any) -> pa.RecordBatch:
+    """Row images as incremental reads, and keys without a row as deletions.
+
+    They have no position of their own, only one that they come after.
+    """
+    count = len(reads) + len(gone)
+    return pa.RecordBatch.from_pydict(
+        {
+            "op": pa.concat_arrays([repeat(READ, len(reads)), repeat(DELETE, len(gone))]),
+            # Behind everything of the log that the batch holds.
+            "order": pa.array(range(1 << 62, (1 << 62) + count), pa.int64()),
+            "ts_us": pa.repeat(pa.scalar(time.time_ns() // 1000, pa.int64()), count),
+            "snapshot": repeat("incremental", count),
+            "source": table.source(count, end),
+            "before": pa.concat_arrays([pa.nulls(len(reads), reads.type), gone]),
+            "after": pa.concat_arrays([reads, pa.nulls(len(gone), reads.type)]),
+        }
+    )
+
+
+def _length(key: PagingKey) -> int:
+    return sum(len(part or "") for part in key)
