@@ -308,7 +308,7 @@ def edited(checkpoint: Path, change: dict[str, object]) -> None:
             "belongs to postgresql '7000000000000000000/other",
             "checkpoint of its own",
         ),
-        ({"version": 2}, "offsets of version 2, this release reads version 1", "newer one"),
+        ({"version": 3}, "offsets of version 3, this release reads versions 1 to 2", "newer one"),
     ],
 )
 def test_a_checkpoint_that_is_not_ours(

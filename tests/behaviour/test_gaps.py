@@ -227,7 +227,7 @@ def test_a_slot_lost_right_after_a_run_that_ended_with_the_snapshot(database: Da
             found += sum(len(batch) for split in splits for chunk in connector.read(split) for batch in chunk.batches)
             capture.offset = end
         assert found == 1
-        assert capture.offset["lsn"] is not None
+        assert capture.offset["position"] is not None
         database.execute("INSERT INTO t VALUES (2), (3), (4)")
         loss(database)
         restart(capture)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, STREAM, Offset
+from tailrace.connectors.postgres.position import Offset
 from tailrace.connectors.snapshots import Place
 from tailrace.snapshot.reading import Reading
 from tailrace.testing.postgres import EmbeddedPostgres

@@ -51,7 +51,7 @@ def fill(database: Database, capture: Capture) -> None:
         database.execute("INSERT INTO other VALUES (repeat('x', 5000))")
     with database.connect() as connection:
         query = "SELECT pg_current_wal_flush_lsn() > %s::pg_lsn"
-        assert connection.execute(query, [capture.offset["lsn"]]).fetchone() == (True,)
+        assert connection.execute(query, [capture.offset["position"]]).fetchone() == (True,)
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def test_a_restart_soon_after_the_snapshot(database: Database, stretches: int) -
 def test_it_is_not_known_of_offsets_of_version_1(database: Database) -> None:
     with capturing(database) as capture:
         streaming(capture)
-        del capture.offset["server"]
+        del capture.offset["log"]["server"]
         restart(capture)
         insert(database, 4)
         assert read(capture) == [("c", 4)]

@@ -164,7 +164,7 @@ def test_signals_of_an_offset_that_knows_ids_alone_are_not_carried_out_again(tab
     execute(table, "b", ', "additional-condition": "id = 2"')
     table.execute("VACUUM FULL signals")
     assert told(drained(capture)) == [("r", 2)]
-    assert [mark[0] for mark in capture.offset["snapshots"]["handled"]] == ["a", "b"]
+    assert [mark["id"] for mark in capture.offset["snapshots"]["handled"]] == ["a", "b"]
 
 
 def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(

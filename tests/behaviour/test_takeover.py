@@ -128,7 +128,7 @@ def test_no_data_continues_from_the_confirmed_position(database: Database, has_t
         before = confirmed(database)
         assert capture.plan() == []
         assert confirmed(database) == before
-        assert capture.offset["lsn"] == before
+        assert capture.offset["position"] == before
         after = capture
         if not has_takeover:
             capture.close()
@@ -180,8 +180,8 @@ class Killed:
 def test_the_intention_is_stored_before_the_slot_is_created(database: Database) -> None:
     with capturing(database) as capture:
         killed = Killed(capture)
-        assert killed.end["slot"]["name"] == slot(database)
-        assert killed.end["slot"]["from"]
+        assert killed.end["log"]["slot"]["name"] == slot(database)
+        assert killed.end["log"]["slot"]["from"]
         assert not exists(database)
 
 
@@ -240,7 +240,7 @@ def test_a_checkpoint_of_version_1_owns_its_slot(database: Database) -> None:
     with capturing(database) as capture:
         killed = Killed(capture)
         killed.plan()
-        del killed.end["slot"]
+        del killed.end["log"]["slot"]
         killed.restart()
         assert killed.read() == [("r", 1)]
     assert "owned" in drop_outcome(database, (capture.offset, capture.offset))

@@ -229,7 +229,7 @@ class Rig:
 
     def _committed_lsn(self) -> int:
         committed = position(str(self.checkpoint)).committed
-        lsn = None if committed is None else committed.offset["lsn"]
+        lsn = None if committed is None else committed.offset["position"]
         return -1 if lsn is None else parse_lsn(lsn)
 
     def _source_rows(self, table: str) -> Counter[tuple[Any, ...]]:
@@ -278,7 +278,7 @@ class Watch(threading.Thread):
         if row is None or row[0] is None or committed is None:
             return
         self.looks += 1
-        confirmed, lsn = parse_lsn(row[0]), committed.offset["lsn"]
+        confirmed, lsn = parse_lsn(row[0]), committed.offset["position"]
         if lsn is None:  # the log begins where the slot stands, so nothing may move it
             self._begun = self._begun or confirmed
             if confirmed != self._begun:

@@ -16,7 +16,8 @@ import psycopg
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from tailrace.connectors.postgres.position import STREAM, parse_lsn
+from tailrace.connectors.offset import STREAM
+from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.pipeline.checkpoint import position
 from tailrace.testing.postgres import PostgresServer
 from tests.golden.compare import HEARTBEATS, Event, compare, load

@@ -140,8 +140,8 @@ class Signalled(Sessions):
                 [f"{self.sent:03}", type_, json.dumps(data)],
             )
 
-    def _queue(self) -> list[list[Any]]:
-        queue: list[list[Any]] = self.capture.offset["snapshots"]["queue"]
+    def _queue(self) -> list[dict[str, Any]]:
+        queue: list[dict[str, Any]] = self.capture.offset["snapshots"]["queue"]
         return queue
 
     def _may_plan(self) -> bool:
@@ -177,10 +177,10 @@ class Signalled(Sessions):
 
     def _check_done(self, end: Offset) -> None:
         progress = end["snapshots"]
-        if f"{self.sent:03}" not in [id_ for id_, _ in progress["handled"]]:
+        if f"{self.sent:03}" not in [mark["id"] for mark in progress["handled"]]:
             return
         self.is_blocking = self.is_blocking and bool(progress["queue"])
-        under_way = {request[2].rpartition(".")[2] for request in progress["queue"]}
+        under_way = {request["table"].rpartition(".")[2] for request in progress["queue"]}
         for table in [table for table in self.awaited if table not in under_way]:
             left = self.awaited.pop(table)
             # What the last batch read is lost if the driver dies before its commit; it is read again then.

@@ -33,14 +33,14 @@ class Fence(Protocol):
 class Place:
     """Where a reading stands: `left` are the tables not wholly read, in order.
 
-    Of the first among them, `last` is the key (as text) up to which it is read, None: it begins; `began` the position
+    Of the first among them, `last` is the key (as text) up to which it is read, None: it begins; `began` the name
     of the snapshot its first rows were read under; `storage` the number of its file then, which a TRUNCATE changes.
     `is_whole`: nothing at all is read yet.
     """
 
     left: tuple[str, ...]
     last: Key | None = None
-    began: int | None = None
+    began: str | None = None
     storage: int | None = None
     is_whole: bool = False
 
@@ -58,7 +58,8 @@ class Place:
     @staticmethod
     def from_json(node: dict[str, Any]) -> Place:
         """The inverse of `to_json`."""
-        return Place(tuple(node["left"]), _key(node["last"]), node["began"], node["storage"], node["whole"])
+        began = None if node["began"] is None else str(node["began"])  # a number in version 1
+        return Place(tuple(node["left"]), _key(node["last"]), began, node["storage"], node["whole"])
 
     def anew(self) -> Place:
         """The same with the first table read from its beginning."""

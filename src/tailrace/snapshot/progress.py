@@ -19,7 +19,17 @@ from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request
 
 log = logging.getLogger(__name__)
 
-_State = tuple[tuple[Request, ...], PagingKey | None, PagingKey | None, int, str | None]
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What a chunk changes of a Progress, as it was before."""
+
+    queue: tuple[Request, ...]
+    last: PagingKey | None
+    maximum: PagingKey | None
+    rows: int
+    key: str | None
+
 
 # What the requests in the queue may take of an offset, which is written for every batch.
 QUEUE_BYTES = 512 << 10
@@ -44,7 +54,7 @@ class Progress:
     maximum: PagingKey | None = None
     rows: int = 0
     paused: bool = False
-    undo: _State | None = None
+    undo: Undo | None = None
     total: int | None = None
     since_ms: int | None = None
     files: tuple[str, ...] = ()
@@ -58,15 +68,13 @@ class Progress:
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
         return {
-            "handled": [id_ if xid is None else [id_, xid] for id_, xid in self.handled],
+            "handled": [{"id": id_, "row": row} for id_, row in self.handled],
             "queue": _queue_json(self.queue),
             "last": _list(self.last),
             "maximum": _list(self.maximum),
             "rows": self.rows,
             "paused": self.paused,
-            "undo": None
-            if self.undo is None
-            else [self._undo_json(self.undo[0]), _list(self.undo[1]), _list(self.undo[2]), *self.undo[3:]],
+            "undo": None if self.undo is None else self._undo_json(self.undo),
             "total": self.total,
             "since_ms": self.since_ms,
             "files": list(self.files),
@@ -78,25 +86,31 @@ class Progress:
             **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
-    def _undo_json(self, queue: tuple[Request, ...]) -> list[Any]:
-        """A queue, in which a number stands for a request of the present queue: none is stored twice."""
+    def _undo_json(self, state: Undo) -> dict[str, Any]:
+        """A state before; in its queue a number stands for a request of the present one, as none is stored twice."""
         places = {request: place for place, request in enumerate(self.queue)}
-        return [places.get(request, request.to_json()) for request in queue]
+        return {
+            "queue": [places.get(request, request.to_json()) for request in state.queue],
+            "last": _list(state.last),
+            "maximum": _list(state.maximum),
+            "rows": state.rows,
+            "key": state.key,
+        }
 
     @staticmethod
     def from_json(node: dict[str, Any] | None) -> Progress:
-        """The inverse of `to_json`; nothing is in progress where there is none."""
+        """The inverse of `to_json`, for offsets of version 1 as well; nothing is in progress where there is none."""
         if node is None:
             return Progress()
-        undo, queue = node["undo"], _queue(node["queue"])
+        queue = _queue(node["queue"])
         return Progress(
-            tuple((one, None) if isinstance(one, str) else (one[0], one[1]) for one in node["handled"]),
+            tuple(map(_mark, node["handled"])),
             queue,
             _key(node["last"]),
             _key(node["maximum"]),
             node["rows"],
             node["paused"],
-            None if undo is None else (_queue(undo[0], queue), _key(undo[1]), _key(undo[2]), undo[3], (*undo, None)[4]),
+            _undo(node["undo"], queue),
             node.get("total"),
             node.get("since_ms"),
             tuple(node.get("files", ())),
@@ -112,10 +126,11 @@ class Progress:
         """The state from which the last chunk is read again."""
         if self.undo is None:
             return self
-        queue, last, maximum, rows, key = self.undo
+        queue = self.undo.queue
         added = tuple(request for request in self.queue if request not in queue)
         again = tuple(request for request in queue if request not in self.queue)
-        state = replace(self, queue=queue + added, last=last, maximum=maximum, rows=rows, key=key, undo=None)
+        before = {name: getattr(self.undo, name) for name in ("last", "maximum", "rows", "key")}
+        state = replace(self, queue=queue + added, undo=None, **before)
         state = replace(state, incomplete=_asked_again(state.incomplete, again))
         return state if state.queue[:1] == self.queue[:1] else replace(state, total=None, since_ms=None)
 
@@ -171,8 +186,8 @@ class Progress:
         """The state with another queue; nothing is paused where nothing is left that could be."""
         return replace(self, queue=queue, paused=self.paused and _any_incremental(queue))
 
-    def _now(self) -> _State:
-        return self.queue, self.last, self.maximum, self.rows, self.key
+    def _now(self) -> Undo:
+        return Undo(self.queue, self.last, self.maximum, self.rows, self.key)
 
     def asked(self, signal: Signal, tables: Iterable[TableId]) -> Progress:
         """The state after a signal about snapshots."""
@@ -258,7 +273,24 @@ def _key(node: list[str | None] | None) -> PagingKey | None:
     return None if node is None else tuple(node)
 
 
-def _queue_json(queue: tuple[Request, ...]) -> list[list[Any]]:
+def _mark(node: Any) -> Mark:
+    """A mark; in version 1 a list, and in the first releases the id alone."""
+    if isinstance(node, str):
+        return node, None
+    return (node["id"], node["row"]) if isinstance(node, dict) else (node[0], node[1])
+
+
+def _undo(node: Any, queue: tuple[Request, ...]) -> Undo | None:
+    """The state before; in version 1 a list, which the first releases wrote without the last item."""
+    if node is None:
+        return None
+    if isinstance(node, list):
+        node = dict(zip(("queue", "last", "maximum", "rows", "key"), node, strict=False))
+    last, maximum = _key(node["last"]), _key(node["maximum"])
+    return Undo(_queue(node["queue"], queue), last, maximum, node["rows"], node.get("key"))
+
+
+def _queue_json(queue: tuple[Request, ...]) -> list[dict[str, Any]]:
     return [request.to_json() for request in queue]
 
 

@@ -90,23 +90,36 @@ class Request:
         known = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
         return TableId(known["database"], known["schema"], known.get("table", ""), shown)
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> dict[str, Any]:
         """For an offset."""
-        fields: list[Any] = [self.signal, self.kind, self.table, self.condition, self.surrogate]
-        keys = None if self.keys is None else [list(key) for key in self.keys]
-        if self.leading:
-            return [*fields, keys, self.leading[0] if len(self.leading) == 1 else list(self.leading)]
-        return fields if keys is None else [*fields, keys]
+        return {
+            "signal": self.signal,
+            "kind": self.kind,
+            "table": self.table,
+            **({} if self.condition is None else {"condition": self.condition}),
+            **({} if self.surrogate is None else {"surrogate": self.surrogate}),
+            **({} if self.keys is None else {"keys": [list(key) for key in self.keys]}),
+            **({"leading": list(self.leading)} if self.leading else {}),
+        }
 
     @staticmethod
-    def from_json(node: list[Any]) -> Request:
-        """The inverse of `to_json`."""
-        keys = node[5] if len(node) > 5 else None
-        listed = None if keys is None else tuple(tuple(key) for key in keys)
-        signal, kind, table, condition, surrogate = node[:5]
-        # A single part is stored as a text, as earlier releases did.
-        leading = [] if len(node) < 7 else [node[6]] if isinstance(node[6], str) else node[6]
-        return Request(signal, kind, table, condition, surrogate, listed, tuple(leading))
+    def from_json(node: dict[str, Any] | list[Any]) -> Request:
+        """The inverse of `to_json`, for the list of offsets of version 1 as well."""
+        if isinstance(node, list):
+            node = dict(zip(_FIELDS_OF_VERSION_1, node, strict=False))
+        keys, leading = node.get("keys"), node.get("leading", ())
+        return Request(
+            node["signal"],
+            node["kind"],
+            node["table"],
+            node.get("condition"),
+            node.get("surrogate"),
+            None if keys is None else tuple(tuple(key) for key in keys),
+            (leading,) if isinstance(leading, str) else tuple(leading),
+        )
+
+
+_FIELDS_OF_VERSION_1 = ("signal", "kind", "table", "condition", "surrogate", "keys", "leading")
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:

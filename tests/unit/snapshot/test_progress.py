@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.connectors.signal import Signal
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId, TableNaming
-from tailrace.snapshot.progress import Progress
+from tailrace.snapshot.progress import Progress, Undo
 from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, requests
 from tests.unit.events.event_recordings import configured
 
@@ -21,7 +21,7 @@ FULL = Progress(
     maximum=("9", "y"),
     rows=4,
     paused=True,
-    undo=((A, B), None, ("9", None), 0, "id integer,k text"),
+    undo=Undo((A, B), None, ("9", None), 0, "id integer,k text"),
     total=17,
     since_ms=1_764_000_000_000,
     files=("1.json",),
@@ -138,7 +138,7 @@ def test_requests_of_every_release_are_understood() -> None:
     for keys in (None, (("1", "x"),)):
         request = Request("s", "incremental", "my.s.t", keys=keys, leading=("my.s",))
         assert request.id(config) == TableId("d", "my.s", "t")
-        assert request.to_json()[6] == "my.s"
+        assert Request.from_json([*fields[:2], "my.s.t", None, None, keys, "my.s"]) == request
         assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 

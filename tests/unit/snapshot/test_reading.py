@@ -7,7 +7,7 @@ from tailrace.snapshot.reading import Reading
 
 
 def test_it_survives_json() -> None:
-    place = Place(("s.a", "s.b"), ("1", "x"), 77, 4711)
+    place = Place(("s.a", "s.b"), ("1", "x"), "77", 4711)
     reading = Reading(place, Place(("s.a",), is_whole=True), ("s.a",), 5, 8)
     assert Reading.from_json(reading.to_json()) == reading
     assert Reading.from_json(Reading(Place(())).to_json()) == Reading(Place(()))

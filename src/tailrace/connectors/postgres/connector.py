@@ -16,10 +16,11 @@ from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.base import Chunk, Offset
+from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
 from tailrace.connectors.postgres.catalog.tables import Catalog, system_identifier
 from tailrace.connectors.postgres.log.reader import LogSplit, read_log
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, SOURCE_TYPE, STREAM, Claim, source_block
+from tailrace.connectors.postgres.position import SOURCE_TYPE, Claim, source_block
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.server import history, lost_log, publication, slot
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, server_errors

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.errors import OffsetError
+from tailrace.connectors.offset import BEGIN, SNAPSHOT, StoredOffset
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import SourceBlock
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
-
-OFFSET_VERSION = 1
 
 _OPTIONAL_LONG = ConnectSchema("int64", optional=True)
 _OPTIONAL_TEXT = ConnectSchema("string", optional=True)
@@ -109,9 +108,6 @@ class Claim:
         return self.start is None  # an earlier version stored it, and moved any slot
 
 
-BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
-
-
 @dataclass(frozen=True, slots=True)
 class Offset:
     """How far a pipeline has come. Spark stores its JSON; it is the only state there is.
@@ -139,52 +135,43 @@ class Offset:
     seen: Seen | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The offset as Spark keeps it; the order of keys is part of the format, Spark compares the text."""
-        return {
-            "version": OFFSET_VERSION,
-            "connector": SOURCE.connector,
-            "source": self.source,
-            "pipeline": self.pipeline,
-            "phase": self.phase,
-            "lsn": None if self.lsn is None else format_lsn(self.lsn),
+        """The offset as Spark stores it, see StoredOffset."""
+        log = {
             "last_commit": self.last_commit,
-            "ts_us": self.ts_us,
             **({} if self.timeline is None else {"timeline": self.timeline}),
             **({} if self.moved_from is None else {"slot": self._slot()}),
             **({} if self.seen is None else {"server": _of_seen(self.seen)}),
-            **({} if self.progress is None else {"snapshots": self.progress.to_json()}),
-            **({} if self.reading is None else {"reading": self.reading.to_json()}),
         }
+        return StoredOffset(
+            SOURCE.connector,
+            self.source,
+            self.pipeline,
+            self.phase,
+            None if self.lsn is None else format_lsn(self.lsn),
+            self.ts_us,
+            log,
+            None if self.progress is None else self.progress.to_json(),
+            None if self.reading is None else self.reading.to_json(),
+        ).to_json()
 
     @staticmethod
-    def from_json(node: dict[str, Any], source: str) -> Offset:
+    def from_json(node: Mapping[str, Any], source: str) -> Offset:
         """Read an offset of this very source. Raises OffsetError for another source's or a newer version's."""
-        version = node.get("version")
-        if version != OFFSET_VERSION:
-            raise OffsetError(
-                f"the checkpoint has offsets of version {version}, this release reads version {OFFSET_VERSION}",
-                remedy="run the release that wrote the checkpoint, or a newer one",
-            )
-        if node.get("source") != source or node.get("connector") != SOURCE.connector:
-            raise OffsetError(
-                f"the checkpoint belongs to {node.get('connector')} {node.get('source')!r}, "
-                f"but the configuration names {SOURCE.connector} {source!r}",
-                remedy="give each source a checkpoint of its own, or point the configuration back at that source "
-                "(system identifier / database / slot)",
-            )
-        lsn = node["lsn"]
+        stored = StoredOffset.from_json(node)
+        stored.check(SOURCE.connector, source)
+        log = stored.log
         return Offset(
             source,
-            node["pipeline"],
-            node["phase"],
-            None if lsn is None else parse_lsn(lsn),
-            node["last_commit"],
-            node["ts_us"],
-            Progress.from_json(node["snapshots"]) if "snapshots" in node else None,
-            Reading.from_json(node["reading"]) if "reading" in node else None,
-            node.get("timeline"),
-            parse_lsn(node["slot"]["from"]) if "slot" in node else None,
-            _to_seen(node["server"], node["last_commit"]) if "server" in node else None,
+            stored.pipeline,
+            stored.phase,
+            None if stored.position is None else parse_lsn(stored.position),
+            log["last_commit"],
+            stored.ts_us,
+            None if stored.snapshots is None else Progress.from_json(dict(stored.snapshots)),
+            None if stored.reading is None else Reading.from_json(dict(stored.reading)),
+            log.get("timeline"),
+            parse_lsn(log["slot"]["from"]) if "slot" in log else None,
+            _to_seen(log["server"], log["last_commit"]) if "server" in log else None,
         )
 
     def _slot(self) -> dict[str, Any]:

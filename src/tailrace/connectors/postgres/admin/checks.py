@@ -14,11 +14,11 @@ from psycopg.rows import dict_row
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.offset import BEGIN
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.admin.check_ddl import ddl_findings
 from tailrace.connectors.postgres.admin.check_tables import CapturedTable, captured_tables, quoted, tables_findings
 from tailrace.connectors.postgres.admin.resumable import slot_findings
-from tailrace.connectors.postgres.position import BEGIN
 from tailrace.connectors.postgres.server import replica_identity
 from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.connectors.postgres.server.partition_names import Name

@@ -12,9 +12,10 @@ from psycopg.rows import dict_row
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.offset import BEGIN, SNAPSHOT
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.catalog.tables import system_identifier
-from tailrace.connectors.postgres.position import BEGIN, SNAPSHOT, Offset
+from tailrace.connectors.postgres.position import Offset
 from tailrace.connectors.postgres.server import control, lost_log
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect, planner_application, server_errors

@@ -44,7 +44,7 @@ class SnapshotSplit:
     """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one.
 
     `select`, where one is given, is read instead of the table. `before` and `after` are told around the rows. `began`
-    is the position of the snapshot that the table's first rows were read under, if that was an earlier attempt.
+    is the name of the snapshot that the table's first rows were read under, if that was an earlier attempt.
     `bytes` is about how large it is, `storage` the table's file where the range is one of keys, `read_id` that of a
     SnapshotRead.
     """
@@ -57,7 +57,7 @@ class SnapshotSplit:
     select: str | None = None
     before: tuple[Notice, ...] = ()
     after: tuple[Notice, ...] = ()
-    began: int | None = None
+    began: str | None = None
     bytes: int = 0
     storage: int | None = None
     read_id: str = ""
@@ -65,8 +65,8 @@ class SnapshotSplit:
     @property
     def read(self) -> SnapshotRead:
         """What its rows belong to."""
-        began = self.moment.lsn if self.began is None else self.began
-        return SnapshotRead(self.read_id, str(began), self.moment.lsn)
+        began = str(self.moment.lsn) if self.began is None else self.began
+        return SnapshotRead(self.read_id, began, self.moment.lsn)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class SnapshotSplit:
         """See SnapshotSplit.resume_point of the ports."""
         if not isinstance(self.range, Keys) or self.range.above is None:
             return None
-        began = self.moment.lsn if self.began is None else self.began
+        began = str(self.moment.lsn) if self.began is None else self.began
         return Place((), self.range.above, began, self.storage)
 
     def announced(self, notices: tuple[Notice, ...]) -> SnapshotSplit:

@@ -1,0 +1,117 @@
+"""Offsets: what is stored, and that those of version 1 are read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tailrace.connectors.offset import STREAM, StoredOffset, position_of
+from tailrace.connectors.postgres.position import Offset, Seen
+from tailrace.connectors.snapshots import Place
+from tailrace.errors import OffsetError
+from tailrace.snapshot.progress import Progress, Undo
+from tailrace.snapshot.reading import Reading
+from tailrace.snapshot.signals import Request
+
+SOURCE = "7312/shop/tailrace_shop"
+REQUEST = Request("s1", "incremental", "public.a")
+# As releases stored it whose offsets have version 1.
+VERSION_1 = {
+    "version": 1,
+    "connector": "postgresql",
+    "source": SOURCE,
+    "pipeline": "9f2c",
+    "phase": "stream",
+    "lsn": "16/B374D848",
+    "last_commit": 97500059720,
+    "ts_us": 1764000000000000,
+    "timeline": 1,
+    "slot": {"name": "tailrace_shop", "from": "16/B3740000"},
+    "server": {"confirmed": "16/B3741200", "clock_us": 1764000000000123},
+    "snapshots": {
+        "handled": [["s1", "760"], "s0"],
+        "queue": [["s1", "incremental", "public.a", None, None]],
+        "last": ["3"],
+        "maximum": ["9"],
+        "rows": 3,
+        "paused": False,
+        "undo": [[0, ["s1", "incremental", "public.b", "x > 1", "k", [["1"]], "my.s"]], None, ["9"], 0, "id integer"],
+    },
+    "reading": {
+        "place": {"left": ["public.a"], "last": ["7"], "began": 97500000000, "storage": 16384, "whole": False},
+        "undo": None,
+        "touched": ["public.a"],
+        "splits": 3,
+        "of": 9,
+    },
+}
+READ = Offset(
+    SOURCE,
+    "9f2c",
+    STREAM,
+    lsn=0x16_B374D848,
+    last_commit=97500059720,
+    ts_us=1764000000000000,
+    progress=Progress(
+        handled=(("s1", "760"), ("s0", None)),
+        queue=(REQUEST,),
+        last=("3",),
+        maximum=("9",),
+        rows=3,
+        undo=Undo(
+            (REQUEST, Request("s1", "incremental", "public.b", "x > 1", "k", (("1",),), ("my.s",))),
+            None,
+            ("9",),
+            0,
+            "id integer",
+        ),
+    ),
+    reading=Reading(Place(("public.a",), ("7",), "97500000000", 16384), touched=("public.a",), splits=3, of=9),
+    timeline=1,
+    moved_from=0x16_B3740000,
+    seen=Seen(0x16_B3741200, 1764000000000123, 97500059720),
+)
+
+
+def stored(node: Any) -> dict[str, Any]:
+    """As it comes back from a checkpoint."""
+    found: dict[str, Any] = json.loads(json.dumps(node))
+    return found
+
+
+def test_an_offset_of_version_1_is_read() -> None:
+    assert Offset.from_json(VERSION_1, SOURCE) == READ
+    assert position_of(VERSION_1) == "16/B374D848"
+
+
+def test_an_offset_is_stored_as_version_2_and_read_again() -> None:
+    node = READ.to_json()
+    assert (node["version"], node["position"], position_of(node)) == (2, "16/B374D848", "16/B374D848")
+    assert Offset.from_json(stored(node), SOURCE) == READ
+    assert json.dumps(Offset.from_json(stored(node), SOURCE).to_json()) == json.dumps(node), "Spark compares the text"
+
+
+def test_lists_are_stored_by_names_alone() -> None:
+    snapshots = READ.to_json()["snapshots"]
+    assert snapshots["handled"] == [{"id": "s1", "row": "760"}, {"id": "s0", "row": None}]
+    assert snapshots["queue"] == [{"signal": "s1", "kind": "incremental", "table": "public.a"}]
+    assert snapshots["undo"]["queue"][0] == 0, "a request of the present queue is not stored twice"
+    assert set(snapshots["undo"]) == {"queue", "last", "maximum", "rows", "key"}
+
+
+def test_a_position_is_text_that_only_its_connector_reads() -> None:
+    offset = StoredOffset("other", "s", "p", STREAM, "00000025:00000013:0003", 5, {"instance": "dbo_t"})
+    assert StoredOffset.from_json(stored(offset.to_json())) == offset
+
+
+@pytest.mark.parametrize("version", [None, 0, 3])
+def test_another_version_is_an_error(version: int | None) -> None:
+    with pytest.raises(OffsetError, match=f"offsets of version {version}, this release reads versions 1 to 2"):
+        StoredOffset.from_json({**VERSION_1, "version": version})
+
+
+def test_another_sources_offset_is_an_error() -> None:
+    with pytest.raises(OffsetError, match="belongs to postgresql '7312/shop/tailrace_shop'"):
+        Offset.from_json(VERSION_1, "7312/shop/other")
