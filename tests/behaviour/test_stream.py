@@ -12,10 +12,11 @@ from itertools import pairwise
 import psycopg
 import pytest
 
+from tailrace.capture.log_split import LogSplit
 from tailrace.connectors import retry
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.log import replication, stream
-from tailrace.connectors.postgres.log.reader import LogSplit
+from tailrace.connectors.postgres.log.reader import LogRange
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.server import slot
 from tailrace.connectors.postgres.server.connect import connect
@@ -126,7 +127,7 @@ def read_ranges(database: Database, capture: Capture, slot: str, edges: list[int
     found = []
     with capturing(database, slot__name=slot, publication__name=f"publication_{database.name}") as reader:
         for start, end in pairwise(edges):
-            split = LogSplit(f"tailrace {reader.offset['pipeline']}", start, end, None)
+            split = LogSplit(LogRange(f"tailrace {reader.offset['pipeline']}", start, end, None))
             found.append(rows(reader.connector.read(split)))
             reader.forget_streams()
     return found
@@ -149,8 +150,9 @@ def test_ranges_share_out_the_transactions(database: Database, capture: Capture)
     choice = random.Random(7)
     for place in range(3):
         inside = [end - choice.randint(0, 40) for end in choice.sample(ends, 8)]
-        anywhere = [choice.randint(whole.start, whole.end) for _ in range(8)]
-        edges = [whole.start, *sorted({*inside, *anywhere} - {whole.start, whole.end}), whole.end]
+        anywhere = [choice.randint(whole.range.start, whole.range.end) for _ in range(8)]
+        log = whole.range
+        edges = [log.start, *sorted({*inside, *anywhere} - {log.start, log.end}), log.end]
         parts = read_ranges(database, capture, f"{slot}_{place}", edges)
         assert [_known(row) for part in parts for row in part] == [_known(row) for row in once]
         transactions = [xid for part in parts for xid in {row["source"]["txId"] for row in part}]  # type: ignore[index]
@@ -274,8 +276,8 @@ def test_the_slot_never_passes_what_is_being_read(
         fill(database, 1000, 1 + 1000 * round_)
         (split,) = capture.plan()
         for _ in capture.connector.read(split):
-            assert confirmed(database) <= split.start
-        assert confirmed(database) <= split.start
+            assert confirmed(database) <= split.range.start
+        assert confirmed(database) <= split.range.start
     assert confirmed(database) > 0
 
 
@@ -287,16 +289,16 @@ def test_what_is_read_ahead_is_bounded_and_not_confirmed(
     (before,) = capture.plan()
     assert len(rows(capture.connector.read(before))) == 10
     fill(database, 5000, first=11)
-    ahead = held(before.application)
+    ahead = held(before.range.application)
     deadline = time.monotonic() + 20
     while not ahead.is_full:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     time.sleep(0.5)  # time to take more, and to report it
     assert ahead.ahead_bytes < 51_000
-    assert confirmed(database) <= before.start
+    assert confirmed(database) <= before.range.start
     assert ids(capture.step()) == list(range(11, 5011))
-    assert held(before.application) is ahead, "it was connected anew"
+    assert held(before.range.application) is ahead, "it was connected anew"
 
 
 def held(application: str) -> replication.Replication:
@@ -356,7 +358,7 @@ def test_a_stranger_on_the_slot_is_named(database: Database, capture: Capture) -
 def test_a_dead_reader_of_the_same_pipeline_is_ended(database: Database, capture: Capture) -> None:
     fill(database, 10)
     (split,) = capture.plan()
-    dead = hold(database, split.application)
+    dead = hold(database, split.range.application)
     try:
         assert ids(rows(capture.connector.read(split))) == list(range(1, 11))
     finally:
@@ -394,7 +396,7 @@ def test_a_slot_moved_beyond_the_checkpoint_names_the_gap(database: Database, ca
     (split,) = capture.plan()
     capture.forget_streams()
     database.execute(f"SELECT pg_replication_slot_advance('slot_{database.name}', pg_current_wal_lsn())")
-    reach = rf"from {format_lsn(split.start)} \(.* UTC\) up to {format_lsn(confirmed(database))}, \d.*B of log"
+    reach = rf"from {format_lsn(split.range.start)} \(.* UTC\) up to {format_lsn(confirmed(database))}, \d.*B of log"
     with pytest.raises(OffsetError, match=reach):
         list(capture.connector.read(split))
 

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 from pyspark.sql.types import StructType
 
+from tailrace.capture.log_split import LogSplit
 from tailrace.connectors.base import Offset
-from tailrace.connectors.postgres.log.reader import LogSplit
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.sinks.replica import delta_rs
@@ -197,7 +197,7 @@ class Rewound(Sessions):
     def _write(self, start: Offset, end: Offset, kills: int | None) -> None:
         """Read the micro-batch and write it; the process ends after so many commits."""
         splits = self.capture.connector.plan(start, end)
-        if any(isinstance(split, LogSplit) and split.start < split.end for split in splits):
+        if any(isinstance(split, LogSplit) and split.range.start < split.range.end for split in splits):
             self.starts.clear()
         if (start, self.number) not in self.starts:
             self.starts.append((start, self.number))

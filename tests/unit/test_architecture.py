@@ -86,7 +86,7 @@ def refused(module: Path) -> Iterator[str]:
 
 STILL_ABOVE = "the planner is in the package of PostgreSQL: move it to capture/, over ports"
 # The modules of which it consists; no other one in connectors/ may import what is above.
-PLANNER = {f"connectors/postgres/{name}" for name in ("connector.py", "position.py", "log/reader.py")}
+PLANNER = {f"connectors/postgres/{name}" for name in ("connector.py", "position.py")}
 
 
 @pytest.mark.parametrize(

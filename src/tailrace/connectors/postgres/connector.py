@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 
+from tailrace.capture.log_split import LogSplit, read_log
 from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.config.snapshot_modes import SnapshotMode
@@ -19,7 +20,7 @@ from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
 from tailrace.connectors.postgres.catalog.tables import Catalog, system_identifier
-from tailrace.connectors.postgres.log.reader import LogSplit, read_log
+from tailrace.connectors.postgres.log.reader import LogRange, changes
 from tailrace.connectors.postgres.position import SOURCE_TYPE, Claim, source_block
 from tailrace.connectors.postgres.position import Offset as Position
 from tailrace.connectors.postgres.server import history, lost_log, publication, slot
@@ -28,6 +29,7 @@ from tailrace.connectors.postgres.server.control import Control
 from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
 from tailrace.connectors.postgres.snapshot import rows, splits
 from tailrace.connectors.postgres.snapshot.exported import Export, export_now
+from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.connectors.retry import pause, retrying
 from tailrace.errors import SourceError
@@ -286,14 +288,14 @@ class PostgresConnector:
         from_lsn = start.lsn if start.lsn is not None else self._confirmed(start)
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
-        split = LogSplit(start.application, from_lsn, end.lsn, end.last_commit, heartbeat, step.chunk, step.notices)
-        split = replace(split, timeline=end.timeline, since_us=start.ts_us, seen=start.seen)
-        if start.reading is not None:
-            split = replace(split, untouched=start.reading.untouched)
+        wanted = LogRange(
+            start.application, from_lsn, end.lsn, end.last_commit, None, end.timeline, start.ts_us, start.seen
+        )
         if self.config.number("xmin.fetch.interval.ms") > 0:
-            split = replace(split, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
-        notices, self._untold = (*self._untold, *split.notices), ()
-        return [replace(split, notices=notices, tables=self.config.tables)]
+            wanted = replace(wanted, xmin=self._ask(lambda connection: slot.xmin(connection, self.config)))
+        notices, self._untold = (*self._untold, *step.notices), ()
+        untouched = () if start.reading is None else start.reading.untouched
+        return [LogSplit(wanted, heartbeat, step.chunk, notices, self.config.tables, untouched)]
 
     def _begin_log(self, start: Position, end: Position) -> Sequence[Any]:
         """Prepare publication and slot; read the tables if snapshot.mode says so, which it has where `start` has a log.
@@ -350,7 +352,7 @@ class PostgresConnector:
     def read(self, split: Split) -> Iterator[Chunk]:
         """See Connector.read."""
         if isinstance(split, LogSplit):
-            yield from read_log(self.config, split)
+            yield from read_log(self.config, split, changes, Visibility.parse)
         else:
             with server_errors("the snapshot cannot be read"):
                 yield from rows.read(self.config, split)

@@ -1,4 +1,4 @@
-"""Reads a stretch of the log on an executor, with what a chunk of a snapshot adds and what is told beside it."""
+"""Reads a range of the log on an executor."""
 
 from __future__ import annotations
 
@@ -25,18 +25,11 @@ from tailrace.connectors.postgres.log.refusals import Interrupted
 from tailrace.connectors.postgres.log.stream import About, LogStream, Wish
 from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
-from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.reader_socket import ReaderLost, Request
 from tailrace.connectors.reselect import Reselector
 from tailrace.connectors.retry import Backoff, retrying
-from tailrace.connectors.snapshots import ReadChunk
 from tailrace.events.faults import Faults
-from tailrace.events.heartbeat import heartbeat
-from tailrace.events.notifications import Notice, notify
-from tailrace.events.topics import TopicNaming
-from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc
 from tailrace.model.table import TableId
-from tailrace.snapshot.window import Window
 
 
 @dataclass
@@ -65,76 +58,57 @@ known: dict[str, Known] = {}
 
 
 @dataclass(frozen=True)
-class LogSplit:
-    """A stretch of the log, [start, end) by commit records, for one task; `tables` are captured or not by then.
+class LogRange:
+    """A range of the log, [start, end) by commit records, which `last_commit` precedes.
 
-    `last_commit` precedes it; `heartbeat` (milliseconds since 1970) follows it where one is due, and a chunk of an
-    incremental snapshot, which was read in between, and `notices` of that. `untouched` tables are left out, as their
-    rows come later. `timeline`, `since_us` and `seen` are those of a Claim, `read_id` that of the chunk's SnapshotRead.
+    `timeline`, `since_us` and `seen` are those of a Claim. `xmin` is what events show of the slot.
     """
 
     application: str
     start: int
     end: int
     last_commit: int | None
-    heartbeat: int | None = None
-    chunk: ReadChunk | None = None
-    notices: tuple[Notice, ...] = ()
-    tables: tuple[tuple[str, bool], ...] = ()
     xmin: int | None = None
-    read_id: str = ""
-    untouched: tuple[str, ...] = ()
     timeline: int | None = None
     since_us: int | None = None
     seen: Seen | None = None
 
 
-def read_log(config: Config, split: LogSplit) -> Iterator[Chunk]:
-    """The changes of a stretch. Raises SourceError, DecodeError."""
-    config = replace(config, tables=split.tables)
-    window = None if split.chunk is None else _window(split.chunk)
-    for chunk in _decoded(config, split) if split.start < split.end else ():
-        if window is not None:
-            window.observe(*chunk.batches)
-        yield chunk
-    if window is not None:
-        yield Chunk([replace(window.survivors(), read=SnapshotRead(split.read_id))])
-    if split.notices:
-        yield Chunk([], controls=notify(config, split.notices))
-    if split.heartbeat is not None:
-        yield Chunk([], controls=(heartbeat(TopicNaming(config), split.heartbeat),))
+def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
+    """The changes of a range. Raises SourceError, DecodeError."""
+    if wanted.start < wanted.end:
+        yield from _decoded(config, wanted)
 
 
-def _decoded(config: Config, split: LogSplit) -> Iterator[Chunk]:
-    about = known.get(split.application)
+def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
+    about = known.get(wanted.application)
     if about is None or about.config != config:
-        about = known[split.application] = Known(config)
+        about = known[wanted.application] = Known(config)
     wish = reselect(config)
     with ExitStack() as opened:
         descriptions = opened.enter_context(closing(Descriptions(config)))
-        decoder = LogDecoder(descriptions.describe, split.last_commit, about.tables, about.relations)
-        decoder.messages, decoder.xmin = LogicalMessages.of(config), split.xmin
+        decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
+        decoder.messages, decoder.xmin = LogicalMessages.of(config), wanted.xmin
         decoder.faults = Faults.of(config)
         decoder.schema_changes = SchemaChangeReader.of(config)
         if wish is not None:
             decoder.reselector = opened.enter_context(
                 closing(Reselector(wish, PostgresLookup(config, wish.by_event_key)))
             )
-        for messages in opened.enter_context(closing(_messages(config, split, about))):
-            chunk = decoder.decode(messages)
-            yield _without(chunk, split.untouched) if split.untouched else chunk
+        for messages in opened.enter_context(closing(_messages(config, wanted, about))):
+            yield decoder.decode(messages)
 
 
-def _messages(config: Config, split: LogSplit, about: Known) -> Generator[Packed, None, None]:
-    """The messages of a split, over as many connections and reader processes as it takes."""
+def _messages(config: Config, wanted: LogRange, about: Known) -> Generator[Packed, None, None]:
+    """The messages of a range, over as many connections and reader processes as it takes."""
     # The stream is the same whatever is captured of it.
     config = replace(config, tables=())
-    claim = Claim(split.start, split.end, split.timeline, split.since_us, seen=split.seen)
+    claim = Claim(wanted.start, wanted.end, wanted.timeline, wanted.since_us, seen=wanted.seen)
     delivered, backoff = 0, Backoff(config)
     while True:
-        wish = Wish(claim, split.last_commit, delivered, about.epoch, about.described)
+        wish = Wish(claim, wanted.last_commit, delivered, about.epoch, about.described)
         try:
-            with closing(reader_client.ask(Request(LogStream, config, split.application, wish))) as blocks:
+            with closing(reader_client.ask(Request(LogStream, config, wanted.application, wish))) as blocks:
                 for block in blocks:
                     about.see(block.about)
                     yield Packed(block.about.lengths, block.data)
@@ -144,10 +118,6 @@ def _messages(config: Config, split: LogSplit, about: Known) -> Generator[Packed
             return
         except (Interrupted, ReaderLost) as error:
             backoff.wait(error)
-
-
-def _without(chunk: Chunk, tables: tuple[str, ...]) -> Chunk:
-    return replace(chunk, batches=[batch for batch in chunk.batches if str(batch.table.id) not in tables])
 
 
 class Descriptions:
@@ -174,9 +144,3 @@ class Descriptions:
         """End the connection."""
         if self._connection is not None:
             self._connection.close()
-
-
-def _window(chunk: ReadChunk) -> Window:
-    rows = from_ipc(chunk.rows)
-    assert isinstance(rows, ChangeBatch)
-    return Window(rows, Visibility.parse(chunk.fence), chunk.identity)

@@ -1,0 +1,69 @@
+"""A range of the log for one task, with what a chunk of a snapshot adds and what is told beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tailrace.config import Config
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.snapshots import Fence, ReadChunk
+from tailrace.events.heartbeat import heartbeat
+from tailrace.events.notifications import Notice, notify
+from tailrace.events.topics import TopicNaming
+from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc
+from tailrace.snapshot.window import Window
+
+
+@dataclass(frozen=True)
+class LogSplit:
+    """A range of the log, whose connector alone knows what that is; `tables` are captured or not by then.
+
+    After it comes a chunk of an incremental snapshot, which was read in between, then the `notices` of that, then a
+    `heartbeat` (milliseconds since 1970) if one is due. `untouched` tables are left out, as their rows come later.
+    `read_id` is that of the chunk's SnapshotRead.
+    """
+
+    range: Any
+    heartbeat: int | None = None
+    chunk: ReadChunk | None = None
+    notices: tuple[Notice, ...] = ()
+    tables: tuple[tuple[str, bool], ...] = ()
+    untouched: tuple[str, ...] = ()
+    read_id: str = ""
+
+
+def read_log(
+    config: Config,
+    split: LogSplit,
+    changes: Callable[[Config, Any], Iterator[Chunk]],
+    fence: Callable[[str], Fence],
+) -> Iterator[Chunk]:
+    """The changes of a split; the connector reads a range by `changes`, and a fence from its text by `fence`.
+
+    Raises SourceError, DecodeError.
+    """
+    config = replace(config, tables=split.tables)
+    window = None if split.chunk is None else _window(split.chunk, fence)
+    for decoded in changes(config, split.range):
+        chunk = _without(decoded, split.untouched) if split.untouched else decoded
+        if window is not None:
+            window.observe(*chunk.batches)
+        yield chunk
+    if window is not None:
+        yield Chunk([replace(window.survivors(), read=SnapshotRead(split.read_id))])
+    if split.notices:
+        yield Chunk([], controls=notify(config, split.notices))
+    if split.heartbeat is not None:
+        yield Chunk([], controls=(heartbeat(TopicNaming(config), split.heartbeat),))
+
+
+def _without(chunk: Chunk, tables: tuple[str, ...]) -> Chunk:
+    return replace(chunk, batches=[batch for batch in chunk.batches if str(batch.table.id) not in tables])
+
+
+def _window(chunk: ReadChunk, fence: Callable[[str], Fence]) -> Window:
+    rows = from_ipc(chunk.rows)
+    assert isinstance(rows, ChangeBatch)
+    return Window(rows, fence(chunk.fence), chunk.identity)
