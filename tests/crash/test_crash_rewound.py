@@ -16,7 +16,7 @@ from tests.crash.traffic import TABLES, Traffic
 
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = seeds(0)
+SEEDS = seeds()
 MORE_SEEDS = seeds()
 
 
