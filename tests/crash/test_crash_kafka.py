@@ -139,7 +139,7 @@ def test_an_orphan_writes_nothing_behind_its_successor(row: Row, place: str) -> 
 
 
 DEATHS = [
-    pytest.param(place, driver, master, marks=() if (place, driver) == ("kafka-committed", True) else SLOW)
+    pytest.param(place, driver, master, marks=SLOW)
     for driver, master in ((True, "local[2]"), (False, "local[2]"), (False, "local[2,4]"))
     for place in PLACES
 ]
