@@ -1,4 +1,4 @@
-"""What the demo shows: a live view on a terminal, plain lines elsewhere."""
+"""The demo's output: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

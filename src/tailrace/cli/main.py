@@ -1,4 +1,4 @@
-"""The command line's entry: gathers the commands and turns errors into sentences and exit codes.
+"""The entry point of the command line: collects the commands, and turns errors into messages and exit codes.
 
 Exit codes: 0 done; 1 an error, named with its remedy; 2 wrong usage; 130 stopped by Ctrl-C.
 """

@@ -1,4 +1,4 @@
-"""`tailrace run`: runs a pipeline until it ends or is told to stop."""
+"""`tailrace run`: runs a pipeline until it ends or is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailrace status`: how far a pipeline is, how far behind its database, and what the database says about it."""
+"""`tailrace status`: shows a pipeline's position, its lag, and what the database reports about it."""
 
 from __future__ import annotations
 

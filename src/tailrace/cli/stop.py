@@ -1,4 +1,4 @@
-"""Stops in order on Ctrl-C and SIGTERM: a signal is noted, and the work at hand ends before the process does."""
+"""Stops in order on Ctrl-C and SIGTERM: notes the signal, and finishes the current work before the process ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the commands speak: results to stdout, notes to stderr, errors as a sentence with its remedy."""
+"""The output of the commands: results to stdout, notes to stderr, errors as a message with its remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a property's value may be: each kind turns text into a value or says what was expected instead."""
+"""Kinds of property values: each parses a text, or raises an error that says what is expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `column.mask.*`, `column.truncate.*` and `*.propagate.source.type` ask for, column by column."""
+"""Finds the masks, cuts and propagated types (`column.mask.*`, `column.truncate.*`, ...) of each column."""
 
 from __future__ import annotations
 

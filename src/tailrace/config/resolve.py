@@ -1,4 +1,4 @@
-"""From properties as given to a Config: every value parsed, every problem collected into one error."""
+"""Resolves given properties to a Config: parses every value, and reports all problems in one error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code of one's own decides about snapshots; each is made by the entry point that `<mode>.custom.name` names.
+"""Protocols for user-supplied snapshot plug-ins; `<mode>.custom.name` names the entry point of each.
 
 The questions are those of Debezium's interfaces Snapshotter, SnapshotLock and SnapshotQuery. Entry points are
 factories: they are called with the connector's properties, a dict of texts.

@@ -1,4 +1,4 @@
-"""The JSON converter's settings for keys or for values, and the schema it writes around each payload."""
+"""The JSON converter's settings for keys or values, and the schema that it writes around each payload."""
 
 from __future__ import annotations
 

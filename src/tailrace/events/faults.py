@@ -1,4 +1,4 @@
-"""Changes that cannot be processed: an error, or left out and told (`event.processing.failure.handling.mode`)."""
+"""Handles changes that cannot be processed: raises, or logs and skips (`event.processing.failure.handling.mode`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record headers: the context of a run on every record, and the other key on both halves of a key change."""
+"""Record headers: the context of a run on every record, and the other key on both records of a key change."""
 
 from __future__ import annotations
 

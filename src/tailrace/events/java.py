@@ -1,4 +1,4 @@
-"""Java's regular expressions and replacements, as topic names and transforms take them."""
+"""Java's regular expressions and replacements, as topic names and transforms use them."""
 
 from __future__ import annotations
 

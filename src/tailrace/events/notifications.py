@@ -1,4 +1,4 @@
-"""Notifications: what a snapshot is doing, for those who wait for it (`notification.enabled.channels`)."""
+"""Sends notifications about the progress of snapshots (`notification.enabled.channels`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records: what single message transforms work on, as columns. Records with the same schemas stand together."""
+"""Records as columns, the input of single message transforms. Records with the same schemas are kept together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names: the topic of each table and control stream, and the schema and field names built from them."""
+"""Builds names: the topic of each table and control stream, and the names of schemas and fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ChangeBatch, the pivot of Tailrace: changes of one table under one schema, as Arrow columns.
+"""Defines ChangeBatch, the pivot of Tailrace: changes of one table under one schema, as Arrow columns.
 
 Everything left of it knows one database; everything right of it knows none.
 

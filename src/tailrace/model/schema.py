@@ -1,4 +1,4 @@
-"""Kafka Connect schemas as values: what the `schema` half of a key or a value is made of."""
+"""Kafka Connect schemas as values: the `schema` half of a key or a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change of a table's definition, as the log tells it: what the table is now, and what was renamed or dropped."""
+"""A change of a table's definition in the log: the new definition, and what was renamed or dropped."""
 
 from __future__ import annotations
 

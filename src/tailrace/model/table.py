@@ -1,4 +1,4 @@
-"""What a captured table is: its identity, its columns and its key, as of one moment of the log."""
+"""A captured table at one moment of the log: its identity, its columns and its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of tables: which parts they have, how each of their printed forms is written and read."""
+"""Table names: their parts, and how each printed form is written and read."""
 
 from __future__ import annotations
 

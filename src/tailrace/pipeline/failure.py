@@ -1,4 +1,4 @@
-"""The sentence for an error that Spark hands over: our own, found in what wraps it, or one for a trouble of Spark."""
+"""Converts an error from Spark to a message: Tailrace's own error if one is wrapped in it, or one about Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a pipeline's first snapshot is while it runs: by its splits, and the tasks that Spark counts."""
+"""Reports the progress of a running first snapshot: by its splits, and the tasks that Spark counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a pipeline that runs in another process has committed, and waiting until it is far enough."""
+"""Reads how far a pipeline in another process has committed, and waits until it has reached a position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses a second run of one checkpoint: a file beside it, which the run that owns it renews and a new run watches.
+"""Refuses a second run of a checkpoint: the owner renews a file in its folder, and a new run watches the file.
 
 No clocks are compared. A new run that finds the file reads it again and again: if the content changes, the owner lives
 and the new run is refused; if it stays the same for STALE_SECONDS by the new run's own clock, the owner is dead. On one

@@ -1,4 +1,4 @@
-"""Whether a replica equals its source, table by table, while the pipeline runs; and which rows differ.
+"""Compares a replica with its source, table by table, while the pipeline runs, and finds the rows that differ.
 
 How it is told what differs from what is on its way: docs/decisions/0015-verdicts-by-row-versions.md.
 """

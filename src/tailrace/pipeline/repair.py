@@ -1,4 +1,4 @@
-"""Makes a replica's wrong rows right: the running pipeline reads their keys again, through the stream."""
+"""Repairs a replica's wrong rows: the running pipeline reads their keys again, through the stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a pipeline: builds its stream, starts it, tells how far it is, and stops it."""
+"""Runs a pipeline: builds its stream, starts it, reports its progress, and stops it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both sides of one table of a replica, read as rows' hashes: the source at a moment, the target at a version."""
+"""Reads both sides of one table of a replica as hashes of rows: the source at a moment, the target at a version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a definition's sink to the object that writes: which row shape it reads and how it hooks into a stream."""
+"""Creates the writer of a definition's sink: which row shape it reads and how it is attached to a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints events for people: a line an event, aligned, coloured by operation, of an update only what changed."""
+"""Prints events for people: one line each, aligned, coloured by operation, for an update only what changed."""
 
 from __future__ import annotations
 

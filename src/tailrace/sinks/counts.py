@@ -1,4 +1,4 @@
-"""How many events each micro-batch had, and all of them together, in bounded memory however long a pipeline runs."""
+"""Counts the events of each micro-batch and of the run, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON text as a Connect struct whose schema is read off the document, as Debezium's outbox and message decoding do.
+"""Converts JSON text to a Connect struct whose schema is inferred, as Debezium's outbox and message decoding do.
 
 Works document by document, in Python: every document may have a schema of its own.
 """

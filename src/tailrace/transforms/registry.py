@@ -1,4 +1,4 @@
-"""Transforms and predicates by name: Debezium's and Kafka Connect's classes, and a short name for a pipeline's step."""
+"""Finds transforms and predicates by name: by Debezium's or Kafka Connect's class, or by a step's short name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow columns to columns of JSON text, byte for byte as Kafka Connect's JSON converter writes them."""
+"""Encodes Arrow columns as JSON text, byte for byte as Kafka Connect's JSON converter does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run takes over the pipeline's transactional ids: it cuts off all earlier runs and reads what they committed."""
+"""Takes over the pipeline's transactional ids for a run: fences all earlier runs and reads what they committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tailrace check` looks at in Kafka: the brokers, the topics, and the rights that transactions need."""
+"""Checks Kafka for `tailrace check`: the brokers, the topics, and the permissions that transactions need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state topic: which run of a pipeline may write, and which splits are committed.
+"""Reads and writes the state topic: which run of a pipeline may write, and which splits are committed.
 
 A compacted topic of one partition, which pipelines may share. Keys and values are JSON:
 

@@ -1,4 +1,4 @@
-"""The transactions of one task: a split's records and the note that it is committed, together or not at all.
+"""The transactions of one task: a split's records and the record that it is committed, all or nothing.
 
 A producer's start cuts off every earlier producer with its transactional id, so whoever was given up cannot commit any
 more. After its start a task reads whether it was given up itself meanwhile: a newer run, or a newer batch.

@@ -1,4 +1,4 @@
-"""Many changes of one table, folded to their net effect: for each key its last image or its deletion, without a loop.
+"""Reduces many changes of a table to their net effect: for each key its last image or its deletion, without a loop.
 
 A table without a key is a bag: an image counts how often it is to be added or taken away.
 """

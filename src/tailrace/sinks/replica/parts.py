@@ -1,4 +1,4 @@
-"""A table's changes cut into parts: each is folded and merged in one commit, and cut the same when it comes again."""
+"""Cuts a table's changes into parts, each folded and merged in one commit; a repeated batch is cut the same way."""
 
 from __future__ import annotations
 

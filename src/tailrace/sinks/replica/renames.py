@@ -1,4 +1,4 @@
-"""Renamed tables within a micro-batch: the replicas of both names wait for each other there, then the rows move."""
+"""Applies renames of tables within a micro-batch: the replicas of both names wait for each other, then rows move."""
 
 from __future__ import annotations
 

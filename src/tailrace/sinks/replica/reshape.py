@@ -1,4 +1,4 @@
-"""What a schema change makes of a replica's columns: renamed ones keep their values, dropped ones go."""
+"""Applies a schema change to a replica's columns: renamed ones keep their values, dropped ones are removed."""
 
 from __future__ import annotations
 

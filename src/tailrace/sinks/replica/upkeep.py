@@ -1,4 +1,4 @@
-"""Keeps a replica's table small: joins small files, deletes files and commits that no version of late needs.
+"""Keeps a replica's table small: joins small files, deletes files and commits of versions that are old enough.
 
 It runs right after a micro-batch has written the table, in the task that wrote it, so that it never meets another
 write. Why these numbers: docs/decisions/0017-replicas-are-maintained.md.
