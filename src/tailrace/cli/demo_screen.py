@@ -43,7 +43,7 @@ class Screen:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """The view that is drawn anew in place; nothing of the kind where lines go to a file."""
+        """Redraws the view in place meanwhile; does nothing if the output is a file."""
         if not results.is_terminal:
             yield
             return

@@ -42,7 +42,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(levelname)s: %(message)s")
-    # It prints the traceback of a failed batch, of which the user gets the sentence.
+    # It prints the traceback of a failed batch, but the user gets a message.
     logging.getLogger("py4j").setLevel(logging.INFO if debug else logging.CRITICAL)
     try:
         app()

@@ -50,7 +50,7 @@ class Status:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """For `--json`: the database's own fields stand beside the others."""
+        """For `--json`: the database's own fields are on the same level as the others."""
         shown = asdict(self)
         del shown["details"]
         return {**shown.pop("fields"), **shown}

@@ -38,7 +38,7 @@ class Hash:
 
 @dataclass(frozen=True, slots=True)
 class Propagate:
-    """The column's type is told by parameters of its schema; the value stays."""
+    """Parameters of the column's schema contain its type; the value is not changed."""
 
 
 Mask = Truncate | Stars | Hash | Propagate

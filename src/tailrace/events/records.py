@@ -36,7 +36,7 @@ class Part:
 
     @property
     def is_envelope(self) -> bool:
-        """Whether these are change events, by the schema's name, as the reference tells them."""
+        """Whether these are change events, by the schema's name, as in the reference."""
         return self.schema.name is not None and self.schema.name.endswith(ENVELOPE)
 
     def has(self, name: str) -> bool:

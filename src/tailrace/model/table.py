@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tailrace.model.schema import ConnectSchema
 
-# Re-exported: whoever has a table has its name.
+# Re-exported: code that has a table needs its name.
 from tailrace.model.table_id import TableId as TableId
 
 

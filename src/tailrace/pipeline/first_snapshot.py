@@ -64,6 +64,6 @@ def estimate(admin: Admin, config: Config) -> tuple[int, int]:
     try:
         found = [one for one in admin.overview() if wanted.snapshots(one.id)]
     except SourceError:
-        # Busy or gone for the moment: the pipeline itself will tell.
+        # Busy or unreachable for the moment: the pipeline itself will report it.
         found = []
     return len(found), sum(one.rows for one in found)

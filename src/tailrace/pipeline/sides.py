@@ -23,7 +23,7 @@ class ColumnsChanged(SourceError):
 
 @dataclass(frozen=True)
 class Asked:
-    """Keys that differed once, and their texts for the source; `known` are those that the source understands."""
+    """Keys that differed once, and their texts for the source; `known` are those that are valid in the source."""
 
     suspects: Suspects
     texts: list[Key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# More micro-batches than Spark tells the progress of at a time, by default 100.
+# More than the micro-batches whose progress Spark keeps, by default 100.
 _KEPT = 1000
 
 

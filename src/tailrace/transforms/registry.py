@@ -129,7 +129,7 @@ class Single:
 
     @staticmethod
     def of(**settings: Any) -> Single:
-        """From `type`, a class or a short name, and the transform's own settings beside it. Raises ConfigError.
+        """From `type`, a class or a short name, and the transform's own settings. Raises ConfigError.
 
         `predicate` is a mapping here: the predicate's type, and its settings.
         """

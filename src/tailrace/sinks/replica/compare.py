@@ -83,7 +83,7 @@ class Layout:
 
 
 class Replica:
-    """A version of a replica's table, read as often as one likes; None stands for one that is not there."""
+    """A version of a replica's table, which can be read repeatedly; None if there is no table."""
 
     def __init__(self, target: DeltaTable | None, layout: Layout) -> None:
         self._target = target

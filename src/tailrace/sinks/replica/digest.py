@@ -18,7 +18,7 @@ Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 _WORD = 8
-# Longer values are hashed one by one: a value of a gigabyte takes no memory beside it.
+# Longer values are hashed one by one: a value of a gigabyte takes no extra memory.
 _LONG = 1 << 16
 
 

@@ -20,7 +20,7 @@ class Reshaping:
 def reshaping(target: pa.Schema, change: SchemaChange) -> Reshaping | None:
     """The rewrite that a change asks of a target, None where it has nothing to rewrite.
 
-    A column that already bears a new name gives way: it is of a time when nobody told of its end. The last columns of
+    A column that already has a new name is removed: it was dropped when nothing reported it. The last columns of
     a table stay, as a Delta table has at least one.
     """
     to = {old: new for old, new in change.renamed if old in target.names}

@@ -34,7 +34,7 @@ class Upkeep:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The table properties that say so, to other writers as well. The log is cleaned by whoever writes it."""
+        """The table properties with these values, also for other writers. Every writer cleans the log."""
         retention = f"interval {self.retention_minutes} minutes"
         return {
             "delta.deletedFileRetentionDuration": retention,
