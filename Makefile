@@ -40,9 +40,9 @@ test: check  ## Check, then the default suite with real servers, two files at a 
 golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folder)
 	@$(BIN)/python -m tests.golden.run "$(SCENARIOS)"
 
-crash: env  ## The long suite that kills processes everywhere and compares every row
-	$(BIN)/python -m pytest tests/crash -m "crash or not crash"
-	$(BIN)/python -m pytest tests --ignore tests/crash -m crash
+crash: env  ## Kill processes everywhere and compare every row (TAILRACE_CRASH_SEEDS=random cases a test, JOBS=n)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/crash -m "crash or not crash"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests --ignore tests/crash -m crash
 
 big: env  ## Read a transaction of millions of rows and measure memory
 	$(BIN)/python -m pytest -m big -s --timeout=0

@@ -55,11 +55,11 @@ def _tend() -> None:
 @contextmanager
 def in_a_process() -> Iterator[None]:
     """Read by a reader process within this block."""
-    reader_client.ask = _ask_process
+    before, reader_client.ask = reader_client.ask, _ask_process
     try:
         yield
     finally:
-        reader_client.ask = ask
+        reader_client.ask = before
 
 
 def install() -> None:

@@ -148,6 +148,7 @@ def holder(database: Database) -> int | None:
     return None if row is None else row[0]
 
 
+@pytest.mark.crash
 def test_a_slot_is_connected_once_whatever_the_load(shop: Database, tmp_path: Path) -> None:
     """In a user's own session: two snapshot tasks leave two workers, which Spark hands out in turn."""
     with program(shop, tmp_path) as running:
@@ -201,7 +202,7 @@ def test_a_slot_is_released_when_its_query_has_stopped(shop: Database, tmp_path:
         until(lambda: not running.readers)
 
 
-@pytest.mark.parametrize("victims", [("java",), ("java", "pyspark.daemon")])
+@pytest.mark.parametrize("victims", [("java",), pytest.param(("java", "pyspark.daemon"), marks=pytest.mark.crash)])
 def test_no_reader_process_outlives_its_executor(shop: Database, tmp_path: Path, victims: tuple[str, ...]) -> None:
     with program(shop, tmp_path) as running:
         shop.execute("INSERT INTO a VALUES (1, 'y')")

@@ -13,10 +13,7 @@ from pathlib import Path
 
 import pytest
 
-MERGES = (
-    "inserts or truncate or changed_key or equal_rows or large_value or written_again or added or renamed"
-    " or copied_back or take_turns"
-)
+MERGES = "inserts or truncate or changed_key or written_again or renamed or take_turns"
 
 
 @pytest.mark.timeout(1200)

@@ -16,6 +16,7 @@ from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.first_snapshot import estimate
 from tailrace.snapshot.report import Report
 from tests.behaviour.capture import Capture, capturing, rows
+from tests.behaviour.streams import eventually
 from tests.conftest import Database
 
 SEVERAL = {"snapshot__max__threads": "2", "snapshot__max__threads__multiplier": "3"}
@@ -144,8 +145,8 @@ def test_how_far_it_is_can_be_told(tables: Database) -> None:
         assert 0 < report.rows < 4700
         assert report.seconds_left is not None
         restart(capture)
-        stopped = told(capture, before)
-        assert stopped is not None
+        # The server takes a moment to see that the connections have ended.
+        stopped = eventually(lambda: report if (report := told(capture, before)) and not report.running else None)
         assert (stopped.running, stopped.seconds_left) == (False, None)
         before = capture.offset
         capture.step()

@@ -207,7 +207,9 @@ def test_pipeline_into_kafka_and_a_replayed_batch(
     run(definition, spark)
     after = [found(kafka, name) for name in names]
     if delivery == "exactly-once":
-        assert after == before
+        # The server's own records in the log may bring another heartbeat.
+        assert [*after[:2], after[2][: len(before[2])]] == before
+        assert len(set(after[2])) == len(after[2])
     else:
         assert all(len(now) > len(then) for now, then in zip(after, before, strict=True)), "the batch came again"
 
@@ -242,12 +244,12 @@ def test_the_log_is_written_by_one_producer(
     assert isinstance(sink, KafkaSink)
     running = Pipeline(definition, spark, sink).start()
     try:
-        assert eventually(lambda: sum(sink.written.values()) == 3)
+        assert eventually(lambda: sink.written.total == 3)
         owners = set()
         for n in range(10, 16):
             database.execute(f"INSERT INTO items VALUES ({n}, 'n')")
             written = n - 6
-            assert eventually(lambda: sum(sink.written.values()) == written)  # noqa: B023
+            assert eventually(lambda: sink.written.total == written)  # noqa: B023
             (claim,) = sink._claims.values()
             owners.add(claim._owners[0])
     finally:

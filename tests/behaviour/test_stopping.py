@@ -116,7 +116,8 @@ def test_idle(database: Database, pipeline: Path, send: Sent) -> None:
     goes_on(database, pipeline)
 
 
-@pytest.mark.parametrize("send", [to_group, pytest.param(to_all, marks=pytest.mark.crash)])
+@pytest.mark.crash
+@pytest.mark.parametrize("send", [to_group, to_all])
 def test_in_a_batch(database: Database, pipeline: Path, send: Sent) -> None:
     database.execute(f"INSERT INTO orders SELECT generate_series(6, {ROWS}), repeat('x', 200)")
     with running(pipeline) as process:

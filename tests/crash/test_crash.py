@@ -14,19 +14,20 @@ import pytest
 
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.crash.rig import Rig
+from tests.crash.seeds import seeds
 from tests.crash.traffic import TABLES, Traffic
 
 # Several starts of Spark, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(20)]
+SEEDS = seeds(0)
 # The place, and whether the driver dies there or only the Python worker that comes to it.
 PLACES = [
     pytest.param("after-plan", True, marks=pytest.mark.crash),
     ("after-read", False),
     pytest.param("after-table", False, marks=pytest.mark.crash),
     ("after-write", True),
-    ("after-commit", True),
+    pytest.param("after-commit", True, marks=pytest.mark.crash),
 ]
 
 

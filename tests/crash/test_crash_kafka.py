@@ -19,6 +19,7 @@ from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.kafka_topics import consumed
 from tests.crash.conftest import created, removed
 from tests.crash.rig import Rig
+from tests.crash.seeds import seeds
 from tests.crash.traffic import Traffic
 
 # Several starts of Spark, on a machine that may be busy.
@@ -170,7 +171,7 @@ def test_a_driver_killed_while_it_takes_over_leaves_it_to_the_next(row: Row) -> 
 
 
 @SLOW
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(most=10))
 def test_killed_under_traffic(server: EmbeddedPostgres, kafka: EmbeddedKafka, tmp_path: Path, seed: int) -> None:
     """A table without a key adds up only if each change comes once, and one with a key only in order."""
     draw, rig = random.Random(seed), pipeline(created(server, tmp_path), kafka, "public.bag,public.pair")

@@ -11,12 +11,13 @@ import time
 import pytest
 
 from tests.crash.rig import Rig
+from tests.crash.seeds import seeds
 from tests.crash.traffic import TABLES, Traffic
 
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(20)]
-MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.crash) for seed in range(20)]
+SEEDS = seeds(0)
+MORE_SEEDS = seeds()
 
 
 def settle(rig: Rig) -> None:

@@ -13,12 +13,13 @@ import pytest
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.proxies import DROP, FORWARD, STALL, proxy
 from tests.crash.rig import Rig
+from tests.crash.seeds import seeds
 from tests.crash.traffic import TABLES, Traffic
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(most=8))
 def test_a_silent_network(new_rig: Rig, server: EmbeddedPostgres, seed: int) -> None:
     draw = random.Random(seed)
     with proxy(server.port) as between:

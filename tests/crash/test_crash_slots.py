@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.crash.rig import Rig
+from tests.crash.seeds import seeds
 from tests.crash.traffic import TABLES, Traffic
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
@@ -59,7 +60,7 @@ def test_killed_between_intention_and_creation(new_rig: Rig, mode: str, times: i
     new_rig.check(*TABLES)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(most=4))
 def test_killed_after_creation(new_rig: Rig, rival: Rig, seed: int) -> None:
     """The slot is this pipeline's, though no batch is committed: the other one is refused, killed or alive."""
     draw = random.Random(seed)

@@ -12,22 +12,23 @@ import pytest
 
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.crash.rig import Rig
+from tests.crash.seeds import seeds
 from tests.crash.traffic import TABLES, Traffic
 
 # Several starts of Spark, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(20)]
+SEEDS = seeds(0)
 # Each table of the snapshot is a split and a merge of its own; a worker passes some of them.
 PLACES = [
     pytest.param("after-plan", True, 1, marks=pytest.mark.crash),
     pytest.param("after-read", False, 3, marks=pytest.mark.crash),
-    ("after-table", False, 3),
+    pytest.param("after-table", False, 3, marks=pytest.mark.crash),
     pytest.param("after-write", True, 1, marks=pytest.mark.crash),
 ]
 
 
-MOMENTS = [pytest.param(seed, marks=pytest.mark.crash if seed else ()) for seed in range(50)]
+MOMENTS = seeds(0, most=50)
 
 
 @pytest.mark.parametrize("seed", MOMENTS)

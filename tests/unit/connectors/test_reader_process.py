@@ -22,11 +22,11 @@ import psutil
 import pytest
 
 from tailrace.config import Config
-from tailrace.connectors import reader_process
-from tailrace.connectors.reader_client import ask
+from tailrace.connectors import reader_client, reader_process
 from tailrace.connectors.reader_process import Server
 from tailrace.connectors.reader_socket import Kind, ReaderLost, Request, address, folder, message, receive
 from tailrace.errors import OffsetError, SourceError
+from tests.behaviour import streams_here
 from tests.unit.connectors.counting import Count, Counting, Seen
 
 SECRET = "open sesame"
@@ -37,7 +37,8 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for temporary files whose name is short enough for sockets; no process outlives the test."""
     place = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
     monkeypatch.setattr(tempfile, "tempdir", str(place))
-    yield place
+    with streams_here.in_a_process():
+        yield place
     for process in psutil.Process().children():
         with suppress(psutil.Error):  # it may end by itself meanwhile
             if str(place) in " ".join(process.cmdline()):
@@ -54,7 +55,7 @@ def request(wish: Count, name: str, **values: str) -> Request:
 
 
 def seen(wish: Count, name: str, **values: str) -> list[Seen]:
-    return [block.about for block in ask(request(wish, name, **values))]
+    return [block.about for block in reader_client.ask(request(wish, name, **values))]
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def name() -> str:
 
 
 def test_requests_are_answered_by_one_process_and_source(name: str) -> None:
-    blocks = list(ask(request(Count(3, size=5 << 20), name)))
+    blocks = list(reader_client.ask(request(Count(3, size=5 << 20), name)))
     assert [bytes(block.data) for block in blocks] == [bytes([n]) * (5 << 20) for n in range(3)]
     process = blocks[0].about.process
     assert process != os.getpid()
@@ -89,13 +90,13 @@ def test_errors_are_those_of_the_source(name: str) -> None:
 
 
 def test_an_answer_that_nobody_takes_is_given_up(name: str) -> None:
-    with closing(ask(request(Count(1000, size=1 << 20), name))) as blocks:
+    with closing(reader_client.ask(request(Count(1000, size=1 << 20), name))) as blocks:
         first = next(blocks).about
     assert seen(Count(1), name) == [Seen(first.process, 1, 2, 0)]
 
 
 def test_a_killed_process_is_replaced(name: str) -> None:
-    blocks = ask(request(Count(1000, size=1 << 20), name))
+    blocks = reader_client.ask(request(Count(1000, size=1 << 20), name))
     first = next(blocks).about.process
     os.kill(first, signal.SIGKILL)
     with pytest.raises(ReaderLost, match="has ended"):
