@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-env: $(READY)  ## Make .venv with everything that is needed, at the versions of requirements.lock
+env: $(READY)  ## Create .venv with everything that is needed, in the versions of requirements.lock
 
 $(READY): requirements.lock pyproject.toml tools/preconditions.py
 	@$(PYTHON) tools/preconditions.py
@@ -22,7 +22,7 @@ $(READY): requirements.lock pyproject.toml tools/preconditions.py
 	@$(BIN)/python -m pip install -q --no-deps -e .
 	@touch $@
 
-demo: env  ## Show a live database in a replica: PostgreSQL, traffic, events, comparison (KEEP=1 leaves it running)
+demo: env  ## Run the demo: PostgreSQL with traffic, a replica, and a comparison (KEEP=1 leaves it running)
 	@$(BIN)/tailrace demo $(if $(KEEP),--keep)
 
 check: env  ## Lint, formatting and types
@@ -30,7 +30,7 @@ check: env  ## Lint, formatting and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-format: env  ## Put the code into its form, and mend what lint can mend
+format: env  ## Format the code, and fix what lint can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -47,13 +47,13 @@ crash: env  ## Kill processes everywhere and compare every row (TAILRACE_CRASH_S
 big: env  ## Read a transaction of millions of rows and measure memory
 	$(BIN)/python -m pytest -m big -s --timeout=0
 
-types: env  ## Compare values of every type, by both roads, with models (TAILRACE_TYPE_EXAMPLES=values a type)
+types: env  ## Compare values of every type, in text and binary form, with models (TAILRACE_TYPE_EXAMPLES=values for each type)
 	TAILRACE_TYPE_EXAMPLES=$${TAILRACE_TYPE_EXAMPLES:-10000} $(BIN)/python -m pytest tests/types --timeout=0
 
 model: env  ## Run snapshots with crashes against a model (TAILRACE_MODEL_EXAMPLES=histories)
 	TAILRACE_MODEL_EXAMPLES=$${TAILRACE_MODEL_EXAMPLES:-2000} $(BIN)/python -m pytest tests/model --timeout=0
 
-fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMPLES=inputs a test)
+fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMPLES=inputs for each test)
 	TAILRACE_FUZZ_EXAMPLES=$${TAILRACE_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest tests/fuzz --timeout=0
 
 bench: env  ## Measure rows a second, rows per CPU-second and memory (ARGS=...)
@@ -65,14 +65,14 @@ bench-snapshot: env  ## Measure a first snapshot beside COPY, pg_dump and the en
 bench-kafka: env  ## Measure the Kafka sink with and without transactions (ARGS=...)
 	$(BIN)/python benchmarks/kafka.py $(ARGS)
 
-docs: env  ## Write the generated pages of docs/ anew
+docs: env  ## Generate the pages of docs/reference
 	$(BIN)/python tools/options_reference.py
 
-lock: env  ## Write requirements.lock anew, with the newest versions that pyproject.toml allows
+lock: env  ## Generate requirements.lock again, with the newest versions that pyproject.toml allows
 	$(BIN)/python -m pip install -q uv
 	$(BIN)/uv pip compile pyproject.toml --upgrade --universal --python-version 3.10 --extra demo --group dev \
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
-clean:  ## Remove .venv, caches and what runs have left
+clean:  ## Remove .venv, caches and the files that runs left behind
 	rm -rf .venv .work build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db

@@ -12,16 +12,16 @@ PAGE = Path(__file__).parent.parent / "docs" / "reference" / "postgres-options.m
 _INTRO = """\
 # Properties of the PostgreSQL connector
 
-Made from the declarations by `tools/options_reference.py`; do not edit.
+`tools/options_reference.py` generates this page from the declarations; do not edit it.
 
-The names are Debezium's, so that a Debezium configuration works as it is. Names are found whatever their case. Lists
-are separated by commas; the items of a regex list are matched against whole names, in any case, and a comma inside an
-expression is written `\\,`. In files, `${env:NAME}` stands for an environment variable.
+The names are Debezium's, so a Debezium configuration works as it is. Names are not case-sensitive. Lists
+are separated by commas. The items of a regex list must match the whole name and ignore case; a comma inside an
+expression is written `\\,`. In files, `${env:NAME}` is replaced by an environment variable.
 
-| status | means |
+| status | meaning |
 |---|---|
-| works | does what it says |
-| no effect | accepted, because configurations of Kafka Connect have it; the reason stands beside it |
+| works | has the effect in the column "meaning" |
+| no effect | accepted, because configurations of Kafka Connect contain it; the reason is given |
 | refused | an error that says what to do instead |
 
 """

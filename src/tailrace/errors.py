@@ -1,4 +1,4 @@
-"""The error every part of Tailrace raises for a person: what happened, where, why, and what mends it.
+"""The errors of Tailrace, written for a person: what happened, where, why, and how to fix it.
 
 TailraceError
 ├── ConfigError        a property is wrong, missing or in conflict; nothing was touched on a server
@@ -17,7 +17,7 @@ from __future__ import annotations
 class TailraceError(Exception):
     """An error with its remedy.
 
-    `where` names the table, property or position concerned; `remedy` the command or setting that mends it. Both are
+    `where` names the table, property or position concerned; `remedy` the command or setting that fixes it. Both are
     part of the text, so that they survive Spark's wrapping of a Python error.
     """
 

@@ -1,4 +1,4 @@
-"""The first steps of README and docs/postgres.md, run as they stand there by a user who has just prepared a server."""
+"""The first steps of README and of the PostgreSQL page, run as written by a user who has just prepared a server."""
 
 from __future__ import annotations
 

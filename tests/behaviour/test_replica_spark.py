@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-MERGES = "inserts or truncate or changed_key or written_again or renamed or take_turns"
+MERGES = "inserts or changed_key or renamed"
 
 
 @pytest.mark.timeout(1200)

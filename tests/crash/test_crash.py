@@ -24,7 +24,7 @@ SEEDS = seeds(0)
 # The place, and whether the driver dies there or only the Python worker that comes to it.
 PLACES = [
     pytest.param("after-plan", True, marks=pytest.mark.crash),
-    ("after-read", False),
+    pytest.param("after-read", False, marks=pytest.mark.crash),
     pytest.param("after-table", False, marks=pytest.mark.crash),
     ("after-write", True),
     pytest.param("after-commit", True, marks=pytest.mark.crash),

@@ -16,8 +16,7 @@ from tests.crash.traffic import TABLES, Traffic
 
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = seeds(0)
-MORE_SEEDS = seeds()
+SEEDS = seeds()
 
 
 def settle(rig: Rig) -> None:
@@ -39,7 +38,7 @@ def test_files_lost_at_any_moment(rig: Rig, seed: int) -> None:
     settle(rig)
 
 
-@pytest.mark.parametrize("seed", MORE_SEEDS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_files_lost_of_a_batch_that_is_written_in_part(rig: Rig, seed: int) -> None:
     with Traffic(rig.connect, seed):
         for _ in range(2):
@@ -51,7 +50,7 @@ def test_files_lost_of_a_batch_that_is_written_in_part(rig: Rig, seed: int) -> N
     settle(rig)
 
 
-@pytest.mark.parametrize("seed", MORE_SEEDS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_files_lost_in_the_first_snapshot(new_rig: Rig, seed: int) -> None:
     draw = random.Random(seed)
     new_rig.properties = {"snapshot.max.threads": "1", "snapshot.max.threads.multiplier": "3"}
@@ -67,7 +66,7 @@ def test_files_lost_in_the_first_snapshot(new_rig: Rig, seed: int) -> None:
 
 
 @pytest.mark.parametrize("driver", [True, False])
-@pytest.mark.parametrize("seed", MORE_SEEDS)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_killed_in_maintenance(new_rig: Rig, driver: bool, seed: int) -> None:
     draw = random.Random(seed)
     new_rig.sink["replica"]["retention"] = "1m"

@@ -52,7 +52,8 @@ def test_killed_between_intention_and_creation(new_rig: Rig, mode: str, times: i
             new_rig.await_planned()
             new_rig.kill()
             with new_rig.connect() as connection:
-                assert connection.execute("SELECT FROM pg_replication_slots").fetchall() == []
+                slots = connection.execute("SELECT FROM pg_replication_slots WHERE slot_name = %s", [new_rig.slot])
+                assert slots.fetchall() == []
         new_rig.properties = {"snapshot.mode": mode}
         new_rig.start()
         new_rig.await_batches(3)

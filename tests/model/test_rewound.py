@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from tailrace.capture.log_split import LogSplit
 from tailrace.connectors.base import Offset
+from tailrace.connectors.postgres.position import BEGIN
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.sinks.replica import delta_rs
@@ -125,6 +126,10 @@ class Rewound(Sessions):
             self.capture.offset, self.number = self.starts[place]
             del self.starts[place + 1 :]
             self._restart(rows_a_part)
+            if self.capture.offset["phase"] == BEGIN:
+                # Nothing proves any more that the slot is this pipeline's own; the error says to drop it.
+                with self.database.connect() as connection:
+                    self._drop_slot(connection)
         for statement, n, m in after:
             self.write(0, statement, n, m, "none", at_once=True)
 

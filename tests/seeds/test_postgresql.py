@@ -294,7 +294,7 @@ def test_the_sample_truncate(database: Database, capture: Capture, era: str) -> 
 
 @pytest.mark.seed("S003-104")
 def test_the_order_of_truncates_is_documented() -> None:
-    pages = [path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "docs").glob("*.md")]
+    pages = [path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "docs").rglob("*.md")]
     paragraphs = [paragraph.lower() for page in pages for paragraph in page.split("\n\n")]
     assert any(all(word in paragraph for word in ("truncate", "order", "partition")) for paragraph in paragraphs)
 

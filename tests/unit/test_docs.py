@@ -20,6 +20,7 @@ from tailrace.cli.main import app
 from tailrace.config.dialects import read
 from tailrace.connectors.postgres.config import OPTIONS, resolve
 from tailrace.connectors.postgres.position import SOURCE, SOURCE_TYPE
+from tailrace.connectors.registry import BUILT_IN
 from tailrace.events.record import KAFKA
 from tailrace.events.shapes import event_schema
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget, Sink, from_content, load
@@ -28,6 +29,7 @@ from tailrace.transforms import STEPS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+CONNECTORS = ROOT / "docs" / "connectors"
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
 COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
 
@@ -233,18 +235,39 @@ def test_row_shapes_are_described_as_they_are(shape: str) -> None:
 
 
 def described(shape: str) -> dict[str, str]:
-    """The columns that the connector's page lists for a shape, each with the rest of its line."""
-    text = (ROOT / "docs" / "postgres.md").read_text(encoding="utf-8")
+    """The columns that the page lists for a shape, each with the rest of its line."""
+    text = (ROOT / "docs" / "row-shapes.md").read_text(encoding="utf-8")
     section = re.search(rf"^\*\*`{shape}`\*\*(.*?)^(?:\*\*`|Rows of one)", text, re.MULTILINE | re.DOTALL)
     assert section is not None
     lines = re.findall(r"^\| (`[^|]+) \|(.*)$", section[1], re.MULTILINE)
     return {name: rest for names, rest in lines for name in re.findall(r"`(\w+)`", names)}
 
 
-def test_quoted_messages_are_those_of_the_code() -> None:
-    text = (ROOT / "docs" / "postgres.md").read_text(encoding="utf-8")
-    table = text.partition("## Errors")[2].partition("\n## ")[0]
-    quoted = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+def headings(page: Path) -> list[str]:
+    """The headings of a page's sections."""
+    return re.findall(r"^## (.+)$", prose(page), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_every_connector_has_a_page_with_the_same_headings(name: str) -> None:
+    assert headings(CONNECTORS / f"{name}.md") == [
+        *("Prepare the server", "Snapshot", "Stream", "Types", "Offsets", "Differences", "Errors"),
+    ]
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    linked = {(index.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+\.md)", index.read_text("utf-8"))}
+    decisions = {*(ROOT / "docs" / "decisions").glob("0*.md")}
+    missing = {*(ROOT / "docs").rglob("*.md")} - linked - decisions - {index}
+    assert not missing
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_quoted_messages_are_those_of_the_code(name: str) -> None:
+    pages = [CONNECTORS / f"{name}.md", ROOT / "docs" / "pipelines.md"]
+    sections = [page.read_text(encoding="utf-8").partition("\n## Errors\n")[2].partition("\n## ")[0] for page in pages]
+    quoted = [message for section in sections for message in re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)]
     assert len(quoted) > 10
     said = "\n".join(texts())
     unknown = [message for message in quoted if not all(part in said for part in re.split(r" ?\.\.\. ?|%d", message))]

@@ -1,1 +1,1 @@
-"""The command `tailrace`, one file a subcommand."""
+"""The command `tailrace`, one file for each subcommand."""

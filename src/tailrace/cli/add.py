@@ -1,4 +1,4 @@
-"""`tailrace add`: captures more tables with a pipeline, while it runs or before its next start."""
+"""`tailrace add`: captures more tables, while the pipeline runs or before its next start."""
 
 from __future__ import annotations
 

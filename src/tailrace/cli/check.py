@@ -1,4 +1,4 @@
-"""`tailrace check`: every problem of a pipeline's config, of its database and of Kafka, each with its remedy."""
+"""`tailrace check`: reports every problem of a pipeline's config, database and Kafka, each with its remedy."""
 
 from __future__ import annotations
 

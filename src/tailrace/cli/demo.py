@@ -1,4 +1,4 @@
-"""`tailrace demo`: a real database, live traffic and a replica that keeps up with it, compared in the end."""
+"""`tailrace demo`: a real database with live traffic and a replica that follows it, compared at the end."""
 
 from __future__ import annotations
 

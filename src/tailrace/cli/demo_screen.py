@@ -1,4 +1,4 @@
-"""What the demo shows: a live view on a terminal, plain lines elsewhere."""
+"""The demo's output: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Screen:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """The view that is drawn anew in place; nothing of the kind where lines go to a file."""
+        """Redraws the view in place meanwhile; does nothing if the output is a file."""
         if not results.is_terminal:
             yield
             return

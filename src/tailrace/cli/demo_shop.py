@@ -1,4 +1,4 @@
-"""The demo's shop: five tables with a history, and live traffic of every kind of change."""
+"""The demo's shop: five tables with a history, and live traffic with every kind of change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailrace init`: looks at a database and writes a commented pipeline file for it; can install its DDL triggers."""
+"""`tailrace init`: reads a database's catalog and writes a commented pipeline file; can install DDL triggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line's entry: gathers the commands and turns errors into sentences and exit codes.
+"""The entry point of the command line: collects the commands, and turns errors into messages and exit codes.
 
 Exit codes: 0 done; 1 an error, named with its remedy; 2 wrong usage; 130 stopped by Ctrl-C.
 """
@@ -42,7 +42,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(levelname)s: %(message)s")
-    # It prints the traceback of a failed batch, of which the user gets the sentence.
+    # It prints the traceback of a failed batch, but the user gets a message.
     logging.getLogger("py4j").setLevel(logging.INFO if debug else logging.CRITICAL)
     try:
         app()

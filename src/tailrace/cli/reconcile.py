@@ -1,4 +1,4 @@
-"""`tailrace reconcile`: whether a replica equals its source while the pipeline runs, and its repair."""
+"""`tailrace reconcile`: compares a replica with its source while the pipeline runs, and repairs it."""
 
 from __future__ import annotations
 

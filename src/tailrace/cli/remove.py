@@ -1,4 +1,4 @@
-"""`tailrace remove`: captures tables no longer, while the pipeline runs or before its next start."""
+"""`tailrace remove`: stops capturing tables, while the pipeline runs or before its next start."""
 
 from __future__ import annotations
 

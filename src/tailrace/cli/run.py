@@ -1,4 +1,4 @@
-"""`tailrace run`: runs a pipeline until it ends or is told to stop."""
+"""`tailrace run`: runs a pipeline until it ends or is stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(
     once: Annotated[bool, typer.Option("--once", help="Stop when everything there is now has been read.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Progress as JSON lines on stdout.")] = False,
 ) -> None:
-    """Run a pipeline. Ctrl-C stops it; the next start goes on where it was."""
+    """Run a pipeline. Ctrl-C stops it; the next start resumes from the checkpoint."""
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.runner import Pipeline
 
@@ -46,7 +46,7 @@ def command(
             asked.listen()
             follow(running, asked, as_json=json)
         except TailraceError as error:
-            # Java and the workers may have been told to stop as well, and have ended before this process.
+            # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():
                 raise
             log.info("the pipeline ended while it was stopped: %s", error)
@@ -66,7 +66,7 @@ def follow(running: Run, asked: Asked, *, as_json: bool) -> None:
 
 
 def stop(running: Run | None) -> None:
-    """Stops a pipeline that was started. What it fails with is no error: Java may have been told to stop as well."""
+    """Stops a pipeline that was started. A failure is no error: Java may have got the signal as well."""
     try:
         if running is not None:
             running.stop()

@@ -1,4 +1,4 @@
-"""`tailrace signal`: asks something of a pipeline, a snapshot of some tables above all, whether it runs or not."""
+"""`tailrace signal`: sends a signal to a pipeline, running or not, most often a request for a snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailrace status`: how far a pipeline is, how far behind its database, and what the database says about it."""
+"""`tailrace status`: shows a pipeline's position, its lag, and what the database reports about it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Status:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """For `--json`: the database's own fields stand beside the others."""
+        """For `--json`: the database's own fields are on the same level as the others."""
         shown = asdict(self)
         del shown["details"]
         return {**shown.pop("fields"), **shown}

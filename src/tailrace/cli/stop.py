@@ -1,4 +1,4 @@
-"""Stops in order on Ctrl-C and SIGTERM: a signal is noted, and the work at hand ends before the process does."""
+"""Stops in order on Ctrl-C and SIGTERM: notes the signal, and finishes the current work before the process ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Asked:
         return bool(self)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        # Whoever asks twice does not want to wait.
+        # A second signal means that the user does not want to wait.
         signal.signal(number, signal.SIG_DFL)
         self._signal = number
         self.code = 130 if number == signal.SIGINT else 0

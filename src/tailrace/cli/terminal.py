@@ -1,4 +1,4 @@
-"""How the commands speak: results to stdout, notes to stderr, errors as a sentence with its remedy."""
+"""The output of the commands: results to stdout, notes to stderr, errors as a message with its remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def print_json(value: Any) -> None:
 
 
 def print_error(error: TailraceError) -> None:
-    """The error's sentence and what mends it."""
+    """The error's message and its remedy."""
     what, _, remedy = str(error).partition("\n  Remedy: ")
     notes.print(f"[bold red]Error[/] {escape(what)}")
     if remedy:

@@ -1,4 +1,4 @@
-"""Reads a connector's configuration as people have it: Connect's JSON, a .properties file, or a mapping of options."""
+"""Reads a connector's configuration from Connect's JSON, a .properties file, or a mapping of options."""
 
 from __future__ import annotations
 

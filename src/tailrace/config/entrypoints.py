@@ -1,4 +1,4 @@
-"""Code of one's own, found by names in properties: Python's entry points, where Debezium loads Java classes."""
+"""Loads plug-ins that properties name: Python entry points, where Debezium loads Java classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tables and columns are captured, in which order, and which columns make the key."""
+"""Decides which tables and columns are captured, in which order, and which columns form the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a property's value may be: each kind turns text into a value or says what was expected instead."""
+"""Kinds of property values: each parses a text, or raises an error that says what is expected."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _operations(text: str) -> tuple[str, ...]:
 
 
 def matching(label: str, expression: str, message: str) -> Kind:
-    """Text that matches as a whole; `{}` in the message stands for the value."""
+    """Text that must match as a whole; `{}` in the message is replaced by the value."""
     compiled = re.compile(expression)
 
     def parse(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What `column.mask.*`, `column.truncate.*` and `*.propagate.source.type` ask for, column by column."""
+"""Finds the masks, cuts and propagated types (`column.mask.*`, `column.truncate.*`, ...) of each column."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Hash:
 
 @dataclass(frozen=True, slots=True)
 class Propagate:
-    """The column's type is told by parameters of its schema; the value stays."""
+    """Parameters of the column's schema contain its type; the value is not changed."""
 
 
 Mask = Truncate | Stars | Hash | Propagate

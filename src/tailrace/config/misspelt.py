@@ -1,4 +1,4 @@
-"""Recognises misspelt names of properties that select, hide or encrypt data: ignored, they would publish it."""
+"""Detects misspelt names of properties that select, hide or encrypt data; to ignore one would publish the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declaration of one property, and a table of them that finds a property by any of its names."""
+"""Declares a property, and a table of properties that finds one by any of its names."""
 
 from __future__ import annotations
 

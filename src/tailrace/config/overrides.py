@@ -1,4 +1,4 @@
-"""The SELECTs that a snapshot reads in place of tables: `snapshot.select.statement.overrides` and what goes with it."""
+"""The SELECTs that a snapshot reads instead of tables: `snapshot.select.statement.overrides` and its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Post processors: `post.processors` names them, `<name>.type` and further properties say what they do."""
+"""Post processors: the names in `post.processors` and the settings `<name>.*` of each."""
 
 from __future__ import annotations
 

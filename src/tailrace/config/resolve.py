@@ -1,4 +1,4 @@
-"""From properties as given to a Config: every value parsed, every problem collected into one error."""
+"""Resolves given properties to a Config: parses every value, and reports all problems in one error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _said: set[str] = set()
 
 @dataclass(frozen=True)
 class Problem:
-    """A property's fault, in Debezium's words where it has some, and what mends it."""
+    """What is wrong with a property, in Debezium's words if it has any, and how to fix it."""
 
     name: str
     message: str
@@ -221,7 +221,7 @@ def _without_salt(name: str) -> str:
 
 
 def _say(level: int, text: str) -> None:
-    """Log a text once a process: a source is resolved anew for every batch."""
+    """Log a text once in a process: a source is resolved again for every batch."""
     if text not in _said:
         _said.add(text)
         log.log(level, text)

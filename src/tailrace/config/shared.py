@@ -40,7 +40,7 @@ _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
 _FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=JVM)
 _ONCE = "set requested: the sink decides, and that of Kafka is exactly once unless its `delivery` says otherwise"
 _MASKED = "schema.table.column"
-_METRICS = "there are no JMX metrics; Spark's query progress and `tailrace status` tell how far a pipeline is"
+_METRICS = "there are no JMX metrics; Spark's query progress and `tailrace status` show a pipeline's progress"
 
 SPARK = (
     Option(
@@ -49,14 +49,14 @@ SPARK = (
         "kafka",
         "What a row of the stream is: a Kafka record, an event, a row image of one table, or a batch of changes.",
     ),
-    Option("maxBytesPerTrigger", BYTE_SIZE, "268435456", "Log bytes a micro-batch may span."),
+    Option("maxBytesPerTrigger", BYTE_SIZE, "268435456", "Most bytes of log that a micro-batch reads."),
     Option(
         "tailrace.properties",
         TEXT,
         None,
-        "All properties as one JSON object, for names whose case Spark's options would not keep.",
+        "All properties as one JSON object, for names whose case matters: Spark's options fold it.",
     ),
-    Option("compat.faults", FLAG, "false", "Copy the faults of the reference engine that are otherwise mended."),
+    Option("compat.faults", FLAG, "false", "Reproduce the faults of the reference engine that are fixed by default."),
 )
 
 TOPICS = (
@@ -85,7 +85,7 @@ TOPICS = (
     Option("topic.regex.enable", FLAG, "false", "Route by topic.regex.", CONNECT, "the naming strategy decides"),
     Option("topic.regex", PATTERN, None, "Expression of the regex naming strategies."),
     Option("topic.replacement", TEXT, None, "Replacement for topic.regex."),
-    Option("topic.cache.size", INT, "10000", "Names remembered.", CONNECT, "names are computed once a batch"),
+    Option("topic.cache.size", INT, "10000", "Number of cached names.", CONNECT, "names are computed once a batch"),
     Option(
         "topic.heartbeat.prefix",
         TEXT,
@@ -98,7 +98,7 @@ TOPICS = (
         "include.schema.changes",
         FLAG,
         "true",
-        "Records of schema changes on the topic `<topic.prefix>`, if the server reports schema changes.",
+        "Send records of schema changes to the topic `<topic.prefix>`, if the server reports schema changes.",
     ),
 )
 
@@ -138,7 +138,7 @@ FILTERS = (
     ),
     Option("skip.messages.without.change", FLAG, "false", "Leave out updates that change no captured column."),
     Option("tombstones.on.delete", FLAG, "true", "A tombstone follows each delete."),
-    Option("guardrail.collections.max", COUNT, "0", "Most tables that may be captured; 0 is any number."),
+    Option("guardrail.collections.max", COUNT, "0", "Most tables that may be captured; 0 is no limit."),
     Option("guardrail.collections.limit.action", choice("warn", "fail"), "warn", "What to do beyond it."),
 )
 
@@ -154,7 +154,7 @@ MASKS = (
         protects=True,
     ),
     Option("column.propagate.source.type", PATTERNS, None, f"Add the column's type to its schema ({_MASKED})."),
-    Option("datatype.propagate.source.type", PATTERNS, None, "The same by type (`schema.table.type`)."),
+    Option("datatype.propagate.source.type", PATTERNS, None, "The same, chosen by type (`schema.table.type`)."),
 )
 
 VALUES = (
@@ -175,7 +175,7 @@ VALUES = (
         "unavailable.value.placeholder",
         TEXT,
         "__debezium_unavailable_value",
-        "Stands for a value the log does not hold; `hex:` begins bytes.",
+        "Replaces a value that the log does not contain; `hex:` begins bytes.",
         aliases=(Alias("toasted.value.placeholder"),),
     ),
     Option(
@@ -206,7 +206,7 @@ VALUES = (
         "converters",
         NAMES,
         None,
-        "Names of converters of one's own; `<name>.*` are the settings of each.",
+        "Names of your converters; `<name>.*` are the settings of each.",
         protects=True,
     ),
     Option("post.processors", NAMES, None, "Names of post processors; one type is known."),
@@ -217,10 +217,10 @@ VALUES = (
         "Type of a post processor (ReselectColumnsPostProcessor, by its full name) or of a converter (an entry point "
         f"of the group `{entrypoints.CONVERTERS}`).",
     ),
-    Option("<p>.reselect.columns.include.list", PATTERNS, None, "Columns selected again, as schema.table:column."),
-    Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns that are not, where no include list is."),
-    Option("<p>.reselect.unavailable.values", FLAG, None, "Select again what the log did not repeat (true)."),
-    Option("<p>.reselect.null.values", FLAG, None, "Select again what is null (true)."),
+    Option("<p>.reselect.columns.include.list", PATTERNS, None, "Columns to select again, as schema.table:column."),
+    Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns not to select again, if not included."),
+    Option("<p>.reselect.unavailable.values", FLAG, None, "Select values again that the log does not contain (true)."),
+    Option("<p>.reselect.null.values", FLAG, None, "Select null values again (true)."),
     Option("<p>.reselect.use.event.key", FLAG, None, "Find rows by the event's key, not the primary key (false)."),
     Option(
         "<p>.reselect.error.handling.mode",
@@ -238,7 +238,7 @@ def _converter(part: str, plural: str) -> Iterator[Option]:
     name = f"{part}.converter"
     yield Option(name, choice(_JSON, otherwise=_ONLY_JSON), _JSON, f"Serialises {plural}.")
     yield Option(f"{name}.schemas.enable", FLAG, "true", f"The schema beside each {part}.")
-    yield Option(f"{name}.schemas.cache.size", INT, "1000", "Schemas remembered.", CONNECT, "one a table is kept")
+    yield Option(f"{name}.schemas.cache.size", INT, "1000", "Number of cached schemas.", CONNECT, "each table has one")
     yield Option(
         f"{name}.decimal.format",
         choice("BASE64", "NUMERIC"),
@@ -270,15 +270,15 @@ SIGNALS = (
         "Channels read for signals: source, kafka, file. Those of `tailrace signal` (in-process) are always read.",
     ),
     Option("signal.folder", TEXT, None, "Folder of `tailrace signal`; a pipeline's is `signals` in its checkpoint."),
-    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between looks at other channels than the table."),
-    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries of the write of a window's row."),
+    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between reads of channels other than the table."),
+    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries if writing a window's row fails."),
     Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them."),
-    Option("signal.kafka.topic", TEXT, None, "Signal topic, partition 0; `<topic.prefix>-signal` when not given."),
+    Option("signal.kafka.topic", TEXT, None, "Signal topic, partition 0; `<topic.prefix>-signal` by default."),
     Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic."),
     Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group: where the first start begins."),
-    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Wait of a look at the topic."),
-    Option("signal.consumer.*", TEXT, None, "Settings of that consumer, by librdkafka's names."),
-    Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object a line, emptied when read."),
+    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Time limit for a read of the signal topic."),
+    Option("signal.consumer.*", TEXT, None, "Settings of the signal topic's consumer, by librdkafka's names."),
+    Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object on each line, emptied when read."),
     Option(
         "notification.enabled.channels",
         listed("sink", "log", "file", "callback", refused={"jmx": "use sink, log, file or callback"}),
@@ -286,14 +286,14 @@ SIGNALS = (
         "Channels that get notifications: sink, log, file, callback.",
     ),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
-    Option("notification.file", TEXT, None, "File of the file channel: a JSON object a line, appended to."),
+    Option("notification.file", TEXT, None, "File of the file channel; a JSON line is appended."),
     Option(
         "notification.callback",
         matching("package.module:function", r"[\w.]+:[\w.]+", "A function is expected, as package.module:function"),
         None,
         "Python function of the callback channel, called with each notification, a dict.",
     ),
-    Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is none."),
+    Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is no heartbeats."),
     Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
     Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk."),
     Option(
@@ -308,14 +308,14 @@ SIGNALS = (
         "false",
         "Schema changes meanwhile.",
         CONNECT,
-        "they are always allowed: each chunk has the columns of its moment",
+        "always allowed: each chunk has the columns that the table has when the chunk is read",
     ),
     Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source."),
 )
 
 RUNTIME = (
     Option("name", TEXT, None, "Name of the connector."),
-    Option("errors.max.retries", INT, "-1", "Retries after a passing error; -1 is without end."),
+    Option("errors.max.retries", INT, "-1", "Retries after a transient error; -1 is no limit."),
     Option("retriable.restart.connector.wait.ms", LONG_COUNT, "10000", "Pause before a retry."),
     Option("tasks.max", POSITIVE_INT, "1", "Tasks.", CONNECT, "Spark plans the tasks"),
     Option("max.batch.size", POSITIVE_INT, "2048", "Events of a batch.", CONNECT, _QUEUE),
@@ -323,10 +323,10 @@ RUNTIME = (
     Option("max.queue.size.in.bytes", LONG, "0", "Bytes in the queue.", CONNECT, _QUEUE),
     Option("queue.provider.type", TEXT, None, "Java class.", CONNECT, JVM),
     Option("poll.interval.ms", POSITIVE_LONG, "500", "Pause of an idle poll.", CONNECT, "the trigger sets the pace"),
-    Option("poll.dispatch.interval.ms", LONG_COUNT, "0", "Pause to gather.", CONNECT, "the trigger sets the pace"),
-    Option("query.fetch.size", COUNT, "0", "Rows a round trip.", CONNECT, "the log is streamed"),
-    Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Limit of `tailrace check`."),
-    Option("executor.shutdown.timeout.ms", LONG_COUNT, "4000", "Patience at a stop.", CONNECT, "Spark stops the query"),
+    Option("poll.dispatch.interval.ms", LONG_COUNT, "0", "Pause to collect.", CONNECT, "the trigger sets the pace"),
+    Option("query.fetch.size", COUNT, "0", "Rows for each round trip.", CONNECT, "the log is streamed"),
+    Option("connection.validation.timeout.ms", POSITIVE_LONG, "60000", "Time limit for `tailrace check`."),
+    Option("executor.shutdown.timeout.ms", LONG_COUNT, "4000", "Limit of a stop.", CONNECT, "Spark stops the query"),
     Option("statistics.metrics.enabled", FLAG, "true", "Quantiles of metrics.", CONNECT, _METRICS),
     Option("custom.metric.tags", TEXT, None, "Tags of metrics.", CONNECT, _METRICS),
     Option(
@@ -340,7 +340,7 @@ RUNTIME = (
         "internal.custom.retriable.exception",
         PATTERN,
         None,
-        "Errors to try again although they do not look passing: an expression for their whole message.",
+        "Errors that are retried like transient ones: an expression that matches the whole message.",
     ),
     Option(
         "openlineage.integration.enabled",
@@ -349,12 +349,12 @@ RUNTIME = (
         "Lineage events.",
     ),
     Option("openlineage.integration.*", TEXT, None, "Their settings.", CONNECT, "no lineage events are sent"),
-    Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint holds the offset"),
-    Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint holds the offset"),
-    Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
-    Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
-    Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log holds the schemas"),
-    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "a record that cannot be transformed stops"),
+    Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint contains the offset"),
+    Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint contains the offset"),
+    Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
+    Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
+    Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
+    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "a faulty record stops the pipeline"),
     Option("topic.creation.*", TEXT, None, "Topics made by Connect.", CONNECT, "create topics in Kafka"),
     Option("producer.override.*", TEXT, None, "Connect's producer.", CONNECT, "set the sink's own options"),
     Option(

@@ -1,4 +1,4 @@
-"""`snapshot.mode`: when the tables are read, and whether the log is read after them."""
+"""Decides by `snapshot.mode` when the tables are read, and whether the log is read after them."""
 
 from __future__ import annotations
 

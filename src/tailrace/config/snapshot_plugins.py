@@ -1,4 +1,4 @@
-"""What code of one's own decides about snapshots; each is made by the entry point that `<mode>.custom.name` names.
+"""Protocols for user-supplied snapshot plug-ins; `<mode>.custom.name` names the entry point of each.
 
 The questions are those of Debezium's interfaces Snapshotter, SnapshotLock and SnapshotQuery. Entry points are
 factories: they are called with the connector's properties, a dict of texts.
@@ -14,7 +14,7 @@ class Snapshotter(Protocol):
     """`snapshot.mode=custom` (group `tailrace.snapshotters`): whether tables and log are read."""
 
     def should_snapshot_data(self, offset_exists: bool, snapshot_in_progress: bool) -> bool:
-        """Whether the tables are read at a start. An unfinished snapshot is taken anew whatever this says."""
+        """Whether the tables are read at a start. An unfinished snapshot is read again whatever this returns."""
 
     def should_stream(self) -> bool:
         """Whether the log is read after that."""

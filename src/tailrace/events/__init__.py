@@ -1,1 +1,1 @@
-"""From columns of changes to Debezium's records: names, envelopes, keys, headers, transactions."""
+"""Converts columns of changes to Debezium's records: names, envelopes, keys, headers, transactions."""

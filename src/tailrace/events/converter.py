@@ -1,4 +1,4 @@
-"""The JSON converter's settings for keys or for values, and the schema it writes around each payload."""
+"""The JSON converter's settings for keys or values, and the schema that it writes around each payload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.model.schema import ConnectSchema
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """`schemas`: whether each payload stands beside its schema; `style`: how values are written."""
+    """`schemas`: whether each payload is written with its schema; `style`: how values are written."""
 
     schemas: bool = True
     style: Style = PLAIN
@@ -25,5 +25,5 @@ class Converter:
         return Converter(config.flag(f"{prefix}.schemas.enable"), style)
 
     def wrap(self, schema: ConnectSchema) -> tuple[str, str]:
-        """What stands before and after each payload."""
+        """The texts before and after each payload."""
         return (f'{{"schema":{schema_text(schema, self.style)},"payload":', "}") if self.schemas else ("", "")

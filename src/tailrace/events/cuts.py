@@ -1,4 +1,4 @@
-"""Batches cut by bytes: small enough to encode at once on the way in, small enough for Spark on the way out."""
+"""Cuts batches by bytes: small enough to encode at once, and small enough for Spark."""
 
 from __future__ import annotations
 

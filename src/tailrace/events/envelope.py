@@ -23,7 +23,7 @@ class Envelope:
     """What is constant about a table's records: topic and schemas; `key` is None without key columns.
 
     `row` is the schema of an image: a struct, or a text where images are documents.
-    `key_extra` is the value of a last key field that tells apart the tables of one topic (regex naming strategies).
+    `key_extra` is the value of a last key field that distinguishes the tables of one topic (regex naming strategies).
     """
 
     topic: str

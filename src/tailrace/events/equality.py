@@ -1,4 +1,4 @@
-"""When two column values are the same, as the reference compares them: null equals null and NaN equals NaN."""
+"""Compares column values as the reference does: null equals null and NaN equals NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that cannot be processed: an error, or left out and told (`event.processing.failure.handling.mode`)."""
+"""Handles changes that cannot be processed: raises, or logs and skips (`event.processing.failure.handling.mode`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Integers = npt.NDArray[np.int64]
 
-# Debezium tells of skipped events at the level of debugging only; nothing is lost in silence here.
+# Debezium logs skipped events only at debug level; nothing is lost silently here.
 _LEVELS = {"warn": logging.WARNING, "skip": logging.INFO}
 
 
@@ -42,7 +42,7 @@ class Faults:
         log.log(self._level, "a change of %s is left out: %s", what, str(error).splitlines()[0])
 
     def sound(self, count: int, build: Callable[[Integers], T], name: Callable[[int], str]) -> T | None:
-        """What `build` makes of the rows 0 to count that it can build, None without any; `name` tells a row's place.
+        """What `build` makes of the rows 0 to count that it can build, None without any; `name` gives a row's place.
 
         Faulty rows are found by halving, which costs nothing where there are none.
         """

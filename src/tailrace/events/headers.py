@@ -1,4 +1,4 @@
-"""Record headers: the context of a run on every record, and the other key on both halves of a key change."""
+"""Record headers: the context of a run on every record, and the other key on both records of a key change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST_ROWS = 1 << 12
 
 
 def context(connector: str, server: str, run_id: str) -> dict[str, str]:
-    """The headers that tell where a record comes from, by name."""
+    """The headers that describe a record's origin, by name."""
     names = {"connectorLogicalName": server, "taskId": "0", "connectorName": connector, "runId": run_id}
     return {_PREFIX + name: value for name, value in names.items()}
 

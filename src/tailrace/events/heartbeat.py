@@ -1,4 +1,4 @@
-"""Heartbeats: records that tell, also of an idle source, that it is being read."""
+"""Heartbeats: records that show that a source is being read, also while it is idle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row images and keys as JSON fragments, one per column, for whoever joins them."""
+"""Encodes row images and keys as JSON fragments, one for each column, to be joined by the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Java's regular expressions and replacements, as topic names and transforms take them."""
+"""Java's regular expressions and replacements, as topic names and transforms use them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOKEN = re.compile(r"\\(.)|\$(?:(\d+)|\{(\w+)\})|([^\\$]+)", re.DOTALL)
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """A Java expression that tells upper from lower case; use `fullmatch`. Raises re.error."""
+    """A case-sensitive Java expression; use `fullmatch`. Raises re.error."""
     return re.compile(compile_pattern(text).pattern, re.ASCII)
 
 

@@ -1,4 +1,4 @@
-"""Updates that change the key become a delete of the old key and a create of the new one, as Debezium has it."""
+"""Splits updates that change the key into a delete of the old key and a create of the new one, as Debezium does."""
 
 from __future__ import annotations
 

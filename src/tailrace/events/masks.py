@@ -1,4 +1,4 @@
-"""Masking and cutting of text, by columns. Hashes are computed once for each different value."""
+"""Masks and cuts text columns. Hashes are computed once for each distinct value."""
 
 from __future__ import annotations
 

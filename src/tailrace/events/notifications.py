@@ -1,4 +1,4 @@
-"""Notifications: what a snapshot is doing, for those who wait for it (`notification.enabled.channels`)."""
+"""Sends notifications about the progress of snapshots (`notification.enabled.channels`)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ VALUE = ConnectSchema(
 class Notice:
     """One notification; `data` are its additional data, `id` a signal's (None: one is drawn).
 
-    Where `data` lacks `total_rows_scanned` although the type has it, whoever reads the rows fills it in.
+    If `data` lacks `total_rows_scanned` although the type has it, the task that reads the rows adds it.
     """
 
     aggregate: str
@@ -68,7 +68,7 @@ def is_wanted(config: Config) -> bool:
 def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...]:
     """Tell log, file and callback, where they are channels, and make the records of the sink channel's topic.
 
-    A task does it, for the rows it reads; a channel that fails is told in the log, and nothing stops.
+    A task does it, for the rows it reads; if a channel fails, this is logged, and nothing stops.
     """
     channels = config.names("notification.enabled.channels")
     told = [_payload(notice, config.text("topic.prefix")) for notice in notices]
@@ -94,7 +94,7 @@ def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...
 def _append(file: Path, told: list[dict[str, object]]) -> None:
     lines = "".join(json.dumps(payload) + "\n" for payload in told)
     try:
-        # One write: tasks beside this one append to the same file.
+        # One write: other tasks append to the same file at the same time.
         with file.open("a", encoding="utf-8") as stream:
             stream.write(lines)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Rows of text made of constant pieces and columns, kept apart until they are joined."""
+"""Texts of rows as constant pieces and columns, which are joined only at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connect values outside a table's columns: a schema's Arrow type, JSON nodes as values, defaults in place of nulls."""
+"""Connect values outside a table's columns: Arrow type of a schema, values from JSON, defaults instead of nulls."""
 
 from __future__ import annotations
 

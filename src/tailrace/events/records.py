@@ -1,4 +1,4 @@
-"""Records: what single message transforms work on, as columns. Records with the same schemas stand together."""
+"""Records as columns, the input of single message transforms. Records with the same schemas are kept together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Part:
 
     @property
     def is_envelope(self) -> bool:
-        """Whether these are change events, by the schema's name, as the reference tells them."""
+        """Whether these are change events, by the schema's name, as in the reference."""
         return self.schema.name is not None and self.schema.name.endswith(ENVELOPE)
 
     def has(self, name: str) -> bool:

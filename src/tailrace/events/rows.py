@@ -1,4 +1,4 @@
-"""Records as rows of the `kafka` shape: JSON keys, values and headers, the groups put back into one order."""
+"""Writes records as rows of the `kafka` shape: JSON keys, values and headers, in the order of the batch."""
 
 from __future__ import annotations
 

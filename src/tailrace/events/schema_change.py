@@ -1,4 +1,4 @@
-"""Schema changes as records: what the topic `<topic.prefix>` tells of tables' definitions, whatever the database."""
+"""Encodes schema changes as records of the topic `<topic.prefix>`, in the same form for every database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes become events: skipped operations, and updates that change nothing."""
+"""Selects the changes that become events: drops skipped operations, and updates that change nothing."""
 
 from __future__ import annotations
 

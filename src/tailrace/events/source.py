@@ -1,4 +1,4 @@
-"""The `source` block of a batch's envelopes, written once per transaction where it does not change by row."""
+"""Encodes the `source` block of a batch's envelopes; parts that are constant in a transaction are written once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names: the topic of each table and control stream, and the schema and field names built from them."""
+"""Builds names: the topic of each table and control stream, and the names of schemas and fields."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TopicNaming:
         return self._topics[table]
 
     def key_field(self, table: TableId) -> tuple[str, str] | None:
-        """Name and value of the key field by which the regex strategies tell apart the tables of one topic."""
+        """Name and value of the key field by which the regex strategies distinguish the tables of one topic."""
         return None if self._rewrite is None else ("__dbz__physicalTableIdentifier", self._plain(table))
 
     def schema_name(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Transaction metadata: the block in each change's envelope, and BEGIN and END records on a topic of their own."""
+"""Transaction metadata: the block in each change's envelope, and BEGIN and END records on their own topic."""
 
 from __future__ import annotations
 

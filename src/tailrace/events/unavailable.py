@@ -1,4 +1,4 @@
-"""What stands in an event for a large value that the log did not repeat."""
+"""The placeholder in an event for a large value that the log did not repeat."""
 
 from __future__ import annotations
 

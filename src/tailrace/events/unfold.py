@@ -1,4 +1,4 @@
-"""Change and control batches as Records: Debezium's envelope, key and headers as columns instead of JSON."""
+"""Converts change and control batches to Records: envelope, key and headers as columns instead of JSON."""
 
 from __future__ import annotations
 

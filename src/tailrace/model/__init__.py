@@ -1,1 +1,1 @@
-"""The vocabulary of Tailrace: tables, columns, Connect schemas and batches of changes; no database, no Spark."""
+"""The shared data types: tables, columns, Connect schemas and batches of changes; no database, no Spark."""

@@ -1,4 +1,4 @@
-"""ChangeBatch, the pivot of Tailrace: changes of one table under one schema, as Arrow columns.
+"""Defines ChangeBatch, the pivot of Tailrace: changes of one table under one schema, as Arrow columns.
 
 Everything left of it knows one database; everything right of it knows none.
 
@@ -64,7 +64,7 @@ class ChangeBatch:
 
     `read` is set for rows of a snapshot. A batch of a snapshot without rows says that the table is empty, to sinks that
     keep a table's content. `schema_change` makes the batch's one row, without images, a change of the table's
-    definition; `table` then has the table's name alone. Without the row it tells sinks that keep content the table's
+    definition; `table` then has the table's name alone. Without the row it gives sinks that keep content the table's
     new name, under the old one; `commit` is then what the row's column would say.
     """
 
@@ -110,7 +110,7 @@ class ControlBatch:
     """Records of a control topic (transactions, heartbeats, ...): payloads already as JSON text, schemas beside them.
 
     `rows` has `key` and `value` (string, JSON text of the payload) and `partition` (int32, null: by key).
-    `has_context`: the records get the headers that tell where they come from.
+    `has_context`: the records get the headers that describe their origin.
     """
 
     topic: str

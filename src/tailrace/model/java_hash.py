@@ -1,4 +1,4 @@
-"""Java's hash of a text, and the order in which a HashMap or HashSet lists its keys.
+"""Computes Java's hash of a text, and the order in which a HashMap or HashSet lists its keys.
 
 The reference engine writes some maps and lists in that order.
 """

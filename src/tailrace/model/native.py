@@ -1,4 +1,4 @@
-"""Row images in native Arrow types: what the Connect representation says in numbers and text, as dates and timestamps.
+"""Converts row images from Connect's numbers and texts to native Arrow types, such as dates and timestamps.
 
 | Connect schema | native type |
 |---|---|

@@ -1,4 +1,4 @@
-"""Quantities as people read them."""
+"""Formats quantities for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka Connect schemas as values: what the `schema` half of a key or a value is made of."""
+"""Kafka Connect schemas as values: the `schema` half of a key or a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ConnectSchema:
 
     `type` is one of boolean int8 int16 int32 int64 float double string bytes array map struct (the names the JSON
     converter writes). `default` is JSON-ready: what the converter would print for it; None is no default. `empty`,
-    which is not printed, is the text that stands for null in a required field where that is not its type's.
+    which is not printed, is the text that replaces null in a required field if it differs from its type's.
     """
 
     type: str

@@ -1,4 +1,4 @@
-"""A change of a table's definition, as the log tells it: what the table is now, and what was renamed or dropped."""
+"""A change of a table's definition in the log: the new definition, and what was renamed or dropped."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class DescribedColumn:
 class SchemaChange:
     """One statement's effect on one table: CREATE, ALTER or DROP, the statement, and the table after it (none: DROP).
 
-    `position` is where in the log it was told. `previous` is the table's name before a rename. `renamed` are columns by
-    their old and new names, `dropped` columns that are no more, both told by the columns' identities: a column dropped
+    `position` is its position in the log. `previous` is the table's name before a rename. `renamed` are columns by
+    their old and new names, `dropped` removed columns, both found by the columns' identities: a column dropped
     and added again is not renamed. `database` is what its record has as the database's name; None: that of the table.
     """
 

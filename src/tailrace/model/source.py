@@ -1,4 +1,4 @@
-"""What a connector's envelopes look like: the fields of `source` and of the envelope around it, as data."""
+"""Declares the fields of `source` and of the envelope around it, as data."""
 
 from __future__ import annotations
 

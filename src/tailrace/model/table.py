@@ -1,4 +1,4 @@
-"""What a captured table is: its identity, its columns and its key, as of one moment of the log."""
+"""A captured table at one moment of the log: its identity, its columns and its key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tailrace.model.schema import ConnectSchema
 
-# Re-exported: whoever has a table has its name.
+# Re-exported: code that has a table needs its name.
 from tailrace.model.table_id import TableId as TableId
 
 

@@ -1,4 +1,4 @@
-"""The names of tables: which parts they have, how each of their printed forms is written and read."""
+"""Table names: their parts, and how each printed form is written and read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PART = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^.]*))(?:\.|$)')
 class TableId:
     """A table's full name, and the only place that joins its parts.
 
-    `shown` are the parts that tell the tables of one connector apart. They make up topics, transaction metadata,
+    `shown` are the parts that distinguish the tables of one connector. They make up topics, transaction metadata,
     signals, notifications and replica folders. A collection's name is its `table`. `str()` gives the shown parts joined
     by dots, which is not always unique: `unique` is.
     """
@@ -109,7 +109,7 @@ class TableId:
 
     @property
     def is_message(self) -> bool:
-        """Whether this stands for logical messages, which are changes of a table without a name."""
+        """Whether this is the name for logical messages, which are changes of a table without a name."""
         return not self.table
 
     def to_json(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Finds out at the start whether the checkpoint lags behind its sink, or lacks files.
+"""Detects at the start that the checkpoint is behind its sink, or lacks files.
 
 That happens when a checkpoint is copied back, or when a power failure or an operator takes its newest files.
 """

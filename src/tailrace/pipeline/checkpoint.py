@@ -1,4 +1,4 @@
-"""Reads how far a pipeline is from its checkpoint, without Spark: the offsets last planned and committed."""
+"""Reads a pipeline's position from its checkpoint, without Spark: the offsets last planned and committed."""
 
 from __future__ import annotations
 

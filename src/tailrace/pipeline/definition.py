@@ -218,7 +218,7 @@ class Definition(_Part):
 
     @property
     def pause_seconds(self) -> float:
-        """The least time between the starts of micro-batches that read the log alone, beside the trigger."""
+        """The least time between the starts of micro-batches that read only the log, in addition to the trigger."""
         return _REPLICA_PAUSE_SECONDS if self.trigger is None and self.sink.replica else 0.0
 
     def steps_text(self) -> str:
@@ -302,7 +302,7 @@ def _problem(problem: Any) -> str:
 
 
 def _known_beside(path: list[str]) -> Iterator[str]:
-    """The keys that may stand where the last part of `path` stands."""
+    """The keys that are allowed in place of the last part of `path`."""
     model: type[BaseModel] = Definition
     for part in path[:-1]:
         fields = dict(zip(_keys(model), model.model_fields.values(), strict=True))

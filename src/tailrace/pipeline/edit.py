@@ -1,4 +1,4 @@
-"""Changes one property in a pipeline's or connector's file and leaves every other character, comments too, alone."""
+"""Changes one property in a pipeline's or connector's file and preserves every other character, also comments."""
 
 from __future__ import annotations
 

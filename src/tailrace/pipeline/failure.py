@@ -1,4 +1,4 @@
-"""The sentence for an error that Spark hands over: our own, found in what wraps it, or one for a trouble of Spark."""
+"""Converts an error from Spark to a message: Tailrace's own error if one is wrapped in it, or one about Spark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def from_spark(error: BaseException) -> TailraceError | None:
 
 
 def _read(kind: type[TailraceError], first: str, rest: list[str]) -> TailraceError:
-    """The error whose text begins with `first` and goes on while the lines are indented by two spaces, as ours are."""
+    """The error whose text begins with `first` and continues while lines are indented by two spaces, as ours are."""
     what, remedy = [first], None
     for line in rest:
         if line.startswith(_REMEDY):
@@ -43,7 +43,7 @@ def _read(kind: type[TailraceError], first: str, rest: list[str]) -> TailraceErr
     return kind("\n".join(what), remedy=remedy)
 
 
-# Troubles of Spark and its machine: a sign in the text, what it means, what mends it.
+# Failures of Spark and its machine: a text in the message, what it means, how to fix it.
 _FOREIGN = (
     (
         "No space left on device",
@@ -75,7 +75,7 @@ _FOREIGN = (
 
 
 def sentence(error: BaseException, where: str) -> TailraceError:
-    """Our own error, or what is known of Spark's; `where` is the checkpoint, which tells one pipeline from another."""
+    """Our own error, or what is known of Spark's; `where` is the checkpoint, which identifies the pipeline."""
     ours = from_spark(error)
     if ours is not None:
         return ours

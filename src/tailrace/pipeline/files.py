@@ -1,4 +1,4 @@
-"""Small files on any file system that Spark writes to: local ones, and others through Java's Hadoop classes."""
+"""Reads and writes small files on any file system that Spark writes to: local, or through Java's Hadoop classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a pipeline's first snapshot is while it runs: by its splits, and the tasks that Spark counts."""
+"""Reports the progress of a running first snapshot: by its splits, and the tasks that Spark counts."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def estimate(admin: Admin, config: Config) -> tuple[int, int]:
     try:
         found = [one for one in admin.overview() if wanted.snapshots(one.id)]
     except SourceError:
-        # Busy or gone for the moment: the pipeline itself will tell.
+        # Busy or unreachable for the moment: the pipeline itself will report it.
         found = []
     return len(found), sum(one.rows for one in found)

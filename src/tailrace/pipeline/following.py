@@ -1,4 +1,4 @@
-"""How far a pipeline that runs in another process has committed, and waiting until it is far enough."""
+"""Reads how far a pipeline in another process has committed, and waits until it has reached a position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAUSE_SECONDS = 0.2
 
 
 class Follower:
-    """Follows one pipeline by its checkpoint; `timeout` is in seconds and counts anew for each wait."""
+    """Follows one pipeline by its checkpoint; `timeout` is in seconds and applies to each wait separately."""
 
     def __init__(self, definition: Definition, timeout: float) -> None:
         self._definition = definition
@@ -95,7 +95,7 @@ class Follower:
         return True
 
     def standing(self) -> str:
-        """Where the pipeline stands, in words."""
+        """The pipeline's position, for a message."""
         here, server = self.position(), self._package.admin(self._config).state()
         if here is None:
             return "the pipeline has not finished its first snapshot"

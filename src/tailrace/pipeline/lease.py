@@ -1,8 +1,8 @@
-"""Refuses a second run of one checkpoint: a file beside it, which the run that owns it renews and a new run watches.
+"""Refuses a second run of a checkpoint: the owner renews a file in its folder, and a new run watches the file.
 
 No clocks are compared. A new run that finds the file reads it again and again: if the content changes, the owner lives
 and the new run is refused; if it stays the same for STALE_SECONDS by the new run's own clock, the owner is dead. On one
-machine the owner's process itself tells, at once.
+machine the owner's process itself shows it, at once.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Owner:
     """Who holds a lease.
 
     `machine` is equal for two processes only if they share their process ids (it is None where that is unknown);
-    `started` tells a process from a later one with the same id. `beat` counts renewals.
+    `started` distinguishes a process from a later one with the same id. `beat` counts renewals.
     """
 
     token: str
@@ -90,7 +90,7 @@ class Owner:
         return json.dumps(asdict(self))
 
     def is_alive(self) -> bool | None:
-        """Whether the process runs; None if that cannot be told from here."""
+        """Whether the process runs; None if this cannot be known from this machine."""
         if self.machine is None or self.machine != _machine():
             return None
         try:
@@ -198,7 +198,7 @@ class Lease:
 
 
 def _machine() -> str | None:
-    """What tells this machine, since its start, from all others, and its process ids from those of a container."""
+    """Identifies this machine since its start, and the namespace of its process ids (a container has another)."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"

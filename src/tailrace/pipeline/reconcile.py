@@ -1,6 +1,6 @@
-"""Whether a replica equals its source, table by table, while the pipeline runs; and which rows differ.
+"""Compares a replica with its source, table by table, while the pipeline runs, and finds the rows that differ.
 
-How it is told what differs from what is on its way: docs/decisions/0015-verdicts-by-row-versions.md.
+How wrong rows are distinguished from late changes: docs/decisions/0015-verdicts-by-row-versions.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.verdicts import DIFFERENT, MISSING, SURPLUS, Verdicts
 
-# Rows that are looked at one by one, of a table. More of them ask for a snapshot.
+# Rows of a table that are checked one by one. More than these need a snapshot.
 MOST_KEYS = 100_000
 ROUNDS = 10
 _ATTEMPTS = 3
@@ -38,7 +38,7 @@ _KINDS = {"missing": MISSING, "surplus": SURPLUS, "different": DIFFERENT}
 class TableReport:
     """What was found of a table; `outcome` is equal, different, undecided or not compared, and `reason` says why.
 
-    Of the `ranges` (of the key's hash) those differ whose rows were looked at one by one. `undecided` rows changed all
+    Of the `ranges` (of the key's hash) those differ whose rows were checked one by one. `undecided` rows changed all
     the time, or the source cannot be asked for them; `unread` differed beyond MOST_KEYS; `repaired` are equal by now.
     """
 

@@ -1,4 +1,4 @@
-"""Makes a replica's wrong rows right: the running pipeline reads their keys again, through the stream."""
+"""Repairs a replica's wrong rows: the running pipeline reads their keys again, through the stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIGNALS_AT_ONCE, _BYTES_AT_ONCE = 10, QUEUE_BYTES // 2
 
 
 def repair(reconciler: Reconciler, found: Found) -> Found:
-    """Repair what is wrong in a table, and compare again; what is left stands in the report.
+    """Repair what is wrong in a table, and compare again; the report contains what is left.
 
     A table without a key, or one whose rows the log names by another, is read again as a whole: the log waits
     meanwhile.

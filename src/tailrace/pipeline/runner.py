@@ -1,4 +1,4 @@
-"""Runs a pipeline: builds its stream, starts it, tells how far it is, and stops it."""
+"""Runs a pipeline: builds its stream, starts it, reports its progress, and stops it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Run:
         return ended
 
     def stop(self) -> None:
-        """Stops, cutting off the work at hand; the checkpoint stays whole, and the next start goes on from it.
+        """Stops at once and abandons unfinished work; the checkpoint stays valid, and the next start resumes from it.
 
         A session of the pipeline's own ends as well, and with it the worker that holds the replication connection.
         """
@@ -115,7 +115,7 @@ class Run:
             return False
 
     def _lost(self) -> None:
-        """Another run has taken the checkpoint over: `await_` tells it."""
+        """Another run has taken the checkpoint over: `await_` raises the error."""
         with _sentences(self._pipeline):
             self._query.stop()
 
@@ -126,7 +126,7 @@ class Run:
             self._drops_at_stop = False
 
     def progress(self) -> Progress:
-        """What the newest finished batches tell."""
+        """The progress of the newest finished batches."""
         with _sentences(self._pipeline):
             recent = [json.loads(progress.json) for progress in self._query.recentProgress]
         if not self._counts_itself:
@@ -158,7 +158,7 @@ class Run:
 class Pipeline:
     """A definition, the session it runs in (without one a local one is made, and its log lies in `log`), and a target.
 
-    A `target` of one's own takes the place of the definition's sink.
+    A `target` from the caller replaces the definition's sink.
     """
 
     definition: Definition
@@ -167,7 +167,7 @@ class Pipeline:
 
     @property
     def log(self) -> Path:
-        """Where the lines of Spark and Java go when the session is our own: beside a local checkpoint's contents."""
+        """Where the lines of Spark and Java go when the session is our own: a file in a local checkpoint."""
         checkpoint = self.definition.checkpoint
         folder = Path(tempfile.gettempdir()) if "://" in checkpoint else Path(checkpoint)
         return folder / f"{self.definition.name}.log"

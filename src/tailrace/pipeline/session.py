@@ -1,4 +1,4 @@
-"""The local SparkSession a pipeline runs in when given none: quiet, tuned for small batches, Java checked."""
+"""Creates the local SparkSession of a pipeline: quiet, tuned for small batches, with Java checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both sides of one table of a replica, read as rows' hashes: the source at a moment, the target at a version."""
+"""Reads both sides of one table of a replica as hashes of rows: the source at a moment, the target at a version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ColumnsChanged(SourceError):
 
 @dataclass(frozen=True)
 class Asked:
-    """Keys that differed once, and their texts for the source; `known` are those that the source understands."""
+    """Keys that differed once, and their texts for the source; `known` are those that are valid in the source."""
 
     suspects: Suspects
     texts: list[Key]

@@ -1,4 +1,4 @@
-"""Signals from outside a pipeline's processes: written beside its position, where the planner looks for them."""
+"""Sends signals from outside a pipeline's processes: writes them into the checkpoint, where the planner reads them."""
 
 from __future__ import annotations
 

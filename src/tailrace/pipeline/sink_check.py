@@ -1,4 +1,4 @@
-"""What `tailrace check` says of a pipeline's sink: of Kafka, whether it can be written as the pipeline will."""
+"""Checks a pipeline's sink for `tailrace check`: whether Kafka can be written in the way the pipeline will."""
 
 from __future__ import annotations
 

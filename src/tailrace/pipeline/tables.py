@@ -1,4 +1,4 @@
-"""Adds tables to a pipeline and removes them, running or not: changes its file and its source, and signals it."""
+"""Adds and removes tables of a pipeline, running or not: changes its file and its source, and sends a signal."""
 
 from __future__ import annotations
 

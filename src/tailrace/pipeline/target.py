@@ -1,4 +1,4 @@
-"""From a definition's sink to the object that writes: which row shape it reads and how it hooks into a stream."""
+"""Creates the writer of a definition's sink: which row shape it reads and how it is attached to a stream."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Replica:
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
-        # The query's id lives in the checkpoint: a new checkpoint begins anew and is not taken for a replay.
+        # The query's id is in the checkpoint: a new checkpoint starts from the beginning and is no repeat.
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         assert query_id is not None  # Spark sets it for every streaming query
         target = self.target

@@ -1,1 +1,1 @@
-"""Where changes go: each sink writes a micro-batch so that writing it twice changes nothing."""
+"""Sinks: each writes a micro-batch so that writing it twice changes nothing."""

@@ -1,4 +1,4 @@
-"""Prints events for people: a line an event, aligned, coloured by operation, of an update only what changed."""
+"""Prints events for people: one line each, aligned, coloured by operation, for an update only what changed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def line(event: Event, width: int = 0) -> Text:
 
 
 def _details(before: Columns, after: Columns, key: Columns) -> str:
-    """Of an update with an old image the changed columns, else the new row's; the key stands in its own place."""
+    """The changed columns of an update with an old image, otherwise the new row's; the key is printed separately."""
     if before and after:
         changed = [name for name in after if before.get(name) != after[name]]
         return ", ".join(f"{name}: {_value(before.get(name))} → {_value(after[name])}" for name in changed)

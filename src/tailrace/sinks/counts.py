@@ -1,8 +1,8 @@
-"""How many events each micro-batch had, and all of them together, in bounded memory however long a pipeline runs."""
+"""Counts the events of each micro-batch and of the run, in bounded memory."""
 
 from __future__ import annotations
 
-# More micro-batches than Spark tells the progress of at a time, by default 100.
+# More than the micro-batches whose progress Spark keeps, by default 100.
 _KEPT = 1000
 
 

@@ -1,4 +1,4 @@
-"""Parquet and JSON lines by Spark's own file sink, whose log makes a replayed batch change nothing."""
+"""Writes Parquet and JSON lines by Spark's own file sink, whose log makes a repeated batch change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodes every event and throws it away: what a pipeline costs without a target."""
+"""Encodes every event and discards it, to measure a pipeline without a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka Connect's own transforms that people put around Debezium's: fields of keys and values, and a filter."""
+"""Kafka Connect's own transforms that are common with Debezium: fields of keys and values, and a filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExtractChangedRecordState: the names of changed and of unchanged fields as headers."""
+"""ExtractChangedRecordState: adds the names of changed and of unchanged fields as headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DecodeLogicalDecodingMessageContent: a logical message's JSON as the row of a create event."""
+"""DecodeLogicalDecodingMessageContent: converts a logical message's JSON to the row of a create event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches to Kafka records with a configuration's transforms; without any, by the encoder that knows no columns."""
+"""Encodes batches as Kafka records with a configuration's transforms; without any, by the faster encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON text as a Connect struct whose schema is read off the document, as Debezium's outbox and message decoding do.
+"""Converts JSON text to a Connect struct whose schema is inferred, as Debezium's outbox and message decoding do.
 
 Works document by document, in Python: every document may have a schema of its own.
 """
@@ -36,7 +36,7 @@ class Expander:
     adjustment: str = "none"
 
     def schema(self, key: str | None, node: Any) -> ConnectSchema | None:
-        """The schema of a node under the name `key`; None for one that tells none. Raises ValueError."""
+        """The schema of a node under the name `key`; None if the node does not show one. Raises ValueError."""
         if isinstance(node, dict):
             return self._struct(key, node)
         if isinstance(node, list):

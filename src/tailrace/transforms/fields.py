@@ -1,4 +1,4 @@
-"""What several transforms do with the fields of a struct, as Connect's own transforms do it."""
+"""Operations on the fields of a struct that several transforms share, as in Connect's own transforms."""
 
 from __future__ import annotations
 

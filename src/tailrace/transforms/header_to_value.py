@@ -1,4 +1,4 @@
-"""HeaderToValue: headers copied or moved into the value."""
+"""HeaderToValue: copies or moves headers into the value."""
 
 from __future__ import annotations
 

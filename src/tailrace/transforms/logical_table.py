@@ -1,4 +1,4 @@
-"""ByLogicalTableRouter: several tables in one topic, their keys told apart by one more field."""
+"""ByLogicalTableRouter: routes several tables into one topic, their keys distinguished by one more field."""
 
 from __future__ import annotations
 

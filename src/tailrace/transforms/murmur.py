@@ -1,4 +1,4 @@
-"""The hashes by which partitions are chosen: MurmurHash3 as Debezium computes it, and Java's `hashCode`."""
+"""Hashes that choose partitions: MurmurHash3 as Debezium computes it, and Java's `hashCode`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outbox event router: rows of an outbox table become messages of their own topics."""
+"""The outbox event router: converts rows of an outbox table to messages on their own topics."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ OPTIONS = (
     setting("route.topic.replacement", TEXT, "outbox.event.${routedByValue}"),
     setting("route.tombstone.on.empty.payload", FLAG, "false"),
     setting("field.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"),
-    # Spans need OpenTelemetry beside the reference engine; without it these have no effect there, either.
+    # Spans need OpenTelemetry; in the reference engine these have no effect without it, either.
     setting("tracing.span.context.field", TEXT),
     setting("tracing.operation.name", TEXT),
     setting("tracing.with.context.field.only", TEXT),
@@ -44,7 +44,7 @@ class Additional:
 
 @dataclass(frozen=True)
 class OutboxSettings:
-    """What the router is told; names are columns of the outbox table."""
+    """The router's settings; names are columns of the outbox table."""
 
     id: str
     key: str | None

@@ -1,4 +1,4 @@
-"""PartitionRouting: the partition by the hash of fields of the event."""
+"""PartitionRouting: chooses the partition by the hash of fields of the event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka Connect's predicates: to which records a transform is applied."""
+"""Kafka Connect's predicates: they select the records that a transform is applied to."""
 
 from __future__ import annotations
 

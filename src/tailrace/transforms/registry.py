@@ -1,4 +1,4 @@
-"""Transforms and predicates by name: Debezium's and Kafka Connect's classes, and a short name for a pipeline's step."""
+"""Finds transforms and predicates by name: by Debezium's or Kafka Connect's class, or by a step's short name."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Single:
 
     @staticmethod
     def of(**settings: Any) -> Single:
-        """From `type`, a class or a short name, and the transform's own settings beside it. Raises ConfigError.
+        """From `type`, a class or a short name, and the transform's own settings. Raises ConfigError.
 
         `predicate` is a mapping here: the predicate's type, and its settings.
         """

@@ -32,7 +32,7 @@ class Scripted:
 
     @staticmethod
     def read(given: Given, name: str) -> Scripted:
-        """From the settings; the expression stands in `name`. Raises SettingsError."""
+        """From the settings; the setting `name` contains the expression. Raises SettingsError."""
         options = (
             setting("language", TEXT, required=True),
             setting(name, TEXT, required=True),

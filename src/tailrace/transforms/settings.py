@@ -37,7 +37,7 @@ def either(*values: str) -> Kind:
 
 @dataclass(frozen=True)
 class Given:
-    """Settings as given: `prefix` is what stands before their names where a person wrote them."""
+    """Settings as given: `prefix` is the text before their names in the user's configuration."""
 
     prefix: str
     values: Mapping[str, str]

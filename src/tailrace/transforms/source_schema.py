@@ -1,4 +1,4 @@
-"""ExtractSchemaToNewRecord: the table's columns, as the source has them, in a field of each event."""
+"""ExtractSchemaToNewRecord: adds the table's columns, as the source has them, as a field of each event."""
 
 from __future__ import annotations
 

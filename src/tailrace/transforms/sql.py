@@ -1,4 +1,4 @@
-"""Conditions and expressions over records in a small part of SQL, evaluated by columns.
+"""Evaluates conditions and expressions in a small part of SQL over records, by columns.
 
     value.op = 'u' AND value.after.amount > 100 AND topic LIKE 'shop.%'
 

@@ -1,4 +1,4 @@
-"""TimezoneConverter: times of events in another zone."""
+"""TimezoneConverter: converts times of events to another zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fields of which tables and topics the timezone converter converts: its include and exclude lists."""
+"""The timezone converter's include and exclude lists: which fields of which tables and topics it converts."""
 
 from __future__ import annotations
 

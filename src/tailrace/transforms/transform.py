@@ -1,4 +1,4 @@
-"""What a single message transform and a predicate are: functions over the Records of a batch."""
+"""The protocols of a single message transform and a predicate: functions over the Records of a batch."""
 
 from __future__ import annotations
 

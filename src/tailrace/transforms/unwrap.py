@@ -1,4 +1,4 @@
-"""ExtractNewRecordState: the row itself in place of the envelope, with deletes and metadata as one likes."""
+"""ExtractNewRecordState: replaces the envelope by the row, with configurable deletes and metadata."""
 
 from __future__ import annotations
 

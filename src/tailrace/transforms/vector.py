@@ -1,4 +1,4 @@
-"""VectorToJsonConverter: vectors as JSON text."""
+"""VectorToJsonConverter: converts vectors to JSON text."""
 
 from __future__ import annotations
 

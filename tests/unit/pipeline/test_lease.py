@@ -175,12 +175,14 @@ def test_it_is_renewed_no_longer_than_it_is_needed(file: LocalFile) -> None:
 class Slow(LocalFile):
     """A file system on which two may create one file at the same moment; the last writer is seen by all."""
 
-    settle_seconds = 0.3
+    settle_seconds = 0.5
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._both_write = threading.Barrier(2)
 
     def create(self, content: str) -> bool:
-        if self.read() is not None:
-            return False
-        time.sleep(0.1)
+        self._both_write.wait(30)
         self.write(content)
         return True
 

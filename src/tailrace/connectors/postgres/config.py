@@ -37,7 +37,7 @@ CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
 _CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 _STRUCT_MAKER = "io.debezium.connector.postgresql.PostgresSourceInfoStructMaker"
-_NO_WAIT = "a confirmation is sent and not waited for"
+_NO_WAIT = "a confirmation is sent without waiting for an answer"
 _CORES = "tables are read in ranges of 64 MB, as many at once as Spark has cores"
 _PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
 _WAL2JSON = ("wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
@@ -54,7 +54,7 @@ CONNECTION = (
     Option("database.hostname", ADDRESS, None, "Server's host.", required=True),
     Option("database.port", POSITIVE_INT, "5432", "Server's port."),
     Option("database.user", TEXT, None, "Role to log in as; needs LOGIN and REPLICATION.", required=True),
-    Option("database.password", TEXT, None, "Its password.", secret=True),
+    Option("database.password", TEXT, None, "Password of that role.", secret=True),
     Option("database.dbname", TEXT, None, "Database to capture.", required=True),
     Option(
         "database.sslmode",
@@ -72,7 +72,7 @@ CONNECTION = (
         "database.ssl",
         choice("false", refused={"true": _SSL}),
         None,
-        "The Java driver's switch.",
+        "The Java driver's switch for TLS.",
         CONNECT,
         "database.sslmode decides",
     ),
@@ -80,10 +80,10 @@ CONNECTION = (
         "database.tcpKeepAlive",
         FLAG,
         "true",
-        "TCP keep-alive probes, by which either side notices within a minute that the other host is gone.",
+        "TCP keep-alive probes; with them each side notices within a minute that the other host is gone.",
     ),
-    Option("database.connectTimeout", COUNT, "10", "Limit of connecting, in seconds; 0 is none."),
-    Option("database.loginTimeout", COUNT, "0", "The same; the lower of the two counts."),
+    Option("database.connectTimeout", COUNT, "10", "Time limit for connecting, in seconds; 0 is no limit."),
+    Option("database.loginTimeout", COUNT, "0", "The same as database.connectTimeout; the lower of the two is used."),
     Option(
         "database.socketTimeout",
         COUNT,
@@ -95,9 +95,9 @@ CONNECTION = (
         "database.initial.statements",
         TEXT,
         None,
-        "Statements run on each new connection but the replication one; `;` separates, `;;` is a literal semicolon.",
+        "Statements run on each new connection except the replication one; `;` separates, `;;` is a literal semicolon.",
     ),
-    Option("database.query.timeout.ms", COUNT, "600000", "Limit of a query; 0 is none."),
+    Option("database.query.timeout.ms", COUNT, "600000", "Time limit for a query; 0 is no limit."),
     Option(
         "database.connection.factory.class",
         TEXT,
@@ -116,13 +116,13 @@ REPLICATION = (
         "pgoutput",
         "Output plug-in of the slot.",
     ),
-    Option("slot.name", _SLOT, "debezium", "Replication slot; created when missing."),
+    Option("slot.name", _SLOT, "debezium", "Replication slot; created if it is missing."),
     Option(
         "slot.drop.on.stop",
         FLAG,
         "false",
-        "Drop the slot when `tailrace run` is stopped or ends: what changes until the next start is lost. Refused in a "
-        "query of one's own.",
+        "Drop the slot when `tailrace run` is stopped or ends: changes until the next start are lost. Refused in a "
+        "query of your own.",
         aliases=(Alias("slot.drop_on_stop"),),
     ),
     Option(
@@ -134,7 +134,7 @@ REPLICATION = (
     ),
     Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),
     Option("slot.stream.params", TEXT, None, "Parameters of the stream, `k=v;k=v`."),
-    Option("slot.max.retries", COUNT, "6", "Attempts to get a slot that is busy."),
+    Option("slot.max.retries", COUNT, "6", "Attempts to get a slot that is in use."),
     Option("slot.retry.delay.ms", LONG_COUNT, "10000", "Pause between them."),
     Option("publication.name", TEXT, "dbz_publication", "Publication to stream."),
     Option(
@@ -164,18 +164,18 @@ REPLICATION = (
         "Who confirms positions to the server; manual: nobody here.",
         aliases=(Alias("flush.lsn.source", {"true": "connector", "false": "manual"}),),
     ),
-    Option("lsn.flush.timeout.ms", LONG_COUNT, "30000", "Limit of a confirmation.", CONNECT, _NO_WAIT),
+    Option("lsn.flush.timeout.ms", LONG_COUNT, "30000", "Time limit for a confirmation.", CONNECT, _NO_WAIT),
     Option(
         "lsn.flush.timeout.action", choice("fail", "warn", "ignore"), "fail", "What to do beyond it.", CONNECT, _NO_WAIT
     ),
     Option("status.update.interval.ms", POSITIVE_INT, "10000", "Pause between status updates to the server."),
-    Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Whether `source.xmin` is filled; 0: it is not."),
+    Option("xmin.fetch.interval.ms", LONG_COUNT, "0", "Above 0: `source.xmin` is filled; 0: it is not."),
     Option(
         "internal.create.slot.command.timeout",
         INT,
         "90",
-        "Limit of making slot and publication, in seconds; a slot is tried again slot.max.retries times. 0 or less is "
-        "none.",
+        "Time limit for creating slot and publication, in seconds; a slot is retried slot.max.retries times. "
+        "0 or less is no limit.",
     ),
     Option("message.prefix.include.list", PATTERNS, None, "Prefixes of logical messages to capture.", protects=True),
     Option(
@@ -201,7 +201,7 @@ TYPES = (
     Option("interval.handling.mode", choice("numeric", "string"), "numeric", "How INTERVAL appears."),
     Option("hstore.handling.mode", choice("json", "map"), "json", "How HSTORE appears."),
     Option("money.fraction.digits", DIGITS, "2", "Digits of MONEY after the point; below 2 it is rounded half up."),
-    Option("include.unknown.datatypes", FLAG, "false", "Carry types without a mapping as the bytes of their text."),
+    Option("include.unknown.datatypes", FLAG, "false", "Send types without a mapping as the bytes of their text."),
     Option(
         "schema.refresh.mode",
         choice("columns_diff", "columns_diff_exclude_unchanged_toast"),
@@ -235,7 +235,7 @@ SNAPSHOT = (
         "snapshot.include.collection.list",
         PATTERNS,
         None,
-        "Captured tables the snapshot reads; all when not given.",
+        "Captured tables that the snapshot reads; all by default.",
         protects=True,
     ),
     Option("snapshot.mode.configuration.based.snapshot.data", FLAG, "false", "Read the tables at each start."),
@@ -243,7 +243,7 @@ SNAPSHOT = (
     Option(
         "snapshot.mode.configuration.based.snapshot.on.data.error", FLAG, "false", "Read them if the position is lost."
     ),
-    Option("snapshot.mode.configuration.based.*", FLAG, None, "Flags on schemas.", CONNECT, "the log has the schemas"),
+    Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, "the log has the schemas"),
     Option("snapshot.mode.custom.name", TEXT, None, f"{_OWN} `{SNAPSHOTTERS}`, for `custom`."),
     Option(
         "snapshot.isolation.mode",
@@ -260,14 +260,14 @@ SNAPSHOT = (
         "Locks that are held until the snapshot is read; shared keeps tables from being altered.",
     ),
     Option("snapshot.locking.mode.custom.name", TEXT, None, f"{_OWN} `{LOCKS}`, for `custom`."),
-    Option("snapshot.lock.timeout.ms", LONG, "10000", "Wait for each of those locks; 0 or less is without limit."),
+    Option("snapshot.lock.timeout.ms", LONG, "10000", "Time limit for each of these locks; 0 or less is none."),
     Option("snapshot.query.mode", choice("select_all", "custom"), "select_all", "How tables are read."),
     Option("snapshot.query.mode.custom.name", TEXT, None, f"{_OWN} `{QUERIES}`, for `custom`."),
-    Option("snapshot.select.statement.overrides", NAMES, None, "Tables with a SELECT of their own.", protects=True),
-    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "That SELECT.", protects=True),
+    Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
+    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
     Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
     Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
-    Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows a round trip.", CONNECT, "rows are streamed by COPY"),
+    Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows of a round trip.", CONNECT, "rows are streamed by COPY"),
     Option(
         "snapshot.max.threads",
         POSITIVE_INT,

@@ -1,1 +1,1 @@
-"""Encoders: Arrow columns to the text or bytes of a record."""
+"""Encodes Arrow columns as the text or bytes of a record."""

@@ -1,4 +1,4 @@
-"""Typed Arrow values from Python and numpy: an untyped conversion looks for pandas each time, 0.1 to 0.7 ms a call."""
+"""Typed Arrow values from Python and numpy; an untyped conversion looks for pandas each time, 0.1 to 0.7 ms a call."""
 
 from __future__ import annotations
 

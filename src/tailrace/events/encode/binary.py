@@ -1,4 +1,4 @@
-"""Binary columns in base64, and decimals as the bytes of their unscaled values."""
+"""Encodes binary columns in base64, and decimals as the bytes of their unscaled values."""
 
 from __future__ import annotations
 

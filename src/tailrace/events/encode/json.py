@@ -1,4 +1,4 @@
-"""Arrow columns to columns of JSON text, byte for byte as Kafka Connect's JSON converter writes them."""
+"""Encodes Arrow columns as JSON text, byte for byte as Kafka Connect's JSON converter does."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def fragment(values: pa.Array, schema: ConnectSchema, style: Style = PLAIN) -> F
 
 
 def null_text(schema: ConnectSchema, style: Style = PLAIN) -> str:
-    """What stands for null: the default, for a required field else its type's zero value, else `null`."""
+    """The text for null: the default, otherwise a required field's zero value, otherwise `null`."""
     if schema.default is not None and (style.defaults or not schema.optional):
         return dump(_number(schema, schema.default) if style.numeric else schema.default)
     if schema.optional:

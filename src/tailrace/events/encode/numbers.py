@@ -1,4 +1,4 @@
-"""Floating-point columns in Java's notation, as `Double.toString` and `Float.toString` write them."""
+"""Formats floating-point columns as Java's `Double.toString` and `Float.toString` do."""
 
 from __future__ import annotations
 

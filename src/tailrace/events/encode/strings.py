@@ -1,4 +1,4 @@
-"""Text columns escaped for JSON as Jackson does; a column without anything to escape is only looked at."""
+"""Escapes text columns for JSON as Jackson does; a column without anything to escape is not copied."""
 
 from __future__ import annotations
 

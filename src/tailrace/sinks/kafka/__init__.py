@@ -1,1 +1,1 @@
-"""Kafka as a target: records are encoded and sent by tasks, each split of a micro-batch in a transaction of its own."""
+"""Writes to Kafka: tasks encode and send records, each split of a micro-batch in its own transaction."""

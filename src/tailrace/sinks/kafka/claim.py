@@ -1,4 +1,4 @@
-"""A run takes over the pipeline's transactional ids: it cuts off all earlier runs and reads what they committed."""
+"""Takes over the pipeline's transactional ids for a run: fences all earlier runs and reads what they committed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.spark import failpoint
 
 _AT_ONCE = 16
 
-# What a task tells: its number, its producer's token, and how far it has read the state topic (0: not at all).
+# What a task returns: its number, its producer's token, and how far it has read the state topic (0: not at all).
 Told = tuple[int, str, int]
 
 
@@ -43,7 +43,7 @@ class Claim:
         self._since, self._splits = found.end, frozenset(found.splits)
 
     def ticket(self, batch: int, tasks: int) -> Ticket:
-        """What the tasks of a micro-batch need, of which there are so many at most."""
+        """What the tasks of a micro-batch need; `tasks` is their largest number."""
         if tasks > self._tasks:
             # A run that is not the newest any more must not become it again: it would write what it planned long ago.
             self._look()

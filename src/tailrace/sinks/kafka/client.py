@@ -1,4 +1,4 @@
-"""Kafka clients of the sink: their settings, how they are made, and the errors for what Kafka refuses."""
+"""Creates the sink's Kafka clients, and the errors for what Kafka rejects."""
 
 from __future__ import annotations
 

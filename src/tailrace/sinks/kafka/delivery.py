@@ -1,4 +1,4 @@
-"""Hands records to a producer, waits for their delivery, and raises the error of a record that Kafka refuses."""
+"""Hands records to a producer, waits for their delivery, and raises the error of a rejected record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tailrace check` looks at in Kafka: the brokers, the topics, and the rights that transactions need."""
+"""Checks Kafka for `tailrace check`: the brokers, the topics, and the permissions that transactions need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATIENCE_MS = 10_000
 def check(settings: Settings, topics: Collection[str], *, transactions: bool) -> list[Finding]:
     """What prevents a run from writing to these topics, each problem with its remedy; writes no record.
 
-    With `transactions`, a producer with the id `<prefix>check` starts, as nothing else tells whether that is allowed.
+    With `transactions`, a producer with the id `<prefix>check` starts: only this shows whether it is allowed.
     """
     patience = min(_PATIENCE_MS, int(settings.producer["message.timeout.ms"]))
     settings = replace(settings, properties={**settings.properties, "message.timeout.ms": patience})
@@ -41,7 +41,7 @@ def check(settings: Settings, topics: Collection[str], *, transactions: bool) ->
 
 
 def _tried(name: str, look: Callable[[], str]) -> Finding:
-    """What a look tells, or the problem that it raises."""
+    """The result of a query, or the problem that it raises."""
     try:
         return Finding(name, True, look())
     except SinkError as error:

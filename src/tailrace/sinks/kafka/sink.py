@@ -112,7 +112,7 @@ def _own_workers(session: SparkSession, pool: str) -> Iterator[None]:
     """A pool of Python workers of that name for the functions made meanwhile: Spark has one for each environment.
 
     Spark hands idle workers out in turn. If the pool held others, which the source's readers or a snapshot's tasks
-    leave behind, each batch would go to another process, and its producer would be started anew.
+    leave behind, each batch would go to another process, and start another producer.
     """
     environment = session.sparkContext.environment
     environment[_OWN_WORKERS] = pool

@@ -1,4 +1,4 @@
-"""The state topic: which run of a pipeline may write, and which splits are committed.
+"""Reads and writes the state topic: which run of a pipeline may write, and which splits are committed.
 
 A compacted topic of one partition, which pipelines may share. Keys and values are JSON:
 
@@ -144,7 +144,7 @@ def _read_to_end(settings: Settings, consumer: Consumer, pipeline: str) -> Found
 
 
 def _check_readable(settings: Settings, consumer: Consumer) -> None:
-    """A consumer that asks for a partition by its number is not told that the topic is refused."""
+    """A consumer that requests a partition by its number gets no error for a topic that it may not read."""
     kafka, name = library(), settings.state_topic
     try:
         error = consumer.list_topics(name, settings.timeout).topics[name].error

@@ -1,7 +1,7 @@
-"""The transactions of one task: a split's records and the note that it is committed, together or not at all.
+"""The transactions of one task: a split's records and the record that it is committed, all or nothing.
 
-A producer's start cuts off every earlier producer with its transactional id, so whoever was given up cannot commit any
-more. After its start a task reads whether it was given up itself meanwhile: a newer run, or a newer batch.
+A producer's start fences every earlier producer with its transactional id, so a task that was replaced can no longer
+commit. After its start a task reads whether it was replaced itself meanwhile: by a newer run, or a newer batch.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _senders: dict[str, Sender] = {}
 
 
 def fence(settings: Settings, transactional_id: str) -> None:
-    """Cut off whoever has this id, and end the transaction that it left open."""
+    """Fence every producer with this id, and end the transaction that it left open."""
     Sender(settings, transactional_id)
 
 
@@ -164,7 +164,7 @@ class ExactlyOnce:
             _senders[self._id] = kept
             return kept
         failpoint.reach("kafka-start")
-        # A task that was given up before stops here and cuts off nobody. Only what is read after the start is final.
+        # A task that was replaced before stops here and fences nobody. Only what is read after the start is final.
         self._look()
         failpoint.reach("kafka-init")
         sender = Sender(self._settings, self._id)
@@ -175,7 +175,7 @@ class ExactlyOnce:
         return sender
 
     def _look(self) -> state.Found:
-        """Stops a task that was given up meanwhile."""
+        """Stops a task that was replaced meanwhile."""
         ticket = self._ticket
         found = look(self._settings, ticket.pipeline, ticket.run, ticket.since)
         if found.batch > ticket.batch:
@@ -256,7 +256,7 @@ def _told(error: Exception, sender: Sender, delivery: Delivery) -> KafkaError | 
     if not delivery.is_purged:
         return None
     try:
-        # The transaction has failed already, so this tells the reason and cannot commit.
+        # The transaction has failed already, so this raises the reason and cannot commit.
         sender.producer.commit_transaction(_ABORT_SECONDS)
     except kafka.KafkaException as reason:
         return reason.args[0]  # type: ignore[no-any-return]

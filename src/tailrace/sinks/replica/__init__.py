@@ -1,1 +1,1 @@
-"""The replica sink: per captured table a Delta table that is kept equal to its source."""
+"""The replica sink: keeps one Delta table for each captured table equal to its source."""

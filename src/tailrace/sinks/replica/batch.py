@@ -1,4 +1,4 @@
-"""A micro-batch on its way into replicas: whose it is, its tables one after another, and what it did to each."""
+"""A micro-batch for replicas: its pipeline and range, its tables in turn, and the result for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows as numbers: equal rows get equal codes, whatever the types of their columns, without a loop over rows."""
+"""Maps rows to numbers: equal rows get equal codes, whatever the types of their columns, without a loop over rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two sides of a table compared by hashes: all rows in buckets of keys first, then the rows of buckets that differ.
+"""Compares two sides of a table by hashes: all rows in buckets of keys, then the rows of buckets that differ.
 
 Buckets are of the key's hash: it is the same number on both sides, where the order of keys is each database's own.
 """
@@ -83,7 +83,7 @@ class Layout:
 
 
 class Replica:
-    """A version of a replica's table, read as often as one likes; None stands for one that is not there."""
+    """A version of a replica's table, which can be read repeatedly; None if there is no table."""
 
     def __init__(self, target: DeltaTable | None, layout: Layout) -> None:
         self._target = target

@@ -1,4 +1,4 @@
-"""Rows as 64-bit hashes: equal rows have equal ones wherever they lie, whatever their chunks, views or dictionaries.
+"""Hashes rows to 64 bits: equal rows have equal hashes, whatever their chunks, views or dictionaries.
 
 For comparing two sides whose rows are in the same types. A null is no value, NaN equals NaN and -0.0 equals 0.0;
 of a map the order of its entries does not count. No hash is 0, which is left to say that there is no row.
@@ -18,7 +18,7 @@ Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 _WORD = 8
-# Longer values are hashed one by one: a value of a gigabyte takes no memory beside it.
+# Longer values are hashed one by one: a value of a gigabyte takes no extra memory.
 _LONG = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""What must happen to a replica's columns so that it can hold its source's: added, widened, or refused."""
+"""Plans the column changes that a replica needs to fit its source: columns added, widened, or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many changes of one table, folded to their net effect: for each key its last image or its deletion, without a loop.
+"""Reduces many changes of a table to their net effect: for each key its last image or its deletion, without a loop.
 
 A table without a key is a bag: an image counts how often it is to be added or taken away.
 """
@@ -43,7 +43,7 @@ class Net:
 
     @property
     def kept(self) -> list[str]:
-        """The columns of which some values stay as they are in the target."""
+        """The columns that keep some of their values in the target."""
         return [name.removeprefix(KEEP) for name in self.rows.column_names if name.startswith(KEEP)]
 
     @property
@@ -63,7 +63,7 @@ class Net:
 
 
 def merge_key(table: TableSchema) -> tuple[str, ...]:
-    """The columns by which rows are told apart; empty: by all of them, as a bag.
+    """The columns that identify a row; empty: all of them, as a bag.
 
     The event key, unless old images do not hold it: then the identity.
     """

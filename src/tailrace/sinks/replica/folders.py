@@ -1,4 +1,4 @@
-"""Names of the folders that replicas lie in: they survive local paths, URLs and object stores, and no two are equal.
+"""Names the folders of replicas: valid in local paths, URLs and object stores, and distinct for each table.
 
 delta-rs takes a path as a URL in some places and as it is in others, so `%C3` and `ü` may each name two folders.
 """

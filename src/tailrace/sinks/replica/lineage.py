@@ -1,4 +1,4 @@
-"""Where a value the log did not repeat comes from: back along the changes of its row, through changes of its key."""
+"""Finds the value that the log did not repeat: in earlier changes of the row, also across changes of its key."""
 
 from __future__ import annotations
 

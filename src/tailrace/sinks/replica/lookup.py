@@ -1,4 +1,4 @@
-"""Rows of the target that a part needs to know: old rows of changed keys, and rows equal to ones taken away."""
+"""Reads the rows of the target that a part needs: old rows of changed keys, and rows equal to removed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each commit of a replica's table says of its origin, so that whatever is read again is written once.
+"""The record in each commit of a replica's table: how far into the log it goes, so a repeat is not written twice.
 
 A commit holds a Record: how far into the log the table is written, by transactions and the rows of the last one. What a
 micro-batch brings is compared with that row by row. The number of the micro-batch does not count: after a checkpoint

@@ -1,4 +1,4 @@
-"""The MERGE that brings a net effect into a target, in the words both engines' SQL understands."""
+"""Builds the MERGE that applies a net effect to a target, in SQL that both engines accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table's changes cut into parts: each is folded and merged in one commit, and cut the same when it comes again."""
+"""Cuts a table's changes into parts, each folded and merged in one commit; a repeated batch is cut the same way."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _steps(batch: ChangeBatch) -> Iterator[Part]:
     change, rename = batch.schema_change, Rename.of(batch)
     if rename is not None:
         yield Part(Extent(0), rename=rename)
-    # Without its row it tells the old name of the new one, and nothing else.
+    # Without its row it only links the old name to the new one.
     if change is not None and len(batch) and (change.kind == DROP or change.renamed or change.dropped):
         yield Part(Extent(0), change=change)
 
@@ -117,7 +117,7 @@ def _one_further(place: Place | None, commit: Position | None) -> Place | None:
 
 
 def _behind(place: Place | None, batch: ChangeBatch) -> Place:
-    """The place behind the batch's last row; the batch stands at `place`."""
+    """The place behind the batch's last row; the batch begins at `place`."""
     commits = batch.rows.column(COMMIT)
     last: Position = commits[-1].as_py()
     rows = _count(pc.equal(commits, commits[-1]))
@@ -125,7 +125,7 @@ def _behind(place: Place | None, batch: ChangeBatch) -> Place:
 
 
 def _written(batch: ChangeBatch, at: Place | None, written: Place | None) -> int:
-    """How many of the batch's first rows lie before a place in the table's log; the batch stands at another."""
+    """How many of the batch's first rows lie before a place in the table's log; the batch begins at another."""
     if written is None:
         return 0
     commits = batch.rows.column(COMMIT)

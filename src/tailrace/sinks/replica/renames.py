@@ -1,4 +1,4 @@
-"""Renamed tables within a micro-batch: the replicas of both names wait for each other there, then the rows move."""
+"""Applies renames of tables within a micro-batch: the replicas of both names wait for each other, then rows move."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.sinks.replica.marks import Extent
 
 @dataclass(frozen=True, order=True)
 class Rename:
-    """A table's new name, told at that position of the log."""
+    """A table's new name, reported at that position of the log."""
 
     position: int | str
     old: str
@@ -21,7 +21,7 @@ class Rename:
 
     @staticmethod
     def of(batch: ChangeBatch) -> Rename | None:
-        """The rename that a batch tells, if any."""
+        """The rename that a batch reports, if any."""
         change = batch.schema_change
         if change is None or change.previous is None:
             return None
@@ -50,7 +50,7 @@ def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> l
     """Writes a micro-batch whose tables are renamed, and gives the reports of all rounds.
 
     `advance` writes what is not written yet, but of each table nothing beyond a rename that is not among those done,
-    and tells where it stopped. `move` brings the rows from the first table to the second, once both stand there.
+    and tells where it stopped. `move` copies the rows from the first table to the second, once both are there.
     Repeated calls must change nothing.
     """
     reports: list[Report] = []

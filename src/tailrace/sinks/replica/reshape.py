@@ -1,4 +1,4 @@
-"""What a schema change makes of a replica's columns: renamed ones keep their values, dropped ones go."""
+"""Applies a schema change to a replica's columns: renamed ones keep their values, dropped ones are removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Reshaping:
 def reshaping(target: pa.Schema, change: SchemaChange) -> Reshaping | None:
     """The rewrite that a change asks of a target, None where it has nothing to rewrite.
 
-    A column that already bears a new name gives way: it is of a time when nobody told of its end. The last columns of
+    A column that already has a new name is removed: it was dropped when nothing reported it. The last columns of
     a table stay, as a Delta table has at least one.
     """
     to = {old: new for old, new in change.renamed if old in target.names}

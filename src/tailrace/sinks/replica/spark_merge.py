@@ -1,4 +1,4 @@
-"""The engine for tables that outgrow one task: changes are folded in tasks, then Spark's MERGE brings them in."""
+"""The engine for tables that are too large for one task: tasks fold the changes, then Spark's MERGE applies them."""
 
 from __future__ import annotations
 

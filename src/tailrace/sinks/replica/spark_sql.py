@@ -1,4 +1,4 @@
-"""Net effects as frames: the source of Spark's MERGE, with what it needs from the target joined in."""
+"""Net effects as DataFrames: the source of Spark's MERGE, joined with what it needs from the target."""
 
 from __future__ import annotations
 

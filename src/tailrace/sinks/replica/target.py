@@ -1,4 +1,4 @@
-"""A replica's Delta table as storage holds it: where it lies, and its schema."""
+"""A replica's Delta table in storage: its location and its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps a replica's table small: joins small files, deletes files and commits that no version of late needs.
+"""Keeps a replica's table small: joins small files, deletes files and commits of versions that are old enough.
 
 It runs right after a micro-batch has written the table, in the task that wrote it, so that it never meets another
 write. Why these numbers: docs/decisions/0017-replicas-are-maintained.md.
@@ -34,7 +34,7 @@ class Upkeep:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The table properties that say so, to other writers as well. The log is cleaned by whoever writes it."""
+        """The table properties with these values, also for other writers. Every writer cleans the log."""
         retention = f"interval {self.retention_minutes} minutes"
         return {
             "delta.deletedFileRetentionDuration": retention,

@@ -1,4 +1,4 @@
-"""Whether the replica's rows of some keys are the source's, told by reading both sides in turns while both go on.
+"""Decides whether the replica's rows of some keys equal the source's, by reading both in rounds while both change.
 
 The turns are source, target, source, target, ...; each reading of the target holds all that the reading of the source
 before it shows. What may be concluded from them: docs/decisions/0015-verdicts-by-row-versions.md.

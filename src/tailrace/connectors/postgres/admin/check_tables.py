@@ -120,7 +120,7 @@ def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
         remedy = f"{_statements(uncovered, full)}; or name the identity's columns in message.key.columns"
         yield Finding("identity", None, what, remedy)
     if keyless:
-        what = f"{shown(keyless)}: no key, so events have none and no tombstones follow deletes"
+        what = f"{shown(keyless)}: no primary key, so events and the tombstones of deletes have null keys"
         yield Finding("key", None, what, "add a primary key, or name columns in message.key.columns")
     if not refused and not uncovered and not keyless:
         yield Finding("identity", True, "every key is covered by its table's replica identity")
