@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from tailrace.capture.capture import Capture as Reader
+from tailrace.config import Config
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connector import PostgresConnector
@@ -13,6 +15,11 @@ from tests.behaviour import streams_here
 from tests.conftest import Database
 
 streams_here.install()
+
+
+def reader(config: Config) -> Reader:
+    """What Spark's readers use."""
+    return Reader(PostgresConnector(config))
 
 
 class Capture:
@@ -23,19 +30,19 @@ class Capture:
         prefix = {} if "database.server.name" in properties else {"topic.prefix": "t"}
         given = {**prefix, "slot.name": f"slot_{name}", "publication.name": f"publication_{name}"}
         self.config = resolve({**database.properties, **given, "slot.max.retries": "0", **properties})
-        self.connector = PostgresConnector(self.config)
-        self.offset: Offset = self.connector.begin()
+        self.reader = reader(self.config)
+        self.offset: Offset = self.reader.begin()
 
     def plan(self, limit: int | None = None) -> list[Any]:
         """The splits of the next step, which counts as committed from here on."""
-        end = self.connector.head(self.offset, limit, None)
-        splits = self.connector.plan(self.offset, end)
+        end = self.reader.head(self.offset, limit, None)
+        splits = self.reader.plan(self.offset, end)
         self.offset = end
         return list(splits)
 
     def step(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The rows of the next step."""
-        return rows(chunk for split in self.plan(limit) for chunk in self.connector.read(split))
+        return rows(chunk for split in self.plan(limit) for chunk in self.reader.read(split))
 
     def forget_streams(self) -> None:
         """As if the reader process had ended: the next read makes a new connection."""
@@ -43,7 +50,7 @@ class Capture:
 
     def close(self) -> None:
         self.forget_streams()
-        self.connector.close()
+        self.reader.close()
 
 
 @contextmanager

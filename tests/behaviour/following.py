@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from tailrace.connectors.base import Connector
+from tailrace.capture.capture import Capture
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.signaling import send
 from tailrace.sinks.replica import delta_rs
@@ -73,39 +73,39 @@ class Following:
     def _run(self) -> None:
         config = {**self.definition.properties(), "shape": "arrow"}
         package = self.definition.package()
-        connector = package.connector(package.resolve(config))
+        capture = Capture(package.connector(package.resolve(config)))
         try:
-            self._follow(connector)
+            self._follow(capture)
         except BaseException as error:
             self.failure = error
         finally:
-            connector.close()
+            capture.close()
 
-    def _follow(self, connector: Connector) -> None:
+    def _follow(self, capture: Capture) -> None:
         checkpoint = Path(self.definition.checkpoint)
         for folder in ("offsets", "commits"):
             (checkpoint / folder).mkdir(parents=True, exist_ok=True)
         done = [int(file.name) for file in (checkpoint / "commits").iterdir()]
-        offset = connector.begin()
+        offset = capture.begin()
         if done:
             offset = json.loads((checkpoint / "offsets" / str(max(done))).read_text().splitlines()[2])
         for number in count(max(done, default=-1) + 1):
-            while (end := connector.head(offset, None, None)) == offset:
+            while (end := capture.head(offset, None, None)) == offset:
                 if self._ended.wait(0.05):
                     break
             if self._ended.is_set():
                 break
             _put(checkpoint / "offsets" / str(number), f"v1\n{{}}\n{json.dumps(end)}")
-            self._write(connector, number, offset, end)
+            self._write(capture, number, offset, end)
             _put(checkpoint / "commits" / str(number), "v1\n{}")
             offset = end
         streams_here.forget(f"tailrace {offset['pipeline']}")
 
-    def _write(self, connector: Connector, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
+    def _write(self, capture: Capture, number: int, start: dict[str, Any], end: dict[str, Any]) -> None:
         blobs: dict[str, list[Any]] = {}
-        for split in connector.plan(start, end):
-            shaper = Shaper(connector, StructType(), self.definition.steps_text(), "run")
-            for chunk in connector.read(split):
+        for split in capture.plan(start, end):
+            shaper = Shaper(capture, StructType(), self.definition.steps_text(), "run")
+            for chunk in capture.read(split):
                 for row in shaper.rows(chunk):
                     blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
         batch = MicroBatch(str(self.folder / "lake"), "query", number, {}, False)

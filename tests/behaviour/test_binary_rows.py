@@ -33,7 +33,7 @@ def test_large_table_in_several_blocks(database: Database) -> None:
     with capturing(database) as capture:
         (split,) = capture.plan()
         assert split.bytes > transfer.BINARY_BYTES
-        batches = [batch.rows for chunk in capture.connector.read(split) for batch in chunk.batches]
+        batches = [batch.rows for chunk in capture.reader.read(split) for batch in chunk.batches]
         assert len(batches) > 2
         after = [batch.column("after") for batch in batches]
         ids = [number for rows in after for number in pc.struct_field(rows, "id").to_pylist()]
@@ -66,7 +66,7 @@ def test_a_reader_that_is_ended_begins_again_where_it_was(
     with capturing(database) as capture:
         (split,) = capture.plan()
         ids: list[int] = []
-        for chunk in capture.connector.read(split):
+        for chunk in capture.reader.read(split):
             for batch in chunk.batches:
                 if len(ids) < 100_000:
                     database.execute(END_READERS)
@@ -97,7 +97,7 @@ def test_tries_to_reach_the_server_again_are_counted(database: Database, monkeyp
     database.execute(*LARGE)
     with capturing(database, errors__max__retries="0") as capture:
         (split,) = capture.plan()
-        chunks = capture.connector.read(split)
+        chunks = capture.reader.read(split)
         next(chunks)
         database.execute(END_READERS)
         with pytest.raises(SourceError, match=r"public\.t: the snapshot cannot read the table"):
@@ -142,7 +142,7 @@ def test_right_taken_away_while_planned(database: Database, reader: Capture) -> 
     (split,) = reader.plan()
     database.execute(f"REVOKE SELECT ON t FROM {database.name}_r")
     with pytest.raises(SourceError, match=r"permission denied for table t") as raised:
-        list(reader.connector.read(split))
+        list(reader.reader.read(split))
     assert "public.t" in str(raised.value.where)
     assert "GRANT SELECT" in str(raised.value.remedy)
 
@@ -181,9 +181,9 @@ def test_snapshot_that_is_gone(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     with capturing(database) as capture:
         (split,) = capture.plan()
-        capture.connector.close()
+        capture.reader.close()
         with pytest.raises(SourceError, match=r"the exported snapshot .* is gone"):
-            list(capture.connector.read(split))
+            list(capture.reader.read(split))
 
 
 @pytest.mark.usefixtures("binary")

@@ -86,11 +86,10 @@ def test_the_holder_ends_before_a_task_reads(capture: Capture) -> None:
     splits = capture.plan()
     end_holder(capture.database)
     with pytest.raises(SourceError, match=r"exported snapshot .* is gone"):
-        rows(chunk for split in splits for chunk in capture.connector.read(split))
+        rows(chunk for split in splits for chunk in capture.reader.read(split))
     second = restarted(capture)
     assert (
-        rows(chunk for split in second.connector.plan(start, second.offset) for chunk in second.connector.read(split))
-        == []
+        rows(chunk for split in second.reader.plan(start, second.offset) for chunk in second.reader.read(split)) == []
     )
     assert told(drained(second)) == ALL
     second.close()

@@ -84,7 +84,7 @@ def test_the_catalog_the_log_and_the_preflight_agree(tables: Database) -> None:
 
 def changes(capture: Capture) -> list[dict[str, Any]]:
     """The schema changes of the next step: table and key."""
-    found = [chunk for split in capture.plan() for chunk in capture.connector.read(split)]
+    found = [chunk for split in capture.plan() for chunk in capture.reader.read(split)]
     batches = [batch for chunk in found for batch in chunk.batches]
     return [{"table": str(batch.table.id), "key": batch.schema_change.key} for batch in batches if batch.schema_change]
 

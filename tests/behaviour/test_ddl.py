@@ -30,7 +30,7 @@ def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
 
 def batches(capture: Capture) -> list[ChangeBatch]:
     """The batches of the next step, in their order."""
-    return [batch for split in capture.plan() for chunk in capture.connector.read(split) for batch in chunk.batches]
+    return [batch for split in capture.plan() for chunk in capture.reader.read(split) for batch in chunk.batches]
 
 
 def changes(capture: Capture) -> list[tuple[str, SchemaChange]]:
@@ -311,7 +311,7 @@ def test_a_restart_gives_the_same_once(told: Capture) -> None:
         (batch.schema_change, batch.rows.to_pylist())
         for _ in range(2)
         for split in splits
-        for chunk in told.connector.read(split)
+        for chunk in told.reader.read(split)
         for batch in chunk.batches
     ]
     assert first[:2] == first[2:]

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.errors import OffsetError, SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
-from tests.behaviour.capture import Capture, capturing
+from tests.behaviour.capture import Capture, capturing, reader
 from tests.behaviour.test_modes import read
 from tests.conftest import Database
 
@@ -97,7 +96,7 @@ def check_reach(error: OffsetError, what: str) -> None:
 def restart(capture: Capture) -> None:
     """As if the driver had been killed."""
     capture.close()
-    capture.connector = PostgresConnector(capture.config)
+    capture.reader = reader(capture.config)
 
 
 @pytest.mark.parametrize(("loss", "what"), LOSSES)
@@ -120,7 +119,7 @@ def test_what_is_planned_already_stops_as_well(database: Database, loss: Loss, w
         (split,) = capture.plan()
         loss(database)
         with pytest.raises(OffsetError) as caught:
-            list(capture.connector.read(split))
+            list(capture.reader.read(split))
         check_reach(caught.value, what)
 
 
@@ -140,7 +139,7 @@ def test_when_needed_reads_the_tables_again(database: Database, loss: Loss, mome
             loss(database)
             database.execute("INSERT INTO t VALUES (4)")
             restart(capture)
-            assert capture.connector.plan(start, capture.offset) == [], "what is lost gives no rows"
+            assert capture.reader.plan(start, capture.offset) == [], "what is lost gives no rows"
             restart(capture)  # whoever comes next knows
             assert read(capture) == ALL
         database.execute("INSERT INTO t VALUES (5)")
@@ -165,8 +164,8 @@ def test_a_slot_that_somebody_moved_is_left_alone(database: Database, loss: Loss
         def go_on() -> None:
             if moment != "planned before a restart":
                 read(capture)
-            for split in capture.connector.plan(start, capture.offset):
-                list(capture.connector.read(split))
+            for split in capture.reader.plan(start, capture.offset):
+                list(capture.reader.read(split))
 
         with pytest.raises(OffsetError, match="the slot was moved") as caught:
             go_on()
@@ -187,7 +186,7 @@ def test_an_invalidated_slot(small: EmbeddedPostgres, mode: str) -> None:
             check_reach(caught.value, r"the server has invalidated the slot \(wal_removed\)")
             assert "max_slot_wal_keep_size" in str(caught.value.remedy)
             restart(capture)
-            capture.offset = capture.connector.begin()
+            capture.offset = capture.reader.begin()
             with pytest.raises(
                 SourceError, match=r"did not create it: .*; the server has invalidated it \(wal_removed\)"
             ):
@@ -205,7 +204,7 @@ def test_a_slot_invalidated_while_it_is_read(small: EmbeddedPostgres) -> None:
     with capturing(database) as capture:
         at_three(capture)
         (split,) = capture.plan()
-        chunks = capture.connector.read(split)
+        chunks = capture.reader.read(split)
         assert len([row for chunk in chunks for batch in chunk.batches for row in batch.rows.to_pylist()]) == 1
         invalidated(database)  # which ends the connection that waits for the next stretch
         database.execute("INSERT INTO t VALUES (4)")
@@ -220,7 +219,7 @@ def test_a_slot_lost_right_after_a_run_that_ended_with_the_snapshot(database: Da
     table(database)
     takeover = "false" if loss is dropped else "true"
     with capturing(database, snapshot__mode=mode, slot__takeover=takeover) as capture:
-        connector, horizon = capture.connector, capture.connector.horizon()
+        connector, horizon = capture.connector, capture.reader.horizon()
         found = 0
         while (end := connector.head(capture.offset, None, horizon)) != capture.offset:
             splits = connector.plan(capture.offset, end)

@@ -56,7 +56,7 @@ def test_a_crash_before_the_commit_reads_them_again(table: Database, capture: Ca
     with capturing(table, **GIVEN) as restarted:
         # Planned again the batch is the log alone; the next one reads the keys.
         restarted.offset = start
-        list(restarted.connector.plan(start, after))
+        list(restarted.reader.plan(start, after))
         restarted.offset = after
         assert sorted(row["op"] for row in drained(restarted)) == ["d", "r"]
 

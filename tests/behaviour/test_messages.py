@@ -23,7 +23,7 @@ def records(capture: Capture) -> list[dict[str, Any]]:
     encoder = RecordEncoder(capture.config, SOURCE, "run")
     rows: list[dict[str, Any]] = []
     for split in capture.plan():
-        for chunk in capture.connector.read(split):
+        for chunk in capture.reader.read(split):
             for batch in (*chunk.batches, *chunk.controls):
                 rows += [row for part in encoder.encode(batch) for row in part.to_pylist()]
     return rows

@@ -11,11 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tailrace.cli.main import app
-from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.errors import SourceError
 from tailrace.pipeline.definition import from_content, load
 from tailrace.pipeline.reconcile import Reconciler
-from tests.behaviour.capture import Capture, capturing, rows
+from tests.behaviour.capture import Capture, capturing, reader, rows
 from tests.conftest import Database
 
 FOUR = {"snapshot__max__threads": "4"}
@@ -41,7 +40,7 @@ LIST = (
 def snapshot(capture: Capture) -> tuple[int, list[dict[str, Any]]]:
     """How many splits the first batch has, and their rows."""
     splits = capture.plan()
-    return len(splits), [row for split in splits for row in rows(capture.connector.read(split))]
+    return len(splits), [row for split in splits for row in rows(capture.reader.read(split))]
 
 
 def same_as(database: Database, table: str, found: list[dict[str, Any]]) -> None:
@@ -149,7 +148,7 @@ def test_a_foreign_partition(database: Database) -> None:
 
 def restart(capture: Capture) -> None:
     capture.close()
-    capture.connector = PostgresConnector(capture.config)
+    capture.reader = reader(capture.config)
 
 
 @pytest.mark.parametrize("change", ["none", "truncated", "attached"])

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tailrace.capture.offset import Offset
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.position import Offset
+from tailrace.connectors.postgres.position import format_lsn, remembered
 from tailrace.connectors.snapshots import Place
 from tailrace.snapshot.reading import Reading
 from tailrace.testing.postgres import EmbeddedPostgres
@@ -53,7 +54,7 @@ def standing(
 ) -> list[Finding]:
     """What is found of a pipeline that has come so far."""
     given = {name.replace("__", "."): value for name, value in properties.items()}
-    offsets = tuple(None if one is None else one.to_json() for one in (committed, planned))
+    offsets = tuple(None if one is None else one.to_json(format_lsn) for one in (committed, planned))
     config = resolve({**server.properties("shop"), "topic.prefix": "t", "slot.name": "mine", **given})
     return check(config, (offsets[0], offsets[1]))
 
@@ -176,13 +177,18 @@ def test_a_slot_that_a_checkpoint_needs(server: EmbeddedPostgres, admin: psycopg
         "SELECT system_identifier::text, (pg_current_wal_flush_lsn() - '0/0')::int8 FROM pg_control_system()"
     ).fetchone()
     assert row is not None
-    begin = Offset(f"{row[0]}/shop/mine", "p", BEGIN)
+    begin = Offset("postgresql", f"{row[0]}/shop/mine", "p", BEGIN, log=remembered())
     whole = begin.at(phase=SNAPSHOT)
-    stream = begin.at(phase=STREAM, lsn=row[1])
+    stream = begin.at(phase=STREAM, position=row[1])
     fresh = ["mine will be created | None"]
     assert about("slot", standing(server, None, whole), True) == fresh
     assert about("slot", standing(server, stream, stream, snapshot__mode="initial_only"), True) == fresh
-    for committed, planned in ((whole, whole), (whole, stream), (stream, stream), (stream.at(lsn=row[1] - 8), stream)):
+    for committed, planned in (
+        (whole, whole),
+        (whole, stream),
+        (stream, stream),
+        (stream.at(position=row[1] - 8), stream),
+    ):
         found = standing(server, committed, planned)
         (said,) = about("slot", found)
         assert said.startswith("the slot does not exist; changes from")
@@ -195,10 +201,10 @@ def test_a_slot_that_a_checkpoint_needs(server: EmbeddedPostgres, admin: psycopg
     elsewhere = stream.at(source="1/shop/mine")
     assert "the checkpoint belongs to" in about("checkpoint", standing(server, elsewhere, elsewhere))[0]
     admin.execute("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
-    assert about("slot", standing(server, stream.at(lsn=row[1] - 1), stream))[0].startswith("the slot was moved;")
+    assert about("slot", standing(server, stream.at(position=row[1] - 1), stream))[0].startswith("the slot was moved;")
     here = admin.execute("SELECT (confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots").fetchone()
     assert here is not None
-    there = stream.at(lsn=here[0])
+    there = stream.at(position=here[0])
     assert about("slot", standing(server, there, there), True) == ["mine exists | None"]
 
 

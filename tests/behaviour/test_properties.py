@@ -146,7 +146,7 @@ def test_shared_locks_keep_tables_from_being_altered_while_the_snapshot_is_read(
         other.execute("INSERT INTO t VALUES (2)")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             other.execute("ALTER TABLE t ADD COLUMN more int")
-        assert len([row for split in splits for chunk in capture.connector.read(split) for row in chunk.batches]) == 1
+        assert len([row for split in splits for chunk in capture.reader.read(split) for row in chunk.batches]) == 1
         assert ids(capture) == [2]
         other.execute("ALTER TABLE t ADD COLUMN more int")
 
@@ -220,7 +220,7 @@ def test_status_updates_go_on_while_the_reader_is_busy_elsewhere(
         # More than what fits between the reader process and its client.
         database.execute("INSERT INTO t SELECT generate_series(2, 200000)")
         (split,) = capture.plan()
-        chunks = capture.connector.read(split)
+        chunks = capture.reader.read(split)
         next(chunks)
         assert all(moved(database) for _ in range(10)) is moves
         assert list(chunks)

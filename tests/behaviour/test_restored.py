@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tailrace.connectors.postgres.admin.checks import check
-from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.errors import OffsetError
 from tailrace.testing.postgres import EmbeddedPostgres
-from tests.behaviour.capture import Capture, capturing
+from tests.behaviour.capture import Capture, capturing, reader
 from tests.behaviour.test_gaps import confirmed, copied, restart
 from tests.behaviour.test_modes import read
 from tests.conftest import Database
@@ -81,10 +80,10 @@ def test_what_was_written_instead_is_not_passed_over(database: Database) -> None
             (found,) = [one for one in check(there.config, (there.offset, there.offset)) if one.name == "slot"]
             assert found.ok is False
             assert ANOTHER in found.what
-            end = {**there.offset, "lsn": format_lsn(there.connector.horizon())}
-            (split,) = there.connector.plan(there.offset, end)
+            end = {**there.offset, "position": format_lsn(there.reader.horizon())}
+            (split,) = there.reader.plan(there.offset, end)
             with pytest.raises(OffsetError, match=ANOTHER):
-                list(there.connector.read(split))
+                list(there.reader.read(split))
             with pytest.raises(OffsetError) as caught:
                 read(there)
             assert f"{ANOTHER}: it was written again from 20" in caught.value.what
@@ -160,7 +159,7 @@ def test_a_restart_soon_after_the_snapshot(database: Database, stretches: int) -
             insert(database, 2 + number)
             assert read(capture) == [("c", 2 + number)]
         capture.close()
-        capture.connector = PostgresConnector(capture.config)
+        capture.reader = reader(capture.config)
         insert(database, 9)
         assert read(capture) == [("c", 9)]
 

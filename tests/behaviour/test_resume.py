@@ -10,12 +10,11 @@ import pytest
 
 from tailrace.cli.status import first
 from tailrace.connectors.postgres.admin.admin import PostgresAdmin
-from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.first_snapshot import estimate
 from tailrace.snapshot.report import Report
-from tests.behaviour.capture import Capture, capturing, rows
+from tests.behaviour.capture import Capture, capturing, reader, rows
 from tests.behaviour.streams import eventually
 from tests.conftest import Database
 
@@ -25,7 +24,7 @@ SEVERAL = {"snapshot__max__threads": "2", "snapshot__max__threads__multiplier": 
 def restart(capture: Capture) -> None:
     """As if the driver had been killed."""
     capture.close()
-    capture.connector = PostgresConnector(capture.config)
+    capture.reader = reader(capture.config)
 
 
 def to_the_log(capture: Capture) -> list[dict[str, Any]]:
@@ -117,8 +116,8 @@ def test_what_fits_into_one_batch_is_read_by_one(tables: Database) -> None:
 def test_that_a_first_batch_runs_can_be_told(tables: Database) -> None:
     """Spark asks for the very first position again for each thing it does with it."""
     with capturing(tables) as capture:
-        end = capture.connector.head(capture.offset, None, None)
-        assert capture.connector.plan(capture.connector.begin(), end)
+        end = capture.reader.head(capture.offset, None, None)
+        assert capture.reader.plan(capture.reader.begin(), end)
         admin = PostgresAdmin(capture.config)
         server = admin.state(end["pipeline"])
         report = first(Position(Batch(0, end), None), server, lambda: estimate(admin, capture.config), time.time())
@@ -189,7 +188,7 @@ def test_a_quiet_transaction_is_no_reason_to_end_it(tables: Database) -> None:
     with capturing(tables) as capture:
         splits = capture.plan()
         time.sleep(0.5)
-        assert len(rows(chunk for split in splits for chunk in capture.connector.read(split))) == 4700
+        assert len(rows(chunk for split in splits for chunk in capture.reader.read(split))) == 4700
 
 
 def test_a_snapshot_that_ended_names_the_connection(tables: Database) -> None:
@@ -197,6 +196,6 @@ def test_a_snapshot_that_ended_names_the_connection(tables: Database) -> None:
         split = capture.plan()[0]
         end_holder(capture)
         with pytest.raises(SourceError, match="the connection that held it has ended") as caught:
-            list(capture.connector.read(split))
+            list(capture.reader.read(split))
         assert (caught.value.where or "").endswith(f"/{tables.name}")
         assert "one of a single batch begins anew" in (caught.value.remedy or "")

@@ -158,7 +158,7 @@ def test_a_stream_that_goes_silent_while_it_is_read(
         insert(database, 1, 20_000)
         (split,) = capture.plan()
         found: list[dict[str, Any]] = []
-        for number, chunk in enumerate(capture.connector.read(split)):
+        for number, chunk in enumerate(capture.reader.read(split)):
             found += rows([chunk])
             if number in (1, 4):
                 between.spoil(mode)
@@ -226,7 +226,7 @@ def test_a_snapshot_that_goes_silent(
         (split,) = capture.plan()
         found: list[int] = []
         is_spoilt = False
-        for chunk in capture.connector.read(split):
+        for chunk in capture.reader.read(split):
             for batch in chunk.batches:
                 found += pc.struct_field(batch.rows.column("after"), "id").to_pylist()
             if not is_spoilt:
@@ -257,7 +257,7 @@ def test_a_snapshot_that_goes_silent_as_it_begins(
     with capturing(database, **behind(between)) as capture:
         (split,) = capture.plan()
         between.watch = spoil
-        assert ids(rows(capture.connector.read(split))) == [0]
+        assert ids(rows(capture.reader.read(split))) == [0]
 
 
 # What is told to the operating systems

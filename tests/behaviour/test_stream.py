@@ -95,16 +95,16 @@ def capture(database: Database) -> Iterator[Capture]:
 def test_a_split_read_again_gives_the_same(database: Database, capture: Capture) -> None:
     fill(database, 500)
     (first,) = capture.plan()
-    once = rows(capture.connector.read(first))
+    once = rows(capture.reader.read(first))
     assert ids(once) == list(range(1, 501))
     # The relation is described already on this connection: the second split goes on without.
     fill(database, 500, 501)
     (second,) = capture.plan()
-    sticky = rows(capture.connector.read(second))
+    sticky = rows(capture.reader.read(second))
     assert ids(sticky) == list(range(501, 1001))
-    again = rows(capture.connector.read(second))
+    again = rows(capture.reader.read(second))
     capture.forget_streams()
-    fresh = rows(capture.connector.read(second))
+    fresh = rows(capture.reader.read(second))
     assert lasting(sticky) == lasting(again) == lasting(fresh)
     assert all(earlier["order"] < later["order"] for earlier, later in pairwise(fresh))
 
@@ -115,11 +115,11 @@ def test_a_read_given_up_in_the_middle_begins_anew(
     monkeypatch.setattr(stream, "CHUNK_BYTES", 5_000)
     fill(database, 1000)
     (split,) = capture.plan()
-    reading = capture.connector.read(split)
+    reading = capture.reader.read(split)
     for _ in range(3):
         next(reading)
     reading.close()
-    assert ids(rows(capture.connector.read(split))) == list(range(1, 1001))
+    assert ids(rows(capture.reader.read(split))) == list(range(1, 1001))
 
 
 def read_ranges(database: Database, capture: Capture, slot: str, edges: list[int]) -> list[list[dict[str, object]]]:
@@ -128,7 +128,7 @@ def read_ranges(database: Database, capture: Capture, slot: str, edges: list[int
     with capturing(database, slot__name=slot, publication__name=f"publication_{database.name}") as reader:
         for start, end in pairwise(edges):
             split = LogSplit(LogRange(f"tailrace {reader.offset['pipeline']}", start, end, None))
-            found.append(rows(reader.connector.read(split)))
+            found.append(rows(reader.reader.read(split)))
             reader.forget_streams()
     return found
 
@@ -142,7 +142,7 @@ def test_ranges_share_out_the_transactions(database: Database, capture: Capture)
         write_concurrently(database)
         expected = {row[0] for row in admin.execute("SELECT id FROM entries")}
     (whole,) = capture.plan()
-    chunks = list(capture.connector.read(whole))
+    chunks = list(capture.reader.read(whole))
     once = rows(chunks)
     assert len(once) == len(expected)
     assert set(ids(once)) == expected
@@ -180,7 +180,7 @@ def test_a_killed_walsender_costs_no_row(
     kills = 0
     found: list[dict[str, object]] = []
     with database.connect() as admin:
-        for chunk in capture.connector.read(split):
+        for chunk in capture.reader.read(split):
             found += rows([chunk])
             if choice.random() < 0.2:
                 kills += end_reader(admin, database)
@@ -223,7 +223,7 @@ def test_a_walsender_killed_at_any_moment_costs_no_row(
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        found = rows(capture.connector.read(split))
+        found = rows(capture.reader.read(split))
     finally:
         done.set()
         killer.join()
@@ -241,7 +241,7 @@ def test_a_server_that_crashes_in_the_middle_is_waited_for(monkeypatch: pytest.M
             fill(database, 10_000)
             (split,) = capture.plan()
             found: list[dict[str, object]] = []
-            for number, chunk in enumerate(capture.connector.read(split)):
+            for number, chunk in enumerate(capture.reader.read(split)):
                 found += rows([chunk])
                 if number in (2, 6):
                     server.restart("immediate")
@@ -275,7 +275,7 @@ def test_the_slot_never_passes_what_is_being_read(
     for round_ in range(4):
         fill(database, 1000, 1 + 1000 * round_)
         (split,) = capture.plan()
-        for _ in capture.connector.read(split):
+        for _ in capture.reader.read(split):
             assert confirmed(database) <= split.range.start
         assert confirmed(database) <= split.range.start
     assert confirmed(database) > 0
@@ -287,7 +287,7 @@ def test_what_is_read_ahead_is_bounded_and_not_confirmed(
     monkeypatch.setattr(replication, "AHEAD_BYTES", 50_000)
     fill(database, 10)
     (before,) = capture.plan()
-    assert len(rows(capture.connector.read(before))) == 10
+    assert len(rows(capture.reader.read(before))) == 10
     fill(database, 5000, first=11)
     ahead = held(before.range.application)
     deadline = time.monotonic() + 20
@@ -335,7 +335,7 @@ def test_a_stream_is_wanted_while_its_planner_is_connected(database: Database, c
     assert len(capture.step()) == 1
     stream = streams_here.streams[f"tailrace {capture.offset['pipeline']}"]
     assert stream.is_wanted()
-    capture.connector.close()
+    capture.reader.close()
     deadline = time.monotonic() + 30
     while stream.is_wanted():  # until the server has noticed
         assert time.monotonic() < deadline
@@ -348,7 +348,7 @@ def test_a_stranger_on_the_slot_is_named(database: Database, capture: Capture) -
     stranger = hold(database, "backup of the shop")
     try:
         with pytest.raises(SourceError, match="backup of the shop") as caught:
-            list(capture.connector.read(split))
+            list(capture.reader.read(split))
         assert str(stranger.info.backend_pid) in str(caught.value)
         assert "slot.name" in (caught.value.remedy or "")
     finally:
@@ -360,7 +360,7 @@ def test_a_dead_reader_of_the_same_pipeline_is_ended(database: Database, capture
     (split,) = capture.plan()
     dead = hold(database, split.range.application)
     try:
-        assert ids(rows(capture.connector.read(split))) == list(range(1, 11))
+        assert ids(rows(capture.reader.read(split))) == list(range(1, 11))
     finally:
         dead.close()
 
@@ -385,7 +385,7 @@ def test_a_dropped_slot_is_a_sentence(database: Database, capture: Capture) -> N
     (split,) = capture.plan()
     database.execute(f"SELECT pg_drop_replication_slot('slot_{database.name}')")
     with pytest.raises(OffsetError, match="slot does not exist") as caught:
-        list(capture.connector.read(split))
+        list(capture.reader.read(split))
     assert caught.value.remedy
 
 
@@ -398,7 +398,7 @@ def test_a_slot_moved_beyond_the_checkpoint_names_the_gap(database: Database, ca
     database.execute(f"SELECT pg_replication_slot_advance('slot_{database.name}', pg_current_wal_lsn())")
     reach = rf"from {format_lsn(split.range.start)} \(.* UTC\) up to {format_lsn(confirmed(database))}, \d.*B of log"
     with pytest.raises(OffsetError, match=reach):
-        list(capture.connector.read(split))
+        list(capture.reader.read(split))
 
 
 def test_a_slot_moved_right_after_the_snapshot_is_noticed(database: Database) -> None:
@@ -416,10 +416,10 @@ def test_a_slot_moved_right_after_the_snapshot_is_noticed(database: Database) ->
 def test_a_checkpoint_of_another_source_or_time_is_refused(database: Database, capture: Capture) -> None:
     stranger = {**capture.offset, "source": "7/shop/other"}
     with pytest.raises(OffsetError, match="7/shop/other"):
-        capture.connector.head(stranger, None, None)
+        capture.reader.head(stranger, None, None)
     newer = {**capture.offset, "version": 99}
     with pytest.raises(OffsetError, match="version 99"):
-        capture.connector.head(newer, None, None)
+        capture.reader.head(newer, None, None)
 
 
 def test_a_dropped_publication_is_a_sentence(database: Database, capture: Capture) -> None:

@@ -44,7 +44,7 @@ def restarted(capture: Capture, **properties: str) -> Capture:
     """The same pipeline, by a new driver, with other properties."""
     given = {name: value for name, value in capture.config.given.items() if name != "topic.prefix"}
     capture.forget_streams()
-    capture.connector.close()
+    capture.reader.close()
     second = Capture(capture.database, {**given, **properties})
     second.offset = capture.offset
     return second

@@ -71,7 +71,7 @@ def test_a_new_checkpoint_leaves_the_slot_of_another_one_alone(database: Databas
             for _ in range(2):
                 with pytest.raises(SourceError) as caught:
                     second.plan()
-                second.connector.close()
+                second.reader.close()
         error = caught.value
         assert error.where == f"slot {slot(database)}"
         assert f"{TAKEN}: nobody reads it now, the last one did until 20" in error.what
@@ -87,7 +87,7 @@ def test_who_reads_it_is_told(database: Database) -> None:
         read(first)
         database.execute("INSERT INTO t VALUES (2)")
         assert read(first) == [("c", 2)]
-        first.connector.close()  # the reader still holds the slot
+        first.reader.close()  # the reader still holds the slot
         with capturing(database) as second, pytest.raises(SourceError) as caught:
             second.plan()
         assert f"application 'tailrace {first.offset['pipeline']}', reads it" in caught.value.what
@@ -155,21 +155,21 @@ class Killed:
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
         self.start = capture.offset
-        self.end = capture.connector.head(self.start, None, None)
+        self.end = capture.reader.head(self.start, None, None)
 
     def plan(self) -> list[Any]:
-        return list(self.capture.connector.plan(self.start, self.end))
+        return list(self.capture.reader.plan(self.start, self.end))
 
     def restart(self) -> None:
         restart(self.capture)
-        self.start = self.capture.connector.begin()  # Spark asks for it again
+        self.start = self.capture.reader.begin()  # Spark asks for it again
 
     def read(self) -> list[tuple[str, int]]:
         """The rows of the first batch, planned again, and of all later ones."""
         found = [
             row
             for split in self.plan()
-            for chunk in self.capture.connector.read(split)
+            for chunk in self.capture.reader.read(split)
             for batch in chunk.batches
             for row in batch.rows.to_pylist()
         ]

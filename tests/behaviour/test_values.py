@@ -194,7 +194,7 @@ def test_long_values_and_arrays_of_such(
 def events(capture: Capture) -> list[Row]:
     """The new images of the next step's records, as they are in JSON."""
     encoder = RecordEncoder(capture.config, SOURCE, "run")
-    found = [chunk for split in capture.plan() for chunk in capture.connector.read(split)]
+    found = [chunk for split in capture.plan() for chunk in capture.reader.read(split)]
     records = [
         row for chunk in found for batch in chunk.batches for part in encoder.encode(batch) for row in part.to_pylist()
     ]
@@ -375,9 +375,9 @@ def test_a_large_transaction_is_the_same_in_many_chunks(
         END LOOP; TRUNCATE others; END $$""",
     )
     (split,) = capture.plan()
-    (whole,) = list(capture.connector.read(split))
+    (whole,) = list(capture.reader.read(split))
     monkeypatch.setattr(stream, "CHUNK_BYTES", 4_000)
-    parts = list(capture.connector.read(split))
+    parts = list(capture.reader.read(split))
     assert len(parts) > 20
     together, apart = rows([whole]), rows(parts)
     assert lasting(apart) == lasting(together)

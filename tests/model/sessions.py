@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from tailrace.connectors.base import Offset
-from tailrace.connectors.postgres.connector import PostgresConnector
-from tests.behaviour.capture import Capture
+from tests.behaviour.capture import Capture, reader
 from tests.conftest import Database
 
 SESSIONS = 3
@@ -201,7 +200,7 @@ class Sessions(RuleBasedStateMachine):
 
     def _step(self) -> bool:
         start = self.capture.offset
-        end = self.capture.connector.head(start, None, None)
+        end = self.capture.reader.head(start, None, None)
         if end != start:
             self._commit(start, end)
         return end != start
@@ -226,7 +225,7 @@ class Sessions(RuleBasedStateMachine):
 
     def restart(self) -> None:
         self.capture.close()
-        self.capture.connector = PostgresConnector(self.capture.config)
+        self.capture.reader = reader(self.capture.config)
 
     def close(self) -> None:
         for session in self.sessions:

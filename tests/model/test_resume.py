@@ -34,11 +34,11 @@ class Resuming(Sessions):
     def crash_before_commit(self, reads: bool) -> None:
         """The batch is planned, perhaps read, and planned again by the next process."""
         start = self.capture.offset
-        end = self.capture.connector.head(start, None, None)
+        end = self.capture.reader.head(start, None, None)
         if end != start:
-            splits = self.capture.connector.plan(start, end)
+            splits = self.capture.reader.plan(start, end)
             if reads:
-                rows(chunk for split in splits for chunk in self.capture.connector.read(split))
+                rows(chunk for split in splits for chunk in self.capture.reader.read(split))
         self.restart()
         if end != start:
             self._commit(start, end)
@@ -72,16 +72,16 @@ class Resuming(Sessions):
 
     def _may_plan(self) -> bool:
         """A snapshot is exported only once older transactions have ended, and these wait for us."""
-        return not self.busy or self.capture.connector._initial._export is not None or self._streams()
+        return not self.busy or self.capture.reader._planner._first._initial._export is not None or self._streams()
 
     def _streams(self) -> bool:
         return self.capture.offset["phase"] == "stream"
 
     def _commit(self, start: Offset, end: Offset) -> None:
-        splits = self.capture.connector.plan(start, end)
+        splits = self.capture.reader.plan(start, end)
         places = [place for name in ("place", "undo") if (place := start.get("reading", {}).get(name))]
         unread = {table.rpartition(".")[2] for place in places for table in place["left"]}
-        for change in rows(chunk for split in splits for chunk in self.capture.connector.read(split)):
+        for change in rows(chunk for split in splits for chunk in self.capture.reader.read(split)):
             self.history.apply(change, unread)
         self.capture.offset = end
 

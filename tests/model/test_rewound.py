@@ -83,7 +83,7 @@ class Rewound(Sessions):
         if not self._may_plan():
             return
         start = self.capture.offset
-        end = self.capture.connector.head(start, None, None)
+        end = self.capture.reader.head(start, None, None)
         if end != start:
             with contextlib.suppress(Killed):
                 self._write(start, end, kills)
@@ -97,7 +97,7 @@ class Rewound(Sessions):
         if not self._may_plan():
             return
         start = self.capture.offset
-        end = self.capture.connector.head(start, None, None)
+        end = self.capture.reader.head(start, None, None)
         if end != start:
             with contextlib.suppress(Killed):
                 self._write(start, end, data.draw(st.integers(0, 3)))
@@ -201,7 +201,7 @@ class Rewound(Sessions):
 
     def _write(self, start: Offset, end: Offset, kills: int | None) -> None:
         """Read the micro-batch and write it; the process ends after so many commits."""
-        splits = self.capture.connector.plan(start, end)
+        splits = self.capture.reader.plan(start, end)
         if any(isinstance(split, LogSplit) and split.range.start < split.range.end for split in splits):
             self.starts.clear()
         if (start, self.number) not in self.starts:
@@ -209,7 +209,7 @@ class Rewound(Sessions):
         shaper = Shaper(self.capture.connector, StructType(), "[]", "run")
         blobs: dict[str, list[pa.Buffer]] = {}
         for split in splits:
-            for chunk in self.capture.connector.read(split):
+            for chunk in self.capture.reader.read(split):
                 for row in shaper.rows(chunk):
                     found = blobs.setdefault(row.column("table")[0].as_py(), [])
                     found.extend(_cut(row.column("bytes")[0].as_buffer(), self.rows_a_part))

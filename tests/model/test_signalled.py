@@ -99,11 +99,11 @@ class Signalled(Sessions):
         if not self._may_plan():
             return
         start = self.capture.offset
-        end = self.capture.connector.head(start, None, None)
+        end = self.capture.reader.head(start, None, None)
         if end != start:
-            splits = self.capture.connector.plan(start, end)
+            splits = self.capture.reader.plan(start, end)
             if reads:
-                rows(chunk for split in splits for chunk in self.capture.connector.read(split))
+                rows(chunk for split in splits for chunk in self.capture.reader.read(split))
         self.restart()
         if end != start:
             self._commit(start, end)
@@ -149,11 +149,11 @@ class Signalled(Sessions):
         return not self.busy or not self.is_blocking
 
     def _commit(self, start: Offset, end: Offset) -> None:
-        splits = self.capture.connector.plan(start, end)
+        splits = self.capture.reader.plan(start, end)
         before = {table: +known for table, known in self.history.rows.items()}
         changes = [
             change
-            for change in rows(chunk for split in splits for chunk in self.capture.connector.read(split))
+            for change in rows(chunk for split in splits for chunk in self.capture.reader.read(split))
             if change["table"].rpartition(".")[2] in TABLES
         ]
         for change in changes:

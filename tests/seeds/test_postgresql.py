@@ -47,7 +47,7 @@ def records(capture: Capture) -> list[Record]:
     encoder = RecordEncoder(config, source_block(config), "run")
     found = []
     for split in capture.plan():
-        for chunk in capture.connector.read(split):
+        for chunk in capture.reader.read(split):
             for batch in chunk.batches:
                 changes = with_identity(batch) if capture.connector.source.is_old else batch
                 changes = select(split_key_changes(changes, faults=False), config)

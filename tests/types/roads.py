@@ -101,4 +101,4 @@ def _columns(capture: Capture) -> dict[str, list[Any]]:
 
 def _chunks(capture: Capture) -> Iterator[Chunk]:
     for split in capture.plan():
-        yield from capture.connector.read(split)
+        yield from capture.reader.read(split)

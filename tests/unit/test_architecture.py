@@ -84,28 +84,10 @@ def refused(module: Path) -> Iterator[str]:
         )
 
 
-STILL_ABOVE = "the planner is in the package of PostgreSQL: move it to capture/, over ports"
-# The modules of which it consists; no other one in connectors/ may import what is above.
-PLANNER = {f"connectors/postgres/{name}" for name in ("connector.py", "position.py")}
-
-
-@pytest.mark.parametrize(
-    "room",
-    [
-        pytest.param(room, marks=pytest.mark.xfail(strict=True, reason=STILL_ABOVE)) if room == "connectors" else room
-        for room in [*ORDER, "testing"]
-    ],
-)
+@pytest.mark.parametrize("room", [*ORDER, "testing"])
 def test_imports_follow_the_order(room: str) -> None:
     wrong = [line for module in MODULES if where(module).startswith(f"{room}/") for line in refused(module)]
     assert not wrong, "\n".join([f"The order is {' < '.join(ORDER)}; imports go left only.", *wrong])
-
-
-def test_connectors_import_no_snapshot_code_outside_the_planner() -> None:
-    connectors = [module for module in MODULES if where(module).startswith("connectors/")]
-    wrong = [line for module in connectors if where(module) not in PLANNER for line in refused(module)]
-    assert not wrong, "\n".join(["Use the protocols of connectors/snapshot_ports.py.", *wrong])
-    assert all(any(refused(SOURCE / name)) for name in PLANNER), "take the modules that are done out of PLANNER"
 
 
 def test_every_package_has_its_place_in_the_order() -> None:

@@ -6,7 +6,7 @@ reads either. Offsets of version 1, which only the first connector wrote, are co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,71 +19,82 @@ _LOG_OF_VERSION_1 = ("last_commit", "timeline", "slot", "server")
 BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
 
 
-@dataclass(frozen=True)
-class StoredOffset:
-    """How far a pipeline has come; the only state there is.
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a pipeline has read its source, as its connector sees it.
 
     `source` is the database that `connector` reads, `pipeline` is drawn once for a checkpoint. phase `begin`: nothing
-    is read; `snapshot`: the first snapshot is being read; `stream`: the log is read up to `position`. `ts_us` is when
-    this was planned. `snapshots` is the state of snapshots that signals asked for, `reading` that of a first snapshot
-    of several micro-batches; None if there is none.
+    is read; `snapshot`: the first snapshot is being read; `stream`: the log is read up to `position`, a value of the
+    connector. `ts_us` is when this was planned, `log` what the connector remembers of its log, ready for JSON.
     """
 
     connector: str
     source: str
     pipeline: str
-    phase: str
-    position: str | None = None
+    phase: str = BEGIN
+    position: Any = None
     ts_us: int | None = None
     log: Mapping[str, Any] = field(default_factory=dict)
-    snapshots: Mapping[str, Any] | None = None
-    reading: Mapping[str, Any] | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The offset as Spark stores it. The order of keys is part of the format, as Spark compares the text."""
-        return {
-            "version": VERSION,
-            "connector": self.connector,
-            "source": self.source,
-            "pipeline": self.pipeline,
-            "phase": self.phase,
-            "position": self.position,
-            "ts_us": self.ts_us,
-            "log": dict(self.log),
-            **({} if self.snapshots is None else {"snapshots": self.snapshots}),
-            **({} if self.reading is None else {"reading": self.reading}),
-        }
+    @property
+    def application(self) -> str:
+        """A name for this pipeline's connections: it tells its own dead reader from a stranger."""
+        return f"tailrace {self.pipeline}"
 
-    @staticmethod
-    def from_json(node: Mapping[str, Any]) -> StoredOffset:
-        """The inverse of `to_json`, for version 1 as well. Raises OffsetError for another version."""
-        version = node.get("version")
-        if version not in (1, VERSION):
-            raise OffsetError(
-                f"the checkpoint has offsets of version {version}, this release reads versions 1 to {VERSION}",
-                remedy="run the release that wrote the checkpoint, or a newer one",
-            )
-        log = node["log"] if version == VERSION else {name: node[name] for name in _LOG_OF_VERSION_1 if name in node}
-        return StoredOffset(
-            node["connector"],
-            node["source"],
-            node["pipeline"],
-            node["phase"],
-            position_of(node),
-            node.get("ts_us"),
-            log,
-            node.get("snapshots"),
-            node.get("reading"),
+
+def fields(node: Mapping[str, Any], connector: str, source: str, parse: Callable[[str], Any]) -> dict[str, Any]:
+    """The fields of Reached in an offset of either version; `parse` makes a position of its text.
+
+    Raises OffsetError for another version, and for the offset of another source.
+    """
+    version = node.get("version")
+    if version not in (1, VERSION):
+        raise OffsetError(
+            f"the checkpoint has offsets of version {version}, this release reads versions 1 to {VERSION}",
+            remedy="run the release that wrote the checkpoint, or a newer one",
         )
+    if (node.get("connector"), node["source"]) != (connector, source):
+        raise OffsetError(
+            f"the checkpoint belongs to {node.get('connector')} {node['source']!r}, "
+            f"but the configuration names {connector} {source!r}",
+            remedy="give each source a checkpoint of its own, or point the configuration back at that source",
+        )
+    text = position_of(node)
+    log = node["log"] if version == VERSION else {name: node[name] for name in _LOG_OF_VERSION_1 if name in node}
+    return {
+        "connector": connector,
+        "source": source,
+        "pipeline": node["pipeline"],
+        "phase": node["phase"],
+        "position": None if text is None else parse(text),
+        "ts_us": node.get("ts_us"),
+        "log": log,
+    }
 
-    def check(self, connector: str, source: str) -> None:
-        """Raise OffsetError if this is another source's offset."""
-        if (self.connector, self.source) != (connector, source):
-            raise OffsetError(
-                f"the checkpoint belongs to {self.connector} {self.source!r}, "
-                f"but the configuration names {connector} {source!r}",
-                remedy="give each source a checkpoint of its own, or point the configuration back at that source",
-            )
+
+def stored(
+    reached: Reached,
+    text: Callable[[Any], str],
+    snapshots: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The offset as Spark stores it. The order of keys is part of the format, as Spark compares the text.
+
+    `text` prints a position. `snapshots` is the state of snapshots that signals asked for, `reading` that of a first
+    snapshot of several micro-batches; None if there is none.
+    """
+    return {
+        "version": VERSION,
+        "connector": reached.connector,
+        "source": reached.source,
+        "pipeline": reached.pipeline,
+        "phase": reached.phase,
+        "position": None if reached.position is None else text(reached.position),
+        "ts_us": reached.ts_us,
+        "log": dict(reached.log),
+        **({} if snapshots is None else {"snapshots": snapshots}),
+        **({} if reading is None else {"reading": reading}),
+    }
 
 
 def position_of(node: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
 """The protocols by which commands and pipelines use a database: its package, its administration, its rows of now.
 
-`connectors/registry.py` finds the package of a connector; `connectors/base.py` has the protocol for reading changes.
+`connectors/registry.py` finds the package of a connector; `connectors/log_ports.py` has the protocol for the log.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.base import Connector
+from tailrace.connectors.base import Key
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.log_ports import Connector
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
 
 Begun = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
 """The offsets of the newest batches of a checkpoint, committed and planned; None where there is none."""
-
-Key = tuple[str, ...]
-"""The values of a key's columns as texts that the database reads."""
 
 
 class Position(Protocol):

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.ports import Key
+from tailrace.connectors.base import Key
+from tailrace.connectors.offset import Reached
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.snapshots import PagingKey, Place
 from tailrace.events.notifications import Notice
@@ -68,6 +69,10 @@ class SnapshotSplit(Protocol):
         """The tables that it reads, or that it reports to be empty."""
 
     @property
+    def moment(self) -> object:
+        """The snapshot that it reads; as a string it has a name that no other snapshot has."""
+
+    @property
     def resume_point(self) -> Place | None:
         """Where its table goes on when everything before this split is read (`left` aside); None: it begins."""
 
@@ -86,11 +91,14 @@ class Snapshots(Protocol):
     def sizes(self, config: Config) -> list[tuple[str, int]]:
         """The tables that a first snapshot reads, in order, with their sizes in bytes (0: not known)."""
 
-    def open_at_log(self, config: Config, application: str, claim: Any) -> SnapshotHandle:
-        """Prepare the log for this pipeline, and open a snapshot at the position where that log begins."""
+    def open_at_log(self, config: Config, start: Reached, end: Reached) -> SnapshotHandle:
+        """Prepare the log for the batch from `start` to `end`, and open a snapshot where that log begins."""
 
     def open(self, config: Config, application: str, *, once: bool = False) -> SnapshotHandle:
         """Open a snapshot at an exact position of the log. With `once` a failure is not tried again."""
+
+    def open_now(self, config: Config) -> SnapshotHandle:
+        """Open a snapshot of now for a bounded read, without preparing any log."""
 
     def plan(
         self,
@@ -187,8 +195,8 @@ class OnDemandSnapshots(Snapshots, Protocol):
     def exclude(self, config: Config, tables: Sequence[TableId]) -> None:
         """Let the log no longer have the changes of these tables."""
 
-    def unseen_until(self) -> int | None:
+    def unseen_until(self) -> Any:
         """A token for the changes of tables just included that the log may lack; None if there can be none."""
 
-    def has_ended(self, token: int) -> bool:
+    def has_ended(self, token: Any) -> bool:
         """Whether no change can be missing any more that a token stands for."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tailrace.connectors.ports import Key
+from tailrace.connectors.base import Key
 from tailrace.errors import SourceError
 from tailrace.model.change import ChangeBatch
 

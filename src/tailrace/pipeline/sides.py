@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.connectors.ports import Admin, Key, Position, SourceNow
+from tailrace.connectors.base import Key
+from tailrace.connectors.ports import Admin, Position, SourceNow
 from tailrace.errors import SourceError
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.compare import Digests, Flags, Replica, Suspects, Totals, one_a_key

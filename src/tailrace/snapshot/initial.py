@@ -15,6 +15,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.overrides import unmatched
+from tailrace.connectors.offset import Reached
 from tailrace.connectors.snapshot_ports import SnapshotHandle, Snapshots, SnapshotSplit
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import BATCH_BYTES, SPLIT_BYTES, at_once, fits
@@ -60,11 +61,11 @@ class InitialSnapshot:
         """Whether this process plans the snapshot already."""
         return self._export is not None
 
-    def begin(self, application: str, reading: Reading | None, claim: Any) -> Sequence[SnapshotSplit]:
+    def begin(self, start: Reached, end: Reached, reading: Reading | None) -> Sequence[SnapshotSplit]:
         """The first batch: prepares the log. It reads all, or nothing where that takes several batches."""
         with self._failures.translated("the snapshot cannot be planned"):
             self.close()
-            self._export = self._server.open_at_log(self.config, application, claim)
+            self._export = self._server.open_at_log(self.config, start, end)
             self.log_begins = self._export.position
             if reading is None:
                 return self._server.plan(self.config, self._export)

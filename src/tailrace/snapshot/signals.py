@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.ports import Key
+from tailrace.connectors.base import Key
 from tailrace.connectors.signal import DATA_BYTES, Signal, json_of
 from tailrace.errors import SignalError
 from tailrace.model.table_id import TableId

@@ -18,8 +18,9 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from tailrace.capture.capture import Capture
 from tailrace.connectors.ahead import ahead
-from tailrace.connectors.base import Connector, Offset
+from tailrace.connectors.base import Offset
 from tailrace.spark import failpoint
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
@@ -37,32 +38,27 @@ class Split(InputPartition):
     label: str = ""
 
 
-def labelled(connector: Connector, start: Offset, end: Offset) -> list[Split]:
+def labelled(capture: Capture, start: Offset, end: Offset) -> list[Split]:
     """The splits of a micro-batch with their labels."""
-    splits = connector.plan(start, end)
+    splits = capture.plan(start, end)
     # A snapshot that is planned again reads other rows, so its name is part of the batch's.
-    snapshots = sorted({name for split in splits if (name := connector.snapshot_of(split)) is not None})
+    snapshots = sorted({name for split in splits if (name := capture.snapshot_of(split)) is not None})
     text = json.dumps([start, end, snapshots], sort_keys=True)
     batch = hashlib.sha256(text.encode()).hexdigest()[:32]
     return [Split(split, f"{batch}/{place}/{len(splits)}") for place, split in enumerate(splits)]
 
 
 class _Rows:
-    """What both readers share: a connector, and the rows of a split in the chosen shape."""
+    """What both readers share: a capture, and the rows of a split in the chosen shape."""
 
-    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str) -> None:
-        self.connector = connector
+    def __init__(self, capture: Capture, schema: StructType, steps: str, run_id: str) -> None:
+        self.capture = capture
         self.schema = schema
         self.steps = steps
         self.run_id = run_id
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Connections stay where they are; a task's copy makes its own connector from the config.
-        return {**self.__dict__, "connector": (type(self.connector), self.connector.config)}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kind, config = state["connector"]
-        self.__dict__.update(state, connector=kind(config))
+        self.__dict__.update(state)
         write_to_stderr()
 
     def rows(self, partition: Split) -> Iterator[pa.RecordBatch]:
@@ -72,8 +68,8 @@ class _Rows:
 
     def _encoded(self, partition: Split) -> Iterator[pa.RecordBatch]:
         """The same, of chunks received and decoded one ahead of this one."""
-        shaper = Shaper(self.connector, self.schema, self.steps, self.run_id, partition.label)
-        for chunk in ahead(self.connector.read(partition.value)):
+        shaper = Shaper(self.capture, self.schema, self.steps, self.run_id, partition.label)
+        for chunk in ahead(self.capture.read(partition.value)):
             yield from shaper.rows(chunk)
 
 
@@ -87,31 +83,31 @@ class SnapshotReader(_Rows, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Plan and read in the task, which holds the exported snapshot meanwhile."""
         try:
-            for split in self.connector.snapshot():
+            for split in self.capture.snapshot():
                 yield from self.rows(Split(split))
         finally:
-            self.connector.close()
+            self.capture.close()
 
 
 class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """`spark.readStream`: offsets as the connector gives them."""
+    """`spark.readStream`: offsets as the capture gives them."""
 
     def __init__(
-        self, connector: Connector, schema: StructType, steps: str, run_id: str, pause_seconds: float = 0.0
+        self, capture: Capture, schema: StructType, steps: str, run_id: str, pause_seconds: float = 0.0
     ) -> None:
-        super().__init__(connector, schema, steps, run_id)
-        self._until: int | None = None
+        super().__init__(capture, schema, steps, run_id)
+        self._until: Any = None
         self._bounded = False
         self._pause_seconds = pause_seconds
         self._planned: tuple[dict[str, Any], float] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query starts; touches nothing on the server."""
-        return self.connector.begin()
+        return self.capture.begin()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Bytes of log a micro-batch may span."""
-        return ReadMaxBytes(self.connector.config.number("maxBytesPerTrigger"))
+        return ReadMaxBytes(self.capture.config.number("maxBytesPerTrigger"))
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Batches until where the log ends at the first planning."""
@@ -123,8 +119,8 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         if self._bounded and self._until is None:
-            self._until = self.connector.horizon()
-        end = self.connector.head(start, most, self._until)
+            self._until = self.capture.horizon()
+        end = self.capture.head(start, most, self._until)
         if end != start:
             self._planned = end, time.monotonic()
         return end
@@ -133,12 +129,12 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Whether the micro-batch that ends at `start` was planned just now, and only the log is to be read."""
         if self._bounded or self._planned is None or self._planned[0] != start:
             return False
-        return time.monotonic() - self._planned[1] < self._pause_seconds and not self.connector.has_snapshot(start)
+        return time.monotonic() - self._planned[1] < self._pause_seconds and not self.capture.has_snapshot(start)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch."""
         failpoint.reach("after-plan")
-        return labelled(self.connector, start, end)
+        return labelled(self.capture, start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split; runs on an executor."""
@@ -146,10 +142,9 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from self.rows(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Spark has committed everything up to `end`."""
+        """Spark has committed up to `end`. The server is told when the next range is read, which begins there."""
         failpoint.reach("after-commit")
-        self.connector.acknowledge(end)
 
     def stop(self) -> None:
         """The query ends."""
-        self.connector.close()
+        self.capture.close()

@@ -12,7 +12,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from tailrace import transforms
-from tailrace.connectors.base import Chunk, Connector
+from tailrace.capture.capture import Capture
+from tailrace.connectors.base import Chunk
 from tailrace.errors import ConfigError
 from tailrace.events.faults import Faults
 from tailrace.events.keychange import split_key_changes, with_identity
@@ -44,23 +45,23 @@ _LOG = logging.getLogger(__name__)
 _MESSAGE_OBJECT = "LogicalDecodingMessageMonitor$LogicalDecodingMessageId@0"
 
 
-def spark_schema(connector: Connector) -> StructType:
+def spark_schema(capture: Capture) -> StructType:
     """The columns of the shape that the config names."""
-    shape = connector.config.text("shape")
-    if shape in ("event", "table") and connector.config.names("transforms"):
+    shape = capture.config.text("shape")
+    if shape in ("event", "table") and capture.config.names("transforms"):
         _LOG.warning("transforms: no effect on the shape %s, which holds changes; they work on records", shape)
     if shape == "arrow":
         return from_arrow_schema(ARROW_SCHEMA)
     if shape == "kafka":
         return from_arrow_schema(KAFKA)
     if shape == "event":
-        return from_arrow_schema(event_schema(connector.source))
-    return from_arrow_schema(table_schema(connector))
+        return from_arrow_schema(event_schema(capture.source))
+    return from_arrow_schema(table_schema(capture))
 
 
-def table_schema(connector: Connector) -> pa.Schema:
+def table_schema(capture: Capture) -> pa.Schema:
     """Columns of the `table` shape: op, before, after in native types, source, position. Raises ConfigError."""
-    tables = connector.discover()
+    tables = capture.discover()
     if len(tables) != 1:
         raise ConfigError(
             f"shape=table takes exactly one captured table, the filters let {len(tables)} through",
@@ -73,7 +74,7 @@ def table_schema(connector: Connector) -> pa.Schema:
             ("op", pa.string()),
             ("before", row),
             ("after", row),
-            ("source", connector.source_type),
+            ("source", capture.source_type),
             ("ts", pa.timestamp("us", "UTC")),
         ]
     )
@@ -97,21 +98,21 @@ class Shaper:
     shape `arrow`.
     """
 
-    def __init__(self, connector: Connector, schema: StructType, steps: str, run_id: str, split: str = "") -> None:
+    def __init__(self, capture: Capture, schema: StructType, steps: str, run_id: str, split: str = "") -> None:
         self._split = split
-        self.config = config = connector.config
-        self.is_old = connector.source.is_old
+        self.config = config = capture.config
+        self.is_old = capture.source.is_old
         self.faults = config.flag("compat.faults")
         self.steps = transforms.parse(steps)
         self.transactions = (
-            TransactionTracker(TopicNaming(config), connector.source)
+            TransactionTracker(TopicNaming(config), capture.source)
             if config.flag("provide.transaction.metadata")
             else None
         )
         if self.transactions is not None and self.faults:
-            self.transactions.message_name = connector.source.message_schemas + _MESSAGE_OBJECT
+            self.transactions.message_name = capture.source.message_schemas + _MESSAGE_OBJECT
         self._tells_empty = config.text("shape") == "arrow"
-        self._emit = self._emitter(connector, schema, run_id)
+        self._emit = self._emitter(capture, schema, run_id)
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of a chunk."""
@@ -137,17 +138,17 @@ class Shaper:
         return select(split_key_changes(batch, self.faults), self.config)
 
     def _emitter(
-        self, connector: Connector, schema: StructType, run_id: str
+        self, capture: Capture, schema: StructType, run_id: str
     ) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
-        shape = connector.config.text("shape")
+        shape = capture.config.text("shape")
         if shape == "arrow":
             return Blobs(self._split).rows
         if shape == "event":
-            shaper, faults = EventShaper(connector.config, connector.source), Faults.of(connector.config)
+            shaper, faults = EventShaper(capture.config, capture.source), Faults.of(capture.config)
             return lambda batch: self._renamed(faults.encoded(batch, shaper.encode)) if _is_data(batch) else iter(())
         if shape == "table":
             return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
-        return Encoder(connector.config, connector.source, run_id, self.steps).encode
+        return Encoder(capture.config, capture.source, run_id, self.steps).encode
 
     def _renamed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return (transforms.rename(rows, self.steps) for rows in batches)

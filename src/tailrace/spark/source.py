@@ -17,7 +17,7 @@ from tailrace.errors import ConfigError
 from tailrace.spark.logs import write_to_stderr
 
 if TYPE_CHECKING:
-    from tailrace.connectors.base import Connector
+    from tailrace.capture.capture import Capture
     from tailrace.connectors.ports import ConnectorPackage
 
 STEPS_OPTION = "tailrace.steps"
@@ -56,40 +56,42 @@ class ChangeDataSource(DataSource):
         """The columns of the chosen shape. `table` asks the server for the table's columns."""
         from tailrace.spark.shapes import spark_schema
 
-        connector = self._connector()
+        capture = self._capture()
         try:
-            return spark_schema(connector)
+            return spark_schema(capture)
         finally:
-            connector.close()
+            capture.close()
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The bounded read: the captured tables as of now."""
         from tailrace.spark.reader import SnapshotReader
 
-        return SnapshotReader(self._connector(), schema, self.steps, self.run_id)
+        return SnapshotReader(self._capture(), schema, self.steps, self.run_id)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
         _end_by_sigterm()
-        connector, stop_property = self._connector(), self._package.stop_property
-        if stop_property is not None and connector.config.flag(stop_property):
+        capture, stop_property = self._capture(), self._package.stop_property
+        if stop_property is not None and capture.config.flag(stop_property):
             raise ConfigError(
                 "a query cannot distinguish a stop from a failure, and after a failure it needs what would be dropped",
                 where=stop_property,
                 remedy="run the pipeline by `tailrace run`, or leave the property out and use `tailrace drop`",
             )
-        return ChangeReader(connector, schema, self.steps, self.run_id, self.pause_seconds)
+        return ChangeReader(capture, schema, self.steps, self.run_id, self.pause_seconds)
 
     @property
     def _package(self) -> ConnectorPackage:
         return registry.named(self.connector).load()
 
-    def _connector(self) -> Connector:
+    def _capture(self) -> Capture:
+        from tailrace.capture.capture import Capture
+
         package = self._package
         write_to_stderr()
-        return package.connector(package.resolve(self.properties))
+        return Capture(package.connector(package.resolve(self.properties)))
 
 
 def _end_by_sigterm() -> None:

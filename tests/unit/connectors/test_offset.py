@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.offset import STREAM, StoredOffset, position_of
-from tailrace.connectors.postgres.position import Offset, Seen
+from tailrace.capture.offset import Offset
+from tailrace.connectors.offset import STREAM, position_of
+from tailrace.connectors.postgres.position import Claim, Seen, claim, claim_of_slot, format_lsn, parse_lsn, remembered
 from tailrace.connectors.snapshots import Place
 from tailrace.errors import OffsetError
 from tailrace.snapshot.progress import Progress, Undo
@@ -47,13 +48,15 @@ VERSION_1 = {
         "of": 9,
     },
 }
+SEEN = Seen(0x16_B3741200, 1764000000000123, 97500059720)
 READ = Offset(
+    "postgresql",
     SOURCE,
     "9f2c",
     STREAM,
-    lsn=0x16_B374D848,
-    last_commit=97500059720,
+    position=0x16_B374D848,
     ts_us=1764000000000000,
+    log=remembered(97500059720, timeline=1, slot="tailrace_shop", moved_from=0x16_B3740000, seen=SEEN),
     progress=Progress(
         handled=(("s1", "760"), ("s0", None)),
         queue=(REQUEST,),
@@ -69,9 +72,6 @@ READ = Offset(
         ),
     ),
     reading=Reading(Place(("public.a",), ("7",), "97500000000", 16384), touched=("public.a",), splits=3, of=9),
-    timeline=1,
-    moved_from=0x16_B3740000,
-    seen=Seen(0x16_B3741200, 1764000000000123, 97500059720),
 )
 
 
@@ -81,20 +81,32 @@ def stored(node: Any) -> dict[str, Any]:
     return found
 
 
+def read(node: dict[str, Any], source: str = SOURCE) -> Offset:
+    return Offset.from_json(node, "postgresql", source, parse_lsn)
+
+
 def test_an_offset_of_version_1_is_read() -> None:
-    assert Offset.from_json(VERSION_1, SOURCE) == READ
+    assert read(VERSION_1) == READ
     assert position_of(VERSION_1) == "16/B374D848"
 
 
 def test_an_offset_is_stored_as_version_2_and_read_again() -> None:
-    node = READ.to_json()
+    node = READ.to_json(format_lsn)
     assert (node["version"], node["position"], position_of(node)) == (2, "16/B374D848", "16/B374D848")
-    assert Offset.from_json(stored(node), SOURCE) == READ
-    assert json.dumps(Offset.from_json(stored(node), SOURCE).to_json()) == json.dumps(node), "Spark compares the text"
+    assert read(stored(node)) == READ
+    assert json.dumps(read(stored(node)).to_json(format_lsn)) == json.dumps(node), "Spark compares the text"
+
+
+def test_what_is_remembered_of_the_log_is_claimed_of_the_server() -> None:
+    assert claim(READ) == Claim(0x16_B374D848, None, 1, 1764000000000000, 0x16_B3740000, SEEN)
+    first = READ.at(phase="snapshot", position=None)
+    assert claim_of_slot(None, first) == Claim(None, moved_from=0x16_B3740000)
+    assert claim_of_slot(READ, first) == Claim(0x16_B374D848, moved_from=0x16_B3740000)
+    assert claim_of_slot(None, READ) == Claim(0x16_B374D848)
 
 
 def test_lists_are_stored_by_names_alone() -> None:
-    snapshots = READ.to_json()["snapshots"]
+    snapshots = READ.to_json(format_lsn)["snapshots"]
     assert snapshots["handled"] == [{"id": "s1", "row": "760"}, {"id": "s0", "row": None}]
     assert snapshots["queue"] == [{"signal": "s1", "kind": "incremental", "table": "public.a"}]
     assert snapshots["undo"]["queue"][0] == 0, "a request of the present queue is not stored twice"
@@ -102,16 +114,24 @@ def test_lists_are_stored_by_names_alone() -> None:
 
 
 def test_a_position_is_text_that_only_its_connector_reads() -> None:
-    offset = StoredOffset("other", "s", "p", STREAM, "00000025:00000013:0003", 5, {"instance": "dbo_t"})
-    assert StoredOffset.from_json(stored(offset.to_json())) == offset
+    position = ("00000025:00000013:0003", 7)
+    offset = Offset("other", "s", "p", STREAM, position, 5, {"instance": "dbo_t"})
+    node = stored(offset.to_json(lambda position: f"{position[0]}/{position[1]}"))
+    assert node["position"] == "00000025:00000013:0003/7"
+
+    def parse(text: str) -> tuple[str, int]:
+        lsn, _, number = text.partition("/")
+        return lsn, int(number)
+
+    assert Offset.from_json(node, "other", "s", parse) == offset
 
 
 @pytest.mark.parametrize("version", [None, 0, 3])
 def test_another_version_is_an_error(version: int | None) -> None:
     with pytest.raises(OffsetError, match=f"offsets of version {version}, this release reads versions 1 to 2"):
-        StoredOffset.from_json({**VERSION_1, "version": version})
+        read({**VERSION_1, "version": version})
 
 
 def test_another_sources_offset_is_an_error() -> None:
     with pytest.raises(OffsetError, match="belongs to postgresql '7312/shop/tailrace_shop'"):
-        Offset.from_json(VERSION_1, "7312/shop/other")
+        read(VERSION_1, "7312/shop/other")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
+from tailrace.capture.capture import Capture
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.position import SOURCE
@@ -80,7 +81,7 @@ def test_none_is_written_where_none_is_wanted() -> None:
 
 def shaped(shape: str, *batches: ChangeBatch, steps: str = "[]") -> list[dict[str, Any]]:
     config = configured({"shape": shape, "provide.transaction.metadata": "true"})
-    shaper = Shaper(PostgresConnector(config), StructType(), steps, "run")
+    shaper = Shaper(Capture(PostgresConnector(config)), StructType(), steps, "run")
     bounds = [("BEGIN", -1), ("END", 100)]
     marks = [{"order": order, "status": status, "id": "7:1", "ts_us": 0} for status, order in bounds]
     chunk = Chunk([*batches], pa.RecordBatch.from_pylist(marks, MARKS))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
+from tailrace.capture.capture import Capture
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connector import PostgresConnector
@@ -48,6 +49,6 @@ def test_a_route_renames_the_topics_of_every_shape_that_has_them(shape: str) -> 
         }
     )
     steps = json.dumps([{"route": {"regex": r"shop\.public\.(.*)", "replacement": "renamed.$1"}}])
-    shaper = Shaper(PostgresConnector(config), StructType(), steps, "run")
+    shaper = Shaper(Capture(PostgresConnector(config)), StructType(), steps, "run")
     (rows,) = shaper.rows(Chunk([inserted()]))
     assert rows.column("topic").to_pylist() == ["renamed.orders"]

@@ -1,19 +1,17 @@
-"""Positions in PostgreSQL's log: LSNs, the offset Spark keeps, and the fields of the `source` block."""
+"""Positions in PostgreSQL's log: LSNs, what an offset remembers of the log, and the fields of the `source` block."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.offset import BEGIN, SNAPSHOT, StoredOffset
+from tailrace.connectors.offset import SNAPSHOT, Reached
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import SourceBlock
-from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.reading import Reading
 
 _OPTIONAL_LONG = ConnectSchema("int64", optional=True)
 _OPTIONAL_TEXT = ConnectSchema("string", optional=True)
@@ -108,102 +106,53 @@ class Claim:
         return self.start is None  # an earlier version stored it, and moved any slot
 
 
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """How far a pipeline has come. Spark stores its JSON; it is the only state there is.
+def claim(here: Reached) -> Claim:
+    """The log that is to be read from here on."""
+    return Claim(here.position, None, here.log.get("timeline"), here.ts_us, _moved_from(here.log), _seen(here.log))
 
-    `pipeline` is drawn once for a checkpoint. phase `begin`: nothing read. `snapshot`: the snapshot is read; the log
-    goes on at the slot's confirmed position, which nothing moves until the first stretch of the log has been
-    committed. `stream`: every transaction whose commit record lies before `lsn` is read. `last_commit` is the end of
-    the last transaction seen when this stretch was planned, for `source.sequence`; `ts_us` is when that was, `timeline`
-    the one the server was on then, None if unknown.
-    `progress` is how far snapshots have come that signals asked for, None without a signal table; `reading` how far the
-    first snapshot has, None where one micro-batch reads it. `moved_from` is stored before the slot is created, or moved
-    to a snapshot: it will not be before this position. `seen` is what the server said when this stretch was planned.
+
+def claim_of_slot(start: Reached | None, end: Reached) -> Claim:
+    """The slot of a batch from `start` (None: the first one) to `end`, which may have created or moved it."""
+    if end.phase != SNAPSHOT or end.position is not None:
+        return Claim(end.position)
+    moved_from = _moved_from(end.log)
+    if moved_from is None:
+        return Claim()
+    return Claim(None if start is None else start.position, moved_from=moved_from)
+
+
+def remembered(
+    last_commit: int | None = None,
+    *,
+    timeline: int | None = None,
+    slot: str | None = None,
+    moved_from: int | None = None,
+    seen: Seen | None = None,
+) -> dict[str, Any]:
+    """What an offset has in `log`; see Seen.
+
+    `last_commit` is the end of the last transaction seen when this was planned, for `source.sequence`; `timeline` the
+    one the server was on then, None if unknown. `moved_from` is stored before `slot` is created, or moved to a
+    snapshot: it will not be before this position.
     """
-
-    source: str
-    pipeline: str
-    phase: str = BEGIN
-    lsn: int | None = None
-    last_commit: int | None = None
-    ts_us: int | None = None
-    progress: Progress | None = None
-    reading: Reading | None = None
-    timeline: int | None = None
-    moved_from: int | None = None
-    seen: Seen | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The offset as Spark stores it, see StoredOffset."""
-        log = {
-            "last_commit": self.last_commit,
-            **({} if self.timeline is None else {"timeline": self.timeline}),
-            **({} if self.moved_from is None else {"slot": self._slot()}),
-            **({} if self.seen is None else {"server": _of_seen(self.seen)}),
-        }
-        return StoredOffset(
-            SOURCE.connector,
-            self.source,
-            self.pipeline,
-            self.phase,
-            None if self.lsn is None else format_lsn(self.lsn),
-            self.ts_us,
-            log,
-            None if self.progress is None else self.progress.to_json(),
-            None if self.reading is None else self.reading.to_json(),
-        ).to_json()
-
-    @staticmethod
-    def from_json(node: Mapping[str, Any], source: str) -> Offset:
-        """Read an offset of this very source. Raises OffsetError for another source's or a newer version's."""
-        stored = StoredOffset.from_json(node)
-        stored.check(SOURCE.connector, source)
-        log = stored.log
-        return Offset(
-            source,
-            stored.pipeline,
-            stored.phase,
-            None if stored.position is None else parse_lsn(stored.position),
-            log["last_commit"],
-            stored.ts_us,
-            None if stored.snapshots is None else Progress.from_json(dict(stored.snapshots)),
-            None if stored.reading is None else Reading.from_json(dict(stored.reading)),
-            log.get("timeline"),
-            parse_lsn(log["slot"]["from"]) if "slot" in log else None,
-            _to_seen(log["server"], log["last_commit"]) if "server" in log else None,
-        )
-
-    def _slot(self) -> dict[str, Any]:
-        assert self.moved_from is not None
-        return {"name": self.source.rpartition("/")[2], "from": format_lsn(self.moved_from)}
-
-    @property
-    def application(self) -> str:
-        """The application name of this pipeline's readers: tells its own dead reader on the slot from a stranger."""
-        return f"tailrace {self.pipeline}"
-
-    @property
-    def claim(self) -> Claim:
-        """The log that is to be read from here on."""
-        return Claim(self.lsn, None, self.timeline, self.ts_us, self.moved_from, self.seen)
-
-    def claim_of_slot(self, start: Offset | None) -> Claim:
-        """The slot of a batch from `start` (None: the first one) to here, which may have created or moved it."""
-        if self.phase != SNAPSHOT or self.lsn is not None:
-            return Claim(self.lsn)
-        if self.moved_from is None:
-            return Claim()
-        return Claim(None if start is None else start.lsn, moved_from=self.moved_from)
-
-    def at(self, **changes: Any) -> Offset:
-        """A copy with some fields changed."""
-        return replace(self, **changes)
+    return {
+        "last_commit": last_commit,
+        **({} if timeline is None else {"timeline": timeline}),
+        **({} if moved_from is None else {"slot": {"name": slot, "from": format_lsn(moved_from)}}),
+        **({} if seen is None else {"server": {"confirmed": format_lsn(seen.confirmed), "clock_us": seen.clock_us}}),
+    }
 
 
-def _of_seen(seen: Seen) -> dict[str, Any]:
-    return {"confirmed": format_lsn(seen.confirmed), "clock_us": seen.clock_us}
+def last_commit(log: Mapping[str, Any]) -> int | None:
+    """The end of the last transaction that `log` knows of."""
+    found: int | None = log.get("last_commit")
+    return found
 
 
-def _to_seen(node: dict[str, Any], last_commit: int | None) -> Seen:
-    return Seen(parse_lsn(node["confirmed"]), node["clock_us"], last_commit)
+def _moved_from(log: Mapping[str, Any]) -> int | None:
+    return parse_lsn(log["slot"]["from"]) if "slot" in log else None
+
+
+def _seen(log: Mapping[str, Any]) -> Seen | None:
+    node = log.get("server")
+    return None if node is None else Seen(parse_lsn(node["confirmed"]), node["clock_us"], log["last_commit"])

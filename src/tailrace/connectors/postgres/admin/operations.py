@@ -17,7 +17,7 @@ from tailrace.connectors.offset import position_of
 from tailrace.connectors.ports import Begun, Detail, SourceState, TableOverview
 from tailrace.connectors.postgres.admin.resumable import offsets
 from tailrace.connectors.postgres.ddl import event_triggers
-from tailrace.connectors.postgres.position import format_lsn, parse_lsn
+from tailrace.connectors.postgres.position import claim_of_slot, format_lsn, parse_lsn
 from tailrace.connectors.postgres.server import control
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect, first_line, server_errors
@@ -192,7 +192,7 @@ def _is_owned(connection: psycopg.Connection, config: Config, slot: slots.Slot, 
     if newest is None:
         return False
     before, after = offsets(connection, config, committed or newest, newest)
-    return slots.owned(config, slot, after.claim_of_slot(None if committed is None else before))
+    return slots.owned(config, slot, claim_of_slot(None if committed is None else before, after))
 
 
 def _drop_publication(connection: psycopg.Connection, config: Config) -> str:

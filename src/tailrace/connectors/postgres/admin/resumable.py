@@ -12,10 +12,11 @@ from psycopg.rows import dict_row
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.offset import BEGIN, SNAPSHOT
+from tailrace.connectors.offset import BEGIN, SNAPSHOT, Reached, fields
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.catalog.tables import system_identifier
-from tailrace.connectors.postgres.position import Offset
+from tailrace.connectors.postgres.position import SOURCE, claim_of_slot, parse_lsn
+from tailrace.connectors.postgres.position import claim as claim_of
 from tailrace.connectors.postgres.server import control, lost_log
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect, planner_application, server_errors
@@ -97,7 +98,7 @@ def _foreign(config: Config, begun: Begun) -> Iterator[Finding]:
         claim = None
         if planned is not None:
             here, _ = offsets(connection, config, planned, None)
-            claim = here.claim_of_slot(None)
+            claim = claim_of_slot(None, here)
         if not slots.owned(config, slot, claim):
             error = slots.foreign(slot)
             yield Finding("slot", False, f"{slot.name}: {error.what}", error.remedy)
@@ -105,11 +106,11 @@ def _foreign(config: Config, begun: Begun) -> Iterator[Finding]:
 
 def offsets(
     connection: psycopg.Connection, config: Config, committed: Mapping[str, Any], planned: Mapping[str, Any] | None
-) -> tuple[Offset, Offset]:
+) -> tuple[Reached, Reached]:
     """The offsets of a checkpoint. Raises OffsetError if it is another source's."""
     source = f"{system_identifier(connection)}/{config.text('database.dbname')}/{config.text('slot.name')}"
-    here = Offset.from_json(dict(committed), source)
-    return here, here if planned is None else Offset.from_json(dict(planned), source)
+    here = Reached(**fields(committed, SOURCE.connector, source, parse_lsn))
+    return here, here if planned is None else Reached(**fields(planned, SOURCE.connector, source, parse_lsn))
 
 
 def standing(config: Config, committed: Mapping[str, Any] | None, planned: Mapping[str, Any] | None) -> Finding | None:
@@ -128,25 +129,28 @@ def standing(config: Config, committed: Mapping[str, Any] | None, planned: Mappi
             here, ahead = offsets(connection, config, committed, planned)
         except OffsetError as error:
             return Finding("checkpoint", False, error.what, error.remedy)
-        return _lost(connection, config, here, ahead)
+        is_amid = here.phase == SNAPSHOT and committed.get("reading") is not None
+        return _lost(connection, config, here, ahead, is_amid=is_amid)
 
 
-def _lost(connection: psycopg.Connection, config: Config, here: Offset, ahead: Offset) -> Finding | None:
+def _lost(
+    connection: psycopg.Connection, config: Config, here: Reached, ahead: Reached, *, is_amid: bool
+) -> Finding | None:
     slot = slots.existing(connection, config)
     if here.phase == BEGIN or (slot is not None and slot.active_pid is not None):
         return None
-    claim = here.claim
-    if ahead != here and ahead.lsn is not None:
-        claim = replace(claim, end=ahead.lsn, timeline=ahead.timeline)
-    if ahead != here and ahead.phase == SNAPSHOT and ahead.lsn is None:
-        claim = replace(ahead.claim_of_slot(here), seen=claim.seen)
+    claim = claim_of(here)
+    if ahead != here and ahead.position is not None:
+        claim = replace(claim, end=ahead.position, timeline=ahead.log.get("timeline"))
+    if ahead != here and ahead.phase == SNAPSHOT and ahead.position is None:
+        claim = replace(claim_of_slot(here, ahead), seen=claim.seen)
     lost = lost_log.find(connection, config, claim)
     if lost is None:
         return None
     if lost.is_trusted:
         return Finding("slot", None, str(lost), "nothing, if it may be lost, as offset.mismatch.strategy says")
     mode = SnapshotMode.of(config)
-    is_read_again = mode.when_lost or mode.at_start or (here.phase == SNAPSHOT and here.reading is not None)
+    is_read_again = mode.when_lost or mode.at_start or is_amid
     if is_read_again and not lost.is_foreign:
         return Finding("slot", None, str(lost), "nothing, if the tables may be read again: that is what the start does")
     return Finding("slot", False, str(lost), lost.remedy)

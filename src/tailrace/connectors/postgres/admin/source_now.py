@@ -11,8 +11,9 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.ports import Key, SourceNow
+from tailrace.connectors.ports import SourceNow
 from tailrace.connectors.postgres.admin.comparable import aside, obstacle
 from tailrace.connectors.postgres.admin.operations import LogPosition
 from tailrace.connectors.postgres.catalog.tables import Catalog

@@ -51,6 +51,11 @@ class LogEnd:
     confirmed: int | None
 
     @property
+    def position(self) -> int:
+        """See LogEnd.position of the ports."""
+        return self.lsn
+
+    @property
     def seen(self) -> Seen | None:
         """What an offset remembers of it."""
         return None if self.confirmed is None or self.is_standby else Seen(self.confirmed, self.clock_us)

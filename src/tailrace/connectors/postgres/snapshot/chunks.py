@@ -13,8 +13,8 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.ports import Key
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.position import SOURCE_TYPE, parse_lsn
 from tailrace.connectors.postgres.server.connect import connect

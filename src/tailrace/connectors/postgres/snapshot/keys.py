@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.ports import Key
 from tailrace.connectors.postgres.snapshot.text_rows import copy_lines, rows_of
 
 # Names and types of a key's columns, as SQL writes the types.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from tailrace.connectors.ports import Key
+from tailrace.connectors.base import Key
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.model.table import TableId
 

@@ -38,6 +38,10 @@ class Moment:
     xid: int | None
     ts_us: int
 
+    def __str__(self) -> str:
+        # A server gives names again after its restart.
+        return f"{self.name} {self.lsn} {self.ts_us}"
+
 
 @dataclass(frozen=True)
 class SnapshotSplit:

@@ -9,12 +9,13 @@ from typing import Any
 import psycopg
 
 from tailrace.config import Config
+from tailrace.connectors.offset import Reached
 from tailrace.connectors.postgres.catalog.tables import Catalog
-from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import claim_of_slot
 from tailrace.connectors.postgres.server import connect, publication
 from tailrace.connectors.postgres.snapshot import ranges, splits
 from tailrace.connectors.postgres.snapshot.chunks import ChunkConnections, Session
-from tailrace.connectors.postgres.snapshot.exported import Export, export_aside, export_at_slot
+from tailrace.connectors.postgres.snapshot.exported import Export, export_aside, export_at_slot, export_now
 from tailrace.connectors.postgres.snapshot.signal_table import SignalTable
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.snapshot_ports import Failures
@@ -65,13 +66,17 @@ class PostgresSnapshots:
         found: list[tuple[str, int]] = self._ask(sized)
         return found
 
-    def open_at_log(self, config: Config, application: str, claim: Claim) -> Export:
+    def open_at_log(self, config: Config, start: Reached, end: Reached) -> Export:
         """The snapshot at whose position the slot begins. Prepares publication and slot."""
-        return export_at_slot(config, application, claim)
+        return export_at_slot(config, end.application, claim_of_slot(start, end))
 
     def open(self, config: Config, application: str, *, once: bool = False) -> Export:
         """See Snapshots.open."""
         return export_aside(config, application, once=once)
+
+    def open_now(self, config: Config) -> Export:
+        """See Snapshots.open_now."""
+        return export_now(config)
 
     def plan(
         self,

@@ -1,0 +1,158 @@
+"""Decides when the tables are read: at first, again at a start, or because the log is lost."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tailrace.capture.offset import Offset
+from tailrace.config import Config
+from tailrace.config.snapshot_modes import SnapshotMode
+from tailrace.connectors.log_ports import Connector, LogEnd
+from tailrace.connectors.offset import BEGIN, SNAPSHOT
+from tailrace.connectors.retry import retrying
+from tailrace.snapshot.initial import InitialSnapshot
+from tailrace.snapshot.reading import Reading
+
+log = logging.getLogger(__name__)
+
+
+class FirstSnapshot:
+    """The part of the planner that reads whole tables before the log."""
+
+    def __init__(self, connector: Connector, mode: SnapshotMode) -> None:
+        self._connector = connector
+        self._mode = mode
+        self._initial = InitialSnapshot(connector.config, connector.snapshots)
+        self._is_transient = connector.snapshots.failures.is_transient
+
+    @property
+    def config(self) -> Config:
+        """The configuration, with the tables that are captured by now."""
+        return self._initial.config
+
+    @config.setter
+    def config(self, config: Config) -> None:
+        self._initial.config = config
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether this process plans the snapshot already."""
+        return self._initial.has_begun
+
+    def next(self, here: Offset, log_end: LogEnd, *, is_start: bool, limit: int | None) -> Offset | None:
+        """The offset behind the next batch of a snapshot, None if there is nothing to read.
+
+        Raises OffsetError where the log from here on is lost and no snapshot comes instead.
+        """
+        if here.phase == BEGIN:
+            return self._first(here, log_end)
+        if here.phase == SNAPSHOT and here.reading is not None:
+            if not self._initial.has_begun and self._is_lost_amid(here):
+                return self._again(here, log_end)
+            there = self._next_batch(here, here.reading, limit)
+            if there != here:
+                return there
+        if self._mode.streams and self._reads_again(here, is_start=is_start):
+            return self._again(here, log_end)
+        return None
+
+    def begins(self, here: Offset) -> Any:
+        """Where the log goes on: at the offset's position, or where its snapshot was taken.
+
+        Nothing of ours moves that place before the first range of the log is committed. If it was moved all the same,
+        the reader that starts at the snapshot's position finds out. Raises OffsetError if the log is lost.
+        """
+        if here.position is not None:
+            return here.position
+        return self._initial.log_begins if self._initial.log_begins is not None else self._connector.begins(here)
+
+    @staticmethod
+    def goes_on(start: Offset, end: Offset) -> bool:
+        """Whether the batch from `start` to `end` belongs to a snapshot of several that has begun before."""
+        return start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
+
+    def begin(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """The splits of the first batch, which prepares the log."""
+        return retrying(self.config, lambda: self._initial.begin(start, end, end.reading), self._is_transient)
+
+    def splits(self, end: Offset) -> Sequence[Any]:
+        """The splits of a later batch."""
+        return self._initial.splits(end.reading)
+
+    def is_lost_meanwhile(self, start: Offset, end: Offset) -> bool:
+        """Whether a range that an earlier process planned is lost, and a new snapshot comes instead.
+
+        What keeps the log is dropped, so that the snapshot is taken whatever happens before that.
+        """
+        lost = self._connector.lost(start, end) if self._mode.when_lost else None
+        if lost is None:
+            return False
+        if lost.is_foreign:
+            raise lost.error()
+        log.warning("the last batch planned reads nothing, as the position is lost: %s", lost)
+        self._connector.give_up(start)
+        return True
+
+    def close(self) -> None:
+        """Let go of the snapshot."""
+        self._initial.close()
+
+    def _first(self, here: Offset, log_end: LogEnd) -> Offset:
+        """The offset behind the first batch. It is stored before that prepares the log. Raises SourceError."""
+        position, remembered = self._connector.first(log_end, reads_tables=self._mode.at_first)
+        reading = self._initial.first() if self._mode.at_first else None
+        return here.at(phase=SNAPSHOT, position=position, log=remembered, reading=reading)
+
+    def _again(self, here: Offset, log_end: LogEnd) -> Offset:
+        """The offset behind the first batch of a new snapshot. It is stored before that prepares the log."""
+        remembered = self._connector.again(here, log_end)
+        # The time distinguishes this snapshot from one before it.
+        again = here.at(phase=SNAPSHOT, position=None, ts_us=time.time_ns() // 1000, log=remembered)
+        return again.at(reading=self._initial.first())
+
+    def _is_lost_amid(self, here: Offset) -> bool:
+        """Whether a snapshot of several batches that another process began has to begin again. Raises OffsetError."""
+        lost = self._connector.lost(here)
+        if lost is not None and lost.is_foreign:
+            raise lost.error()
+        if lost is not None:
+            log.warning("the snapshot begins anew: %s", lost)
+        return lost is not None
+
+    def _next_batch(self, here: Offset, reading: Reading, limit: int | None) -> Offset:
+        """After a restart first the log up to the new snapshot, then what is left.
+
+        The position of the snapshot at which the log begins is written down once rows read under it are committed.
+        """
+        stands = retrying(self.config, lambda: self._initial.resume(here.application, reading), self._is_transient)
+        begun = self._initial.log_begins
+        if stands is not None and begun is not None:
+            following = self._initial.next(reading)
+            is_first = following.undo is not None and following.undo.is_whole
+            return here.at(reading=following) if is_first else self._at(here, begun, begun).at(reading=following)
+        start = self.begins(here)
+        if stands is None or stands <= start:
+            return here.at(reading=self._initial.next(reading))
+        return self._at(here, start, stands if limit is None else min(stands, self._connector.within(start, limit)))
+
+    def _at(self, here: Offset, start: Any, to: Any) -> Offset:
+        return here.at(position=to, log=self._connector.advanced(here, start, to, None))
+
+    def _reads_again(self, here: Offset, *, is_start: bool) -> bool:
+        """Whether the tables are to be read again. Raises OffsetError where the log from here on is lost instead."""
+        begins = self._initial.log_begins
+        since = begins if here.position is None else None
+        lost = self._connector.lost(here, position=since, is_routine=True)
+        if lost is not None and lost.is_foreign and not lost.is_trusted:
+            raise lost.error()
+        if self._mode.at_start and is_start and begins is None:
+            return True
+        if lost is not None and self._mode.when_lost:
+            log.warning("the position is lost: %s; a new snapshot is taken", lost)
+            return True
+        if lost is not None and not lost.is_trusted:
+            raise lost.error()
+        return False

@@ -1,0 +1,196 @@
+"""Plans micro-batches: how far the next one reaches, and what its tasks read.
+
+`head` goes through its steps in a fixed order, and each says why it has its place. What is planned is written into
+Spark's checkpoint before it is read, so an offset tells everything that another process needs to plan it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tailrace.capture.first_snapshot import FirstSnapshot
+from tailrace.capture.log_split import LogSplit
+from tailrace.capture.offset import Offset
+from tailrace.config import Config
+from tailrace.config.snapshot_modes import SnapshotMode
+from tailrace.connectors.log_ports import Connector, LogEnd
+from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
+from tailrace.connectors.retry import pause
+from tailrace.errors import SourceError
+from tailrace.events.notifications import INITIAL, SKIPPED, Notice
+from tailrace.snapshot.channels import Channels
+from tailrace.snapshot.on_demand import AdHocSnapshots, Step
+
+log = logging.getLogger(__name__)
+
+
+class Planner:
+    """Plans for one process. Its state is what the connector keeps open, and what its snapshots have planned."""
+
+    def __init__(self, connector: Connector) -> None:
+        self.config = connector.config
+        self._connector = connector
+        self._failures = connector.snapshots.failures
+        self._mode = SnapshotMode.of(self.config)
+        self._first = FirstSnapshot(connector, self._mode)
+        has_signals = self.config.names("signal.data.collection") or Channels.are_configured(self.config)
+        self._adhoc = AdHocSnapshots(self.config, connector.snapshots) if has_signals else None
+        self._has_started = False
+        self._notices: tuple[Notice, ...] = ()
+
+    def head(self, here: Offset, limit: int | None, until: Any) -> Offset:
+        """The offset behind the next batch; `here` itself, the same object, if there is nothing new.
+
+        Raises OffsetError for a log that is lost, SourceError.
+        """
+        # First of all: what follows is planned for the log that nobody else plans for.
+        self._connector.hold(here.application)
+        self._use(here)
+        warnings = self._watched(here)
+        is_start, self._has_started = not self._has_started, True
+        if is_start:
+            self._connector.check_start(self.config)
+        # Before the position is compared with the server's log, so that what is planned is of a log that was compared.
+        log_end = self._connector.log_end()
+        there = self._first.next(here, log_end, is_start=is_start, limit=limit)
+        if there is not None and here.phase == BEGIN and self._adhoc is not None:
+            return there.at(progress=self._adhoc.before())
+        if there is not None:
+            return there
+        if not self._mode.streams:
+            return here
+        self._first.close()
+        if here.phase == SNAPSHOT:
+            pause(self.config, "streaming.delay.ms")
+        if is_start and here.phase == STREAM:
+            self._notices = (Notice(INITIAL, SKIPPED),)
+        return self._next_of_log(here, log_end, limit, until, warnings, is_start=is_start)
+
+    def plan(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """The splits of the batch from `start` to `end`, which an earlier process may have planned."""
+        self._connector.hold(end.application)
+        self._use(end)
+        if start == end:
+            return []
+        if end.phase == SNAPSHOT:
+            if not self._first.goes_on(start, end):
+                return self._begin_log(start, end)
+            if end.position is None or end.position == self._first.begins(start):
+                return self._first.splits(end)
+        if not self._has_started and self._first.is_lost_meanwhile(start, end):
+            return []
+        step = self._adhoc.kept(end.to_json(self._connector.text)) if self._adhoc is not None else Step()
+        return step.splits if step.splits is not None else [self._log_split(start, end, step)]
+
+    def close(self) -> None:
+        """Let go of snapshots."""
+        self._first.close()
+        if self._adhoc is not None:
+            self._adhoc.close()
+
+    def _use(self, here: Offset) -> None:
+        """Capture the tables that are captured at a position: what follows looks at them."""
+        if self._adhoc is not None:
+            self._capture(self._adhoc.use(here.progress))
+
+    def _capture(self, config: Config) -> None:
+        self.config = self._first.config = config
+
+    def _watched(self, here: Offset) -> tuple[str, ...]:
+        """Warnings about what the log has of the captured tables. Raises SourceError where changes are lost.
+
+        Before anything is planned, as that would go on without them.
+        """
+        if here.phase == BEGIN or not self._mode.streams:
+            return ()
+        found = self._connector.watch(self.config)
+        if found.late and self._adhoc is not None:
+            self._adhoc.late = found.late
+        return found.warnings
+
+    def _next_of_log(
+        self,
+        here: Offset,
+        log_end: LogEnd,
+        limit: int | None,
+        until: Any,
+        warnings: tuple[str, ...],
+        *,
+        is_start: bool,
+    ) -> Offset:
+        """The offset behind the next range of the log, with what a signal asks for beside it."""
+        start = self._first.begins(here)
+        end = self._furthest(start, log_end.position, limit, until)
+        now = time.time_ns() // 1000
+        is_due = self._is_heartbeat_due(here, now)
+        if is_due:
+            # The statement may write to a table that is captured, which the next batch then has.
+            self._act()
+        step = self._step(here, start, warnings, is_start=is_start, is_behind=end < log_end.position)
+        if step.end is not None:
+            # Of a chunk's window, whose end came after the first look at the server's clock.
+            end, log_end = step.end, self._connector.clock_again(log_end)
+        # The position of a snapshot is written down at once, though nothing may have come after it.
+        if end <= start and here.phase == STREAM and not step.moves and (until is not None or not is_due):
+            return here
+        end = max(end, start)
+        advanced = self._connector.advanced(here, start, end, log_end)
+        there = here.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
+        if self._adhoc is not None:
+            self._adhoc.keep(there.to_json(self._connector.text), step)
+        return there
+
+    def _furthest(self, start: Any, newest: Any, limit: int | None, until: Any) -> Any:
+        """How far the next batch may read."""
+        within = None if not limit else self._connector.within(start, limit)
+        return min(position for position in (newest, until, within) if position is not None)
+
+    def _step(self, here: Offset, start: Any, warnings: tuple[str, ...], *, is_start: bool, is_behind: bool) -> Step:
+        """What signals ask for; after the log's end was asked for, as chunks are read up to positions behind it."""
+        if self._adhoc is None:
+            return Step()
+        stored = here.to_json(self._connector.text)
+        step = self._adhoc.step(here.progress, stored, start, is_start, is_behind=is_behind, warnings=warnings)
+        self._capture(self._adhoc.config)
+        return step
+
+    def _begin_log(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """Prepare the log; read the tables if snapshot.mode says so, which it has where `start` has a position.
+
+        Planned again after a restart this begins anew, under a new snapshot, from whose position on the log is read.
+        The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
+        """
+        pause(self.config, "snapshot.delay.ms")
+        if start.phase == BEGIN:
+            self._connector.check_first(start, end, is_retry=self._first.has_begun)
+        if start.phase == BEGIN and not self._mode.at_first:
+            self._connector.open_log(self.config, start, end)
+            self._notices = (Notice(INITIAL, SKIPPED),)
+            return []
+        return self._first.begin(start, end)
+
+    def _log_split(self, start: Offset, end: Offset, step: Step) -> LogSplit:
+        """The range of the log for one task, with what is told beside it."""
+        wanted = self._connector.range(start, self._first.begins(start), end)
+        is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
+        heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
+        notices, self._notices = (*self._notices, *step.notices), ()
+        untouched = () if start.reading is None else start.reading.untouched
+        return LogSplit(wanted, heartbeat, step.chunk, notices, self.config.tables, untouched)
+
+    def _is_heartbeat_due(self, since: Offset, now: int) -> bool:
+        """Whether a beat of the clock, as many as heartbeat.interval.ms makes, lies between two plannings."""
+        interval = self.config.number("heartbeat.interval.ms") * 1000
+        return interval > 0 and (since.ts_us is None or now // interval > since.ts_us // interval)
+
+    def _act(self) -> None:
+        """Run heartbeat.action.query. A failure is logged and does no harm to the stream, as in Debezium."""
+        statement = self.config.optional("heartbeat.action.query")
+        if statement:
+            try:
+                self._connector.execute(statement)
+            except (SourceError, self._failures.driver_error) as error:
+                log.error("heartbeat.action.query failed: %s", self._failures.line(error))

@@ -1,0 +1,161 @@
+"""The protocol by which the planner and the tasks use a database: its log, and where a pipeline stands in it.
+
+Positions are opaque here, see connectors/snapshot_ports.py; so is a LogEnd for all but its connector. `Reached` is an
+offset as its connector sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.offset import Reached
+from tailrace.connectors.snapshot_ports import OnDemandSnapshots
+from tailrace.connectors.snapshots import Fence
+from tailrace.errors import TailraceError
+from tailrace.model.source import SourceBlock
+from tailrace.model.table import TableSchema
+
+
+class LogEnd(Protocol):
+    """Where a server's log ended when it was asked, with what else it said then."""
+
+    @property
+    def position(self) -> Any:
+        """The end: every transaction before it can be read."""
+
+
+class Lost(Protocol):
+    """Log that a pipeline needs and the server no longer has; as a string it says what and why."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether what keeps the log may be another pipeline's by now, so that this one must not take it."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the configuration says to go on without what is lost."""
+
+    def error(self) -> TailraceError:
+        """For a pipeline that cannot do without, with the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a look at the captured tables found while a pipeline runs.
+
+    `warnings` go into the offset, for `status`. `late` are tables that the log has got only now, each with the reason
+    why it is incomplete.
+    """
+
+    warnings: tuple[str, ...] = ()
+    late: tuple[tuple[str, str], ...] = ()
+
+
+class Connector(Protocol):
+    """One database. Methods may raise SourceError; a server that went away is waited for, as the retry options say.
+
+    A method that takes a config uses the tables as that config captures them, which signals may change. Only
+    `changes`, `fence` and `rows` run on executors, on an instance made of the config alone.
+    """
+
+    config: Config
+    source: SourceBlock
+    source_type: pa.StructType
+
+    def __init__(self, config: Config) -> None: ...
+
+    @property
+    def snapshots(self) -> OnDemandSnapshots:
+        """Its tables, and its signal table."""
+
+    @property
+    def identity(self) -> str:
+        """What a checkpoint belongs to: another database, or another log of it, has another identity."""
+
+    def text(self, position: Any) -> str:
+        """A position as the database prints it."""
+
+    def parse(self, text: str) -> Any:
+        """The inverse of `text`."""
+
+    def within(self, start: Any, limit: int) -> Any:
+        """The furthest position to which a batch from `start` may reach: about `limit` bytes of log."""
+
+    def hold(self, application: str) -> None:
+        """Keep other runs from planning for the same log, from the first call on. Raises SourceError if one does."""
+
+    def check_start(self, config: Config) -> None:
+        """What is to be checked, and what to be warned of, once at each start."""
+
+    def watch(self, config: Config) -> Watched:
+        """Compare what the log has with what is captured. Raises SourceError where changes are lost."""
+
+    def tables(self, config: Config) -> list[TableSchema]:
+        """The captured tables with their schemas, in snapshot order."""
+
+    def log_end(self) -> LogEnd:
+        """Where the log ends now. What is planned up to there is compared by `lost` afterwards, never before."""
+
+    def clock_again(self, end: Any) -> LogEnd:
+        """The same end with the server's clock of now: the batch reaches further than the end that was asked for."""
+
+    def begins(self, here: Reached) -> Any:
+        """Where the log begins after a snapshot that an earlier process took. Raises OffsetError if that is lost."""
+
+    def lost(
+        self, here: Reached, end: Reached | None = None, *, position: Any = None, is_routine: bool = False
+    ) -> Lost | None:
+        """What is lost of the log from `here` on, and up to `end` where that is planned; None if nothing is.
+
+        With a `position` nothing is known of the log before it. With `is_routine` what does not change under an open
+        connection is compared over a new one alone.
+        """
+
+    def give_up(self, here: Reached) -> None:
+        """Drop what keeps the log: a position that is lost stays lost, whoever looks next."""
+
+    def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
+        """Position and `log` of the first offset, which is stored before the log is prepared.
+
+        The position is None unless the log goes on from one that is there already. Raises SourceError if the log is
+        another pipeline's.
+        """
+
+    def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
+        """`log` of the offset that is stored before the tables are read again."""
+
+    def advanced(self, here: Reached, start: Any, to: Any, end: Any) -> Mapping[str, Any]:
+        """`log` of an offset at position `to`, when the batch from `start` to there is planned.
+
+        `end` is None between the batches of a first snapshot.
+        """
+
+    def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
+        """What must hold before the first batch prepares the log. `is_retry`: this process has prepared it already."""
+
+    def open_log(self, config: Config, start: Reached, end: Reached) -> None:
+        """Prepare the log for a pipeline that reads no tables first. Raises OffsetError for a gap."""
+
+    def range(self, start: Reached, begin: Any, end: Reached) -> Any:
+        """The log from `begin` to the position of `end` for one task: a value that can be pickled."""
+
+    def execute(self, statement: str) -> None:
+        """Run a statement of the user's."""
+
+    def changes(self, config: Config, wanted: Any) -> Iterator[Chunk]:
+        """The changes of a range, the same ones whenever it is read. Raises DecodeError."""
+
+    def fence(self, text: str) -> Fence:
+        """The fence of a chunk from its text."""
+
+    def rows(self, config: Config, split: Any) -> Iterator[Chunk]:
+        """The rows of a split of a snapshot. Raises DecodeError."""
+
+    def close(self) -> None:
+        """Let go of connections."""
