@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.session import local_session
-from tests.behaviour.engines import DELTA, ENGINE
+from tailrace.testing.jars import resolve_jars
+from tests.behaviour.engines import DELTA, ENGINE, JARS
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +19,8 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield request.getfixturevalue("spark")
         return
     folder = tmp_path_factory.mktemp("delta")
-    try:
-        session = local_session("replica", folder / "spark.log", {**DELTA, "spark.sql.warehouse.dir": str(folder)})
-    except (PySparkException, RuntimeError) as error:
-        pytest.skip(f"Delta for Spark's jars cannot be had: {error}")
+    jars = ",".join(map(str, resolve_jars(JARS)))
+    conf = {**DELTA, "spark.jars": jars, "spark.sql.warehouse.dir": str(folder)}
+    session = local_session("replica", folder / "spark.log", conf)
     yield session
     session.stop()
