@@ -35,7 +35,7 @@ format: env  ## Format the code, and fix what lint can fix
 	$(BIN)/ruff format
 
 test: check  ## Check, then the default suite with real servers, two files at a time (TESTS=folder, JOBS=n)
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folder)
 	@$(BIN)/python -m tests.golden.run "$(SCENARIOS)"

@@ -267,12 +267,12 @@ def test_a_long_split_is_committed_in_parts(kafka: EmbeddedKafka, caplog: pytest
 
 
 def test_a_transaction_that_the_brokers_gave_up_is_an_error_with_its_setting(kafka: EmbeddedKafka) -> None:
-    case = Case(kafka, **{"transaction.timeout.ms": 1000, "message.timeout.ms": 900, "socket.timeout.ms": 900})
+    case = Case(kafka, **{"transaction.timeout.ms": 3000, "message.timeout.ms": 2900, "socket.timeout.ms": 2900})
     writer = case.writer(case.claim())
     assert writer.starts(SPLIT)
     writer.send(case.record("1"))
-    time.sleep(4)
-    with pytest.raises(SinkError, match="the brokers aborted it after 1 s") as caught:
+    time.sleep(6)
+    with pytest.raises(SinkError, match="the brokers aborted it after 3 s") as caught:
         writer.finish()
     assert "transaction.timeout.ms" in str(caught.value.remedy)
     assert case.values() == []

@@ -202,7 +202,8 @@ def test_a_slot_is_released_when_its_query_has_stopped(shop: Database, tmp_path:
         until(lambda: not running.readers)
 
 
-@pytest.mark.parametrize("victims", [("java",), pytest.param(("java", "pyspark.daemon"), marks=pytest.mark.crash)])
+@pytest.mark.crash
+@pytest.mark.parametrize("victims", [("java",), ("java", "pyspark.daemon")])
 def test_no_reader_process_outlives_its_executor(shop: Database, tmp_path: Path, victims: tuple[str, ...]) -> None:
     with program(shop, tmp_path) as running:
         shop.execute("INSERT INTO a VALUES (1, 'y')")

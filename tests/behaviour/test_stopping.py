@@ -131,8 +131,9 @@ def test_in_a_batch(database: Database, pipeline: Path, send: Sent) -> None:
     goes_on(database, pipeline)
 
 
-@pytest.mark.parametrize("send", [pytest.param(to_group, marks=pytest.mark.crash), to_all])
-@pytest.mark.parametrize("moment", [pytest.param("java", marks=pytest.mark.crash), "session"])
+@pytest.mark.crash
+@pytest.mark.parametrize("send", [to_group, to_all])
+@pytest.mark.parametrize("moment", ["java", "session"])
 def test_while_spark_starts(pipeline: Path, send: Sent, moment: str) -> None:
     """Java is launched, and then the session is made."""
     with running(pipeline) as process:

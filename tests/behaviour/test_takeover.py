@@ -300,6 +300,7 @@ def test_check_reports_a_foreign_slot(database: Database) -> None:
         ((ok, what),) = told((None, None))
         assert ok is False
         assert "is used by a run: server process" in what
+        own = (first.offset, first.offset)
         assert told(own) == [(True, f"{slot(database)} exists None")]
 
 

@@ -26,7 +26,7 @@ PLACES = [
     pytest.param("after-plan", True, marks=pytest.mark.crash),
     pytest.param("after-read", False, marks=pytest.mark.crash),
     pytest.param("after-table", False, marks=pytest.mark.crash),
-    ("after-write", True),
+    pytest.param("after-write", True, marks=pytest.mark.crash),
     pytest.param("after-commit", True, marks=pytest.mark.crash),
 ]
 
@@ -61,6 +61,7 @@ def test_killed_at_any_moment(rig: Rig, seed: int) -> None:
     settle(rig)
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize("seed", SEEDS)
 def test_reader_process_killed(rig: Rig, seed: int) -> None:
     draw, starts = random.Random(seed), rig.starts
@@ -74,6 +75,7 @@ def test_reader_process_killed(rig: Rig, seed: int) -> None:
     assert rig.starts == starts, "a reader process is started anew without a restart"
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize("seed", SEEDS)
 def test_walsender_terminated(rig: Rig, seed: int) -> None:
     draw, starts = random.Random(seed), rig.starts

@@ -16,8 +16,7 @@ from tests.crash.traffic import TABLES, Traffic
 
 pytestmark = pytest.mark.timeout(900)
 
-# Seed 2, the slice of the default suite, ends the holder between two batches.
-SEEDS = seeds(2)
+SEEDS = seeds()
 DAMAGED = ("keyed", "pair")
 # The connection that holds the snapshot, or every one of the pipeline's.
 VICTIMS = ("tailrace snapshot", "tailrace%")
