@@ -171,4 +171,4 @@ def test_it_is_not_known_of_offsets_of_version_1(database: Database) -> None:
         restart(capture)
         insert(database, 4)
         assert read(capture) == [("c", 4)]
-        assert "server" in capture.offset
+        assert "server" in capture.offset["log"]
