@@ -150,7 +150,7 @@ class Stream:
     def _reached(self, lsn: int) -> bool:
         offset = self._position()
         is_reading = bool(offset.get("snapshots", {}).get("queue"))
-        return offset.get("phase") == STREAM and parse_lsn(offset["lsn"]) >= lsn and not is_reading
+        return offset.get("phase") == STREAM and parse_lsn(offset["position"]) >= lsn and not is_reading
 
 
 def run(scenario: Scenario, server: PostgresServer, spark: SparkSession) -> list[str]:
