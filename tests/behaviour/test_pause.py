@@ -22,7 +22,7 @@ def test_the_log_waits_and_a_snapshot_does_not(database: Database) -> None:
     )
     signals = {"signal__data__collection": "public.signals", "incremental__snapshot__chunk__size": "10"}
     with capturing(database, **signals) as capture:
-        reader = ChangeReader(capture.connector, StructType(), "[]", "run", pause_seconds=2)
+        reader = ChangeReader(capture.reader, StructType(), "[]", "run", pause_seconds=2)
         here = reader.initialOffset()
 
         def steps() -> bool:

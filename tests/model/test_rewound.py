@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from tailrace.capture.log_split import LogSplit
 from tailrace.connectors.base import Offset
-from tailrace.connectors.postgres.position import BEGIN
+from tailrace.connectors.offset import BEGIN
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.sinks.replica import delta_rs
@@ -206,7 +206,7 @@ class Rewound(Sessions):
             self.starts.clear()
         if (start, self.number) not in self.starts:
             self.starts.append((start, self.number))
-        shaper = Shaper(self.capture.connector, StructType(), "[]", "run")
+        shaper = Shaper(self.capture.reader, StructType(), "[]", "run")
         blobs: dict[str, list[pa.Buffer]] = {}
         for split in splits:
             for chunk in self.capture.reader.read(split):
