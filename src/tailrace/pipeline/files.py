@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -67,7 +68,8 @@ class LocalFile:
 
     def write(self, content: str) -> None:
         """Write the file, whether there is one or not."""
-        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        # Of this thread alone: a session may start two queries over one checkpoint at once.
+        draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.{threading.get_ident()}")
 
         def write() -> None:
             draft.write_text(content, encoding="utf-8")
