@@ -1,12 +1,13 @@
 # The machine needs python3 (3.10 or newer, with venv), Java 17 or newer and make; all else is put into .venv.
 PYTHON ?= python3
 JOBS ?= 2
+DATABASE ?= postgres
 SCENARIOS ?= tests/golden/postgres
 BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden crash big types model fuzz bench bench-snapshot bench-kafka docs lock clean
+.PHONY: help env demo check format test golden crash long big types model fuzz bench bench-snapshot bench-kafka docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -22,8 +23,8 @@ $(READY): requirements.lock pyproject.toml tools/preconditions.py
 	@$(BIN)/python -m pip install -q --no-deps -e .
 	@touch $@
 
-demo: env  ## Run the demo: PostgreSQL with traffic, a replica, and a comparison (KEEP=1 leaves it running)
-	@$(BIN)/tailrace demo $(if $(KEEP),--keep)
+demo: env  ## Run the demo: a database with traffic, a replica, and a comparison (DATABASE=name, KEEP=1 leaves it running)
+	@$(if $(filter postgres,$(DATABASE)),$(BIN)/tailrace demo,$(BIN)/python -m tests.servers.$(DATABASE).demo) $(if $(KEEP),--keep)
 
 check: env  ## Lint, formatting and types
 	$(BIN)/ruff check
@@ -40,9 +41,11 @@ test: check  ## Check, then the default suite with real servers, two files at a 
 golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folder)
 	@$(BIN)/python -m tests.golden.run "$(SCENARIOS)"
 
-crash: env  ## Kill processes everywhere and compare every row (TAILRACE_CRASH_SEEDS=random cases a test, JOBS=n)
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/crash -m "crash or not crash"
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests --ignore tests/crash -m crash
+crash: env  ## Kill processes everywhere and compare every row (DATABASE=name, TAILRACE_CRASH_SEEDS=random cases a test)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m crash $(if $(filter-out postgres,$(DATABASE)),tests/conformance -k $(DATABASE))
+
+long: env  ## Run the tests that the default suite leaves out as they take long
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
 big: env  ## Read a transaction of millions of rows and measure memory
 	$(BIN)/python -m pytest -m big -s --timeout=0
@@ -56,8 +59,8 @@ model: env  ## Run snapshots with crashes against a model (TAILRACE_MODEL_EXAMPL
 fuzz: env  ## Search longer for inputs that break a decoder (TAILRACE_FUZZ_EXAMPLES=inputs for each test)
 	TAILRACE_FUZZ_EXAMPLES=$${TAILRACE_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest tests/fuzz --timeout=0
 
-bench: env  ## Measure rows a second, rows per CPU-second and memory (ARGS=...)
-	$(BIN)/python benchmarks/run.py $(ARGS)
+bench: env  ## Measure rows a second, rows per CPU-second and memory (DATABASE=name, ARGS=...)
+	$(BIN)/python benchmarks/$(if $(filter postgres,$(DATABASE)),run,$(DATABASE)).py $(ARGS)
 
 bench-snapshot: env  ## Measure a first snapshot beside COPY, pg_dump and the engine (ARGS=...)
 	$(BIN)/python benchmarks/snapshot.py $(ARGS)

@@ -20,6 +20,10 @@ from pyspark.sql import SparkSession
 from tailrace.pipeline.session import local_session
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres, PostgresServer
+from tests.conformance.mongodb import create_users
+from tests.conformance.sqlserver import LOGIN, PASSWORD, POOR
+from tests.servers.mongodb.server import ReplicaSet
+from tests.servers.sqlserver.server import SqlServer
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,24 @@ def kafka() -> Iterator[EmbeddedKafka]:
     with EmbeddedKafka() as broker:
         _coordinate(broker)
         yield broker
+
+
+@pytest.fixture(scope="session")
+def mongodb() -> Iterator[ReplicaSet]:
+    """A replica set of one member with the users of the conformance suite; tests take databases of their own."""
+    with ReplicaSet(auth=True) as servers:
+        create_users(servers)
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def sqlserver() -> Iterator[SqlServer]:
+    """The stand-in for SQL Server with the logins of the conformance suite; tests take databases of their own."""
+    with SqlServer(capture_interval=0.05) as server:
+        server.execute(f"CREATE LOGIN {LOGIN} WITH PASSWORD = '{PASSWORD}'")
+        server.execute(f"ALTER SERVER ROLE sysadmin ADD MEMBER {LOGIN}")
+        server.execute(f"CREATE LOGIN {POOR} WITH PASSWORD = '{PASSWORD}'")
+        yield server
 
 
 def _coordinate(broker: EmbeddedKafka) -> None:

@@ -1,22 +1,25 @@
-"""Writes docs/reference/postgres-options.md from the table of properties: `python tools/options_reference.py`."""
+"""Writes docs/reference/<db>-options.md from the tables of properties: `python tools/options_reference.py`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tailrace.config.option import Option, OptionTable, Status
-from tailrace.connectors.postgres.config import OPTIONS
+from tailrace.connectors.mongodb.config import OPTIONS as MONGODB
+from tailrace.connectors.postgres.config import OPTIONS as POSTGRES
+from tailrace.connectors.sqlserver.config import OPTIONS as SQLSERVER
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "postgres-options.md"
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+TABLES = {"postgres": ("PostgreSQL", POSTGRES), "mongodb": ("MongoDB", MONGODB), "sqlserver": ("SQL Server", SQLSERVER)}
 
 _INTRO = """\
-# Properties of the PostgreSQL connector
+# Properties of the {product} connector
 
 `tools/options_reference.py` generates this page from the declarations; do not edit it.
 
 The names are Debezium's, so a Debezium configuration works as it is. Names are not case-sensitive. Lists
 are separated by commas. The items of a regex list must match the whole name and ignore case; a comma inside an
-expression is written `\\,`. In files, `${env:NAME}` is replaced by an environment variable.
+expression is written `\\,`. In files, `${{env:NAME}}` is replaced by an environment variable.
 
 | status | meaning |
 |---|---|
@@ -29,9 +32,9 @@ expression is written `\\,`. In files, `${env:NAME}` is replaced by an environme
 _STATUS = {Status.WORKS: "works", Status.CONNECT: "no effect", Status.REFUSED: "refused"}
 
 
-def page(table: OptionTable) -> str:
+def page(product: str, table: OptionTable) -> str:
     """The page as text."""
-    parts = [_INTRO]
+    parts = [_INTRO.format(product=product)]
     for group, options in table.groups.items():
         parts.append(f"## {group}\n\n| property | type | default | meaning | status |\n|---|---|---|---|---|\n")
         parts += [_row(option) for option in options]
@@ -57,5 +60,6 @@ def _meaning(option: Option) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(OPTIONS), encoding="utf-8")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, (product, table) in TABLES.items():
+        (FOLDER / f"{name}-options.md").write_text(page(product, table), encoding="utf-8")

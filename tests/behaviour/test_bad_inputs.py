@@ -67,6 +67,7 @@ def run_command(folder: Path, given: dict[str, str], checkpoint: str = "state") 
     return done.stderr
 
 
+@pytest.mark.long
 def test_a_wrong_password(spark: SparkSession, shop: Database, tmp_path: Path) -> None:
     given = properties(shop, database__password=SECRET)
     text = sentence(Stream(spark, given, tmp_path).failure())
@@ -86,6 +87,7 @@ def test_no_such_database(spark: SparkSession, shop: Database, tmp_path: Path) -
     assert "Remedy check database.dbname" in text
 
 
+@pytest.mark.long
 def test_a_server_out_of_reach_is_tried_again_and_then_named(spark: SparkSession, tmp_path: Path) -> None:
     given = {
         "database.hostname": "127.0.0.1",

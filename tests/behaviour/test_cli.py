@@ -144,6 +144,7 @@ def test_check_and_drop_take_a_connector_file(database: Database, tmp_path: Path
     tailrace("drop", file, "--yes")
 
 
+@pytest.mark.long
 def test_run_once_status_and_drop(database: Database, pipeline: Path) -> None:
     before = json.loads(tailrace("status", pipeline, "--json").stdout)
     assert (before["phase"], before["slot"]) == ("not started", None)
@@ -185,6 +186,7 @@ def test_run_once_status_and_drop(database: Database, pipeline: Path) -> None:
     assert len(said.splitlines()) < 12
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(database: Database, pipeline: Path) -> None:
     # In a session of its own, all of which gets the signal, as from a terminal.
     with subprocess.Popen(

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from tailrace.cli import demo_screen, demo_shop
-from tailrace.cli.demo import Demo, load
+from tailrace.cli.demo import Demo
 from tailrace.cli.demo_screen import Screen
 from tailrace.testing.postgres import PostgresServer
 
@@ -18,7 +18,7 @@ from tailrace.testing.postgres import PostgresServer
 @pytest.fixture
 def shop(postgres18: PostgresServer) -> PostgresServer:
     postgres18.drop_database(demo_shop.DATABASE)
-    load(postgres18)
+    demo_shop.TableShop(postgres18).load()
     return postgres18
 
 
@@ -27,7 +27,7 @@ def test_the_replica_is_equal_in_the_end(
 ) -> None:
     output = io.StringIO()
     monkeypatch.setattr(demo_screen, "results", Console(file=output, width=160))
-    assert Demo(shop, tmp_path, Screen(), spark).run(8) == []
+    assert Demo(demo_shop.TableShop(shop), tmp_path, Screen(), spark).run(8) == []
     said = output.getvalue()
     assert said.count("  equal   ") == len(demo_shop.TABLES)
     assert "create   shop.public.order" in said

@@ -165,6 +165,7 @@ def test_a_slot_is_connected_once_whatever_the_load(shop: Database, tmp_path: Pa
         assert logged(shop, "application_name=tailrace catalog") <= 4
 
 
+@pytest.mark.long
 def test_a_reader_process_that_is_killed_is_started_again(shop: Database, tmp_path: Path) -> None:
     """It, the daemon of the workers that it ends with, and a worker, killed under traffic: every row comes, once."""
     with program(shop, tmp_path) as running:
@@ -185,6 +186,7 @@ def test_a_reader_process_that_is_killed_is_started_again(shop: Database, tmp_pa
         assert len(running.readers) == 1
 
 
+@pytest.mark.long
 def test_a_slot_is_released_when_its_query_has_stopped(shop: Database, tmp_path: Path) -> None:
     """The session goes on, and so do its Python workers."""
     with program(shop, tmp_path) as running:

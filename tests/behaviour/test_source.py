@@ -210,6 +210,7 @@ appender.console.layout.pattern = %d %p %c: %m%n%ex
 """
 
 
+@pytest.mark.long
 def test_a_fresh_process_finds_the_source_and_shows_no_secret(shop: Database, tmp_path: Path) -> None:
     """Neither plan, offset, log at level INFO, event log nor the pages of the UI hold the password."""
     role = f"cdc_{shop.name}"

@@ -13,6 +13,15 @@ from tailrace.testing.postgres import EmbeddedPostgres
 from tests.crash.rig import Rig
 from tests.crash.traffic import SCHEMA
 
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder are for `make crash`; the default suite kills pipelines in tests/conformance."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.crash)
+
+
 # A replica of many small files grows slow, so a pipeline serves so many cases.
 CASES_A_RIG = 20
 

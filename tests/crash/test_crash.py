@@ -1,7 +1,4 @@
-"""Kill -9 of the driver, of a Python worker, of the walsender and of the server, under traffic: nothing is lost.
-
-The default suite runs one seed of the places that differ most, `make crash` runs all.
-"""
+"""Kill -9 of the driver, of a Python worker, of the walsender and of the server, under traffic: nothing is lost."""
 
 from __future__ import annotations
 
@@ -20,18 +17,18 @@ from tests.crash.traffic import TABLES, Traffic
 # Several starts of Spark, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = seeds(0)
+SEEDS = seeds()
 # The place, and whether the driver dies there or only the Python worker that comes to it.
 PLACES = [
-    pytest.param("after-plan", True, marks=pytest.mark.crash),
-    pytest.param("after-read", False, marks=pytest.mark.crash),
-    pytest.param("after-table", False, marks=pytest.mark.crash),
-    pytest.param("after-write", True, marks=pytest.mark.crash),
-    pytest.param("after-commit", True, marks=pytest.mark.crash),
+    ("after-plan", True),
+    ("after-read", False),
+    ("after-table", False),
+    ("after-write", True),
+    ("after-commit", True),
 ]
 
 
-HOW = [pytest.param("fast", marks=pytest.mark.crash), pytest.param("immediate", marks=pytest.mark.crash), "kill"]
+HOW = ["fast", "immediate", "kill"]
 
 
 def settle(rig: Rig) -> None:
@@ -61,7 +58,6 @@ def test_killed_at_any_moment(rig: Rig, seed: int) -> None:
     settle(rig)
 
 
-@pytest.mark.crash
 @pytest.mark.parametrize("seed", SEEDS)
 def test_reader_process_killed(rig: Rig, seed: int) -> None:
     draw, starts = random.Random(seed), rig.starts
@@ -75,7 +71,6 @@ def test_reader_process_killed(rig: Rig, seed: int) -> None:
     assert rig.starts == starts, "a reader process is started anew without a restart"
 
 
-@pytest.mark.crash
 @pytest.mark.parametrize("seed", SEEDS)
 def test_walsender_terminated(rig: Rig, seed: int) -> None:
     draw, starts = random.Random(seed), rig.starts

@@ -7,7 +7,7 @@ import pytest
 from tailrace.connectors.postgres.ddl.event_triggers import install_statements
 from tests.crash.rig import Rig
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.crash]
+pytestmark = pytest.mark.timeout(900)
 
 # The columns of `moving` are renamed, its name goes away and comes back, and a rebuilt table takes its place.
 SHUFFLE = """

@@ -113,15 +113,12 @@ def write(rig: Rig, *statements: str) -> None:
             connection.execute(statement.encode())
 
 
-SLOW = pytest.mark.crash
 # In the order in which a task comes to them; to the first three it comes in the first batch of a run.
 FIRST = ("kafka-start", "kafka-init", "kafka-check")
 PLACES = (*FIRST, "kafka-begin", "kafka-produce", "kafka-flush", "kafka-commit", "kafka-committed")
 
 
-@pytest.mark.parametrize(
-    "place", [place if place == "kafka-flush" else pytest.param(place, marks=SLOW) for place in PLACES]
-)
+@pytest.mark.parametrize("place", PLACES)
 def test_an_orphan_writes_nothing_behind_its_successor(row: Row, place: str) -> None:
     rig = row.rig
     row.runs("local[2]")
@@ -139,7 +136,7 @@ def test_an_orphan_writes_nothing_behind_its_successor(row: Row, place: str) -> 
 
 
 DEATHS = [
-    pytest.param(place, driver, master, marks=SLOW)
+    (place, driver, master)
     for driver, master in ((True, "local[2]"), (False, "local[2]"), (False, "local[2,4]"))
     for place in PLACES
 ]
@@ -158,7 +155,6 @@ def test_a_death_repeats_nothing(row: Row, place: str, driver: bool, master: str
     assert rig.starts == starts + (master == "local[2]"), "a task is tried again where Spark may do so"
 
 
-@SLOW
 def test_a_driver_killed_while_it_takes_over_leaves_it_to_the_next(row: Row) -> None:
     row.runs("local[2]")
     row.rig.kill()
@@ -170,7 +166,6 @@ def test_a_driver_killed_while_it_takes_over_leaves_it_to_the_next(row: Row) -> 
     row.check()
 
 
-@SLOW
 @pytest.mark.parametrize("seed", seeds(most=10))
 def test_killed_under_traffic(server: EmbeddedPostgres, kafka: EmbeddedKafka, tmp_path: Path, seed: int) -> None:
     """A table without a key adds up only if each change comes once, and one with a key only in order."""

@@ -1,7 +1,4 @@
-"""Kill -9 under traffic, after which the checkpoint lacks its newest files: the replica loses and doubles nothing.
-
-The default suite runs one seed, `make crash` runs all.
-"""
+"""Kill -9 under traffic, after which the checkpoint lacks its newest files: the replica loses and doubles nothing."""
 
 from __future__ import annotations
 

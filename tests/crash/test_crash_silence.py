@@ -16,7 +16,7 @@ from tests.crash.rig import Rig
 from tests.crash.seeds import seeds
 from tests.crash.traffic import TABLES, Traffic
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.mark.parametrize("seed", seeds(most=8))

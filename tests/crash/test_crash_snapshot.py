@@ -18,17 +18,17 @@ from tests.crash.traffic import TABLES, Traffic
 # Several starts of Spark, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(900)
 
-SEEDS = seeds(0)
+SEEDS = seeds()
 # Each table of the snapshot is a split and a merge of its own; a worker passes some of them.
 PLACES = [
-    pytest.param("after-plan", True, 1, marks=pytest.mark.crash),
-    pytest.param("after-read", False, 3, marks=pytest.mark.crash),
-    pytest.param("after-table", False, 3, marks=pytest.mark.crash),
-    pytest.param("after-write", True, 1, marks=pytest.mark.crash),
+    ("after-plan", True, 1),
+    ("after-read", False, 3),
+    ("after-table", False, 3),
+    ("after-write", True, 1),
 ]
 
 
-MOMENTS = seeds(0, most=50)
+MOMENTS = seeds(most=50)
 
 
 @pytest.mark.parametrize("seed", MOMENTS)
@@ -37,7 +37,7 @@ def test_snapshot_of_several_batches_killed_at_any_moment(new_rig: Rig, seed: in
     rig.properties = {"snapshot.max.threads": "2", "snapshot.max.threads.multiplier": "3"}
     with Traffic(rig.connect, seed):
         rig.start()
-        for _ in range(2 if seed else 1):  # the default suite has minutes for one
+        for _ in range(2):
             rig.await_batches(draw.randint(1, 4))
             time.sleep(draw.random() / 2)
             rig.kill()
@@ -59,7 +59,6 @@ def test_snapshot_killed_at(new_rig: Rig, place: str, driver: bool, passages: in
     rig.check(*TABLES)
 
 
-@pytest.mark.crash
 def test_table_emptied_between_two_attempts(new_rig: Rig) -> None:
     """The second snapshot finds no row in it; the replica holds those of the first."""
     rig = new_rig
@@ -74,7 +73,6 @@ def test_table_emptied_between_two_attempts(new_rig: Rig) -> None:
     rig.check(*TABLES)
 
 
-@pytest.mark.crash
 def test_server_killed_between_snapshot_and_log(new_rig: Rig, server: EmbeddedPostgres) -> None:
     """The log must go on where the second snapshot was taken, not where the slot was made for the first."""
     rig = new_rig

@@ -1,25 +1,26 @@
 """Checks golden scenarios: `python -m tests.golden.run FOLDER`, one line for each, exit status 1 if any differs.
 
-FOLDER is a scenario or holds scenarios. The server is the one of $TAILRACE_GOLDEN_DSN (a superuser's connection text;
-its database `golden` is dropped and made anew), otherwise an embedded PostgreSQL 16.
+FOLDER is a scenario or holds scenarios. Servers are embedded ones, but that of PostgreSQL may be given by
+$TAILRACE_GOLDEN_DSN (a superuser's connection text; its database `golden` is dropped and created again).
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.failure import from_spark, summary
 from tailrace.pipeline.session import local_session
-from tailrace.testing.postgres import EmbeddedPostgres, PostgresServer
-from tests.golden.scenario import Scenario, SkippedError, run
+from tests.golden.databases.database import GoldenServer, SkippedError
+from tests.golden.databases.mongodb import GoldenMongo
+from tests.golden.databases.postgres import GoldenPostgres
+from tests.golden.databases.sqlserver import GoldenSqlServer
+from tests.golden.scenario import Scenario, run
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -31,10 +32,10 @@ def scenarios(folder: Path) -> list[Scenario]:
     return [Scenario(file.parent) for file in sorted(folder.glob("*/connector.json"))]
 
 
-def report(scenario: Scenario, server: PostgresServer, spark: SparkSession) -> str:
+def report(scenario: Scenario, servers: Servers, spark: SparkSession) -> str:
     """Run one scenario, print its line and return what it counts as."""
     try:
-        differences = run(scenario, server, spark)
+        differences = run(scenario, servers.of(scenario), spark)
     except SkippedError as reason:
         outcome, line = SKIPPED, f"skipped {scenario.name}: {reason}"
     except Exception as error:  # whatever goes wrong in one scenario, the others still run
@@ -47,15 +48,32 @@ def report(scenario: Scenario, server: PostgresServer, spark: SparkSession) -> s
     return outcome
 
 
-@contextmanager
-def golden_server() -> Iterator[PostgresServer]:
-    """The server of $TAILRACE_GOLDEN_DSN, or one of our own."""
-    dsn = os.environ.get("TAILRACE_GOLDEN_DSN")
-    if dsn:
-        yield PostgresServer.from_dsn(dsn)
-    else:
-        with EmbeddedPostgres(16) as server:
-            yield server
+_SERVERS: Mapping[str, Callable[[], GoldenServer]] = {
+    "postgres": GoldenPostgres,
+    "mongodb": GoldenMongo,
+    "sqlserver": GoldenSqlServer,
+}
+
+
+class Servers:
+    """The servers of the scenarios, each started when the first scenario needs it."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, GoldenServer] = {}
+
+    def of(self, scenario: Scenario) -> GoldenServer:
+        """The server for a scenario."""
+        name = scenario.database
+        if name not in self._started:
+            self._started[name] = _SERVERS[name]()
+        return self._started[name]
+
+    def __enter__(self) -> Servers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for server in self._started.values():
+            server.close()
 
 
 def main(arguments: list[str]) -> int:
@@ -68,7 +86,7 @@ def main(arguments: list[str]) -> int:
     if not found:
         print(f"{folder} holds no scenario (a folder with a connector.json)", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="tailrace-golden-") as work, golden_server() as server:
+    with tempfile.TemporaryDirectory(prefix="tailrace-golden-") as work, Servers() as servers:
         # Many short queries: the JVM's second compiler costs more than it saves.
         settings = {
             "spark.master": "local[2]",
@@ -76,7 +94,7 @@ def main(arguments: list[str]) -> int:
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         }
         spark = local_session("golden", Path(work) / "spark.log", settings)
-        outcomes = Counter(report(scenario, server, spark) for scenario in found)
+        outcomes = Counter(report(scenario, servers, spark) for scenario in found)
         spark.stop()
     skipped = f", {outcomes[SKIPPED]} skipped" if outcomes[SKIPPED] else ""
     print(f"{outcomes[PASSED]} passed, {outcomes[FAILED]} failed{skipped}")

@@ -1,4 +1,4 @@
-"""Runs a golden scenario through the Spark source on a real PostgreSQL server and compares what comes out."""
+"""Runs a golden scenario through the Spark source on a real server and compares what comes out."""
 
 from __future__ import annotations
 
@@ -12,26 +12,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from tailrace.connectors.offset import STREAM
-from tailrace.connectors.postgres.position import parse_lsn
+from tailrace.connectors import registry
+from tailrace.connectors.offset import SNAPSHOT, STREAM
 from tailrace.pipeline.checkpoint import position
-from tailrace.testing.postgres import PostgresServer
 from tests.golden.compare import HEARTBEATS, Event, compare, load
-from tests.golden.script import Directive, split
+from tests.golden.databases.database import GoldenServer
+from tests.golden.script import Directive
 
-# The recordings name the database, and the slot lives in it.
-DATABASE = "golden"
-SLOT = "golden_slot"
 SETTLE_SECONDS = 0.5
 PATIENCE_SECONDS = 120
-
-
-class SkippedError(Exception):
-    """The server, or this runner, lacks what the scenario needs."""
 
 
 @dataclass(frozen=True)
@@ -55,44 +47,37 @@ class Scenario:
         """How long no event may arrive before a wait is over."""
         return float(self.settings.get("settle_seconds", SETTLE_SECONDS))
 
-    def properties(self, server: PostgresServer) -> dict[str, str]:
+    @cached_property
+    def given(self) -> dict[str, str]:
+        """The connector's properties as they were recorded, with placeholders."""
+        config = json.loads((self.folder / "connector.json").read_text(encoding="utf-8"))["config"]
+        return {name: str(value) for name, value in config.items()}
+
+    @property
+    def database(self) -> str:
+        """The name of its connector."""
+        return registry.of_source(None, self.given).name
+
+    def properties(self, server: GoldenServer) -> dict[str, str]:
         """The connector's properties for that server; known faults of the reference are to be copied."""
-        given = json.loads((self.folder / "connector.json").read_text(encoding="utf-8"))["config"]
-        places = {
-            "host": server.host,
-            "port": server.port,
-            "user": server.user,
-            "password": server.password,
-            "dbname": DATABASE,
-            "slot": SLOT,
-        }
-        filled = {name: string.Template(str(value)).safe_substitute(places) for name, value in given.items()}
+        places = server.places()
+        filled = {name: string.Template(value).safe_substitute(places) for name, value in self.given.items()}
         return {"compat.faults": "true", **filled}
 
     def differences(self, events: list[Event]) -> list[str]:
         """A line for each place where the events are not the recorded ones."""
         return [str(found) for found in compare(load(self.folder / "expected.jsonl"), events, self.settings)]
 
-    def check(self, server: PostgresServer) -> None:
-        """Raises SkippedError for what the server lacks."""
-        if not (self.folder / "workload.sql").exists():
-            raise SkippedError("has no workload.sql, so it is not for PostgreSQL")
-        with server.connect() as admin:
-            if admin.info.server_version // 10000 < self.settings.get("server", 0):
-                raise SkippedError(f"needs PostgreSQL {self.settings['server']}")
-            for need in self.settings.get("requires", ()):
-                if not _has(admin, need):
-                    raise SkippedError(f"needs the server's {need}")
-
 
 class Stream:
     """The connector under test: a streaming query that collects its events and keeps a checkpoint."""
 
-    def __init__(self, spark: SparkSession, server: PostgresServer, scenario: Scenario, work: Path) -> None:
+    def __init__(self, spark: SparkSession, server: GoldenServer, scenario: Scenario, work: Path) -> None:
         self._spark, self._server, self._work = spark, server, work
         self._properties = json.dumps(scenario.properties(server))
         # Heartbeats never end, and what they cause.
         self._endless = [re.compile(topic) for topic in (HEARTBEATS, *scenario.settings.get("collapse_topics", ()))]
+        self._streams = bool(scenario.settings.get("streams", True))
         self._batches: dict[int, list[Event]] = {}  # a batch that is repeated after a stop replaces its first try
         self._query: StreamingQuery | None = None
 
@@ -104,7 +89,7 @@ class Stream:
     def start(self) -> None:
         """Start, going on from the checkpoint, and return once the stream has caught up."""
         frame = (
-            self._spark.readStream.format("postgres-cdc")
+            self._spark.readStream.format(self._server.format)
             .option("tailrace.properties", self._properties)
             .option("shape", "kafka")
             .load()
@@ -117,9 +102,7 @@ class Stream:
         """Return once all of the server's log is read and no event has arrived for so long. Raises what failed."""
         if self._query is None:
             return
-        with self._server.connect(DATABASE) as connection:
-            written = connection.execute("SELECT pg_current_wal_flush_lsn()").fetchone()
-        target = parse_lsn(str(written[0])) if written else 0
+        target = self._server.log_end()
         deadline = time.monotonic() + PATIENCE_SECONDS
         seen, since = -1, time.monotonic()
         while not (self._reached(target) and time.monotonic() - since >= settle_seconds):
@@ -129,7 +112,7 @@ class Stream:
             if count != seen:
                 seen, since = count, time.monotonic()
             if time.monotonic() > deadline:
-                raise TimeoutError(f"the stream did not reach {written} in {PATIENCE_SECONDS} s: {self._position()}")
+                raise TimeoutError(f"the stream did not reach {target} in {PATIENCE_SECONDS} s: {self._position()}")
 
     def stop(self) -> None:
         """Stop; the checkpoint stays."""
@@ -147,56 +130,33 @@ class Stream:
         committed = position(str(self._work / "checkpoint")).committed
         return {} if committed is None else committed.offset
 
-    def _reached(self, lsn: int) -> bool:
+    def _reached(self, target: Any) -> bool:
         offset = self._position()
         is_reading = bool(offset.get("snapshots", {}).get("queue"))
-        return offset.get("phase") == STREAM and parse_lsn(offset["position"]) >= lsn and not is_reading
+        if not self._streams:
+            return offset.get("phase") == SNAPSHOT and "reading" not in offset
+        if offset.get("phase") != STREAM or is_reading:
+            return False
+        return bool(self._server.position(offset["position"]) >= target)
 
 
-def run(scenario: Scenario, server: PostgresServer, spark: SparkSession) -> list[str]:
+def run(scenario: Scenario, server: GoldenServer, spark: SparkSession) -> list[str]:
     """The differences from the recording. Raises SkippedError, and whatever the source raises."""
-    scenario.check(server)
-    server.drop_database(DATABASE)
-    server.create_database(DATABASE)
-    sessions: dict[str, psycopg.Connection[Any]] = {}
+    server.check(scenario.folder, scenario.settings)
+    server.prepare(scenario.folder)
     try:
         with tempfile.TemporaryDirectory(prefix="tailrace-golden-") as work:
             stream = Stream(spark, server, scenario, Path(work))
-            sessions["main"] = server.connect(DATABASE)
-            _setup(scenario, sessions["main"])
             try:
                 stream.start()
-                _workload(scenario, server, stream, sessions)
+                for step in server.workload(scenario.folder):
+                    _direct(scenario, stream, step)
                 stream.wait(scenario.settle_seconds)
             finally:
                 stream.stop()
-            return scenario.differences(stream.events)
+            return scenario.differences(server.comparable(stream.events))
     finally:
-        for session in sessions.values():
-            session.close()
-        server.drop_database(DATABASE)
-
-
-def _setup(scenario: Scenario, session: psycopg.Connection[Any]) -> None:
-    """Run by the workload's main session, as temporary tables of its are to be seen there."""
-    for step in split((scenario.folder / "setup.sql").read_text(encoding="utf-8")):
-        if not isinstance(step, Directive):
-            session.execute(step.text.encode())
-
-
-def _workload(
-    scenario: Scenario, server: PostgresServer, stream: Stream, sessions: dict[str, psycopg.Connection[Any]]
-) -> None:
-    current = "main"
-    for step in split((scenario.folder / "workload.sql").read_text(encoding="utf-8")):
-        if not isinstance(step, Directive):
-            if current not in sessions:
-                sessions[current] = server.connect(DATABASE)
-            sessions[current].execute(step.text.encode())
-        elif step.name == "session":
-            current = step.argument
-        else:
-            _direct(scenario, stream, step)
+        server.clear()
 
 
 def _direct(scenario: Scenario, stream: Stream, step: Directive) -> None:
@@ -210,18 +170,7 @@ def _direct(scenario: Scenario, stream: Stream, step: Directive) -> None:
     elif step.name == "start":
         stream.start()
     else:
-        raise ValueError(f"{scenario.folder / 'workload.sql'}: unknown directive @{step.name}")
-
-
-def _has(admin: psycopg.Connection[Any], need: str) -> bool:
-    """Whether an extension can be installed, or the server was built with `xml`."""
-    if need == "xml":
-        try:
-            admin.execute("SELECT '<a/>'::xml")
-        except psycopg.errors.FeatureNotSupported:
-            return False
-        return True
-    return admin.execute("SELECT 1 FROM pg_available_extensions WHERE name = %s", [need]).fetchone() is not None
+        raise ValueError(f"{scenario.folder}: unknown directive @{step.name}")
 
 
 def _event(row: Row) -> Event:

@@ -8,28 +8,29 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tailrace.testing.postgres import PostgresServer
-from tests.golden.run import golden_server, scenarios
-from tests.golden.scenario import Scenario, SkippedError, run
+from tests.golden.databases.database import SkippedError
+from tests.golden.run import Servers, scenarios
+from tests.golden.scenario import Scenario, run
 
-RECORDED = scenarios(Path(__file__).parent / "postgres")
+DATABASES = ("postgres", "mongodb", "sqlserver")
+RECORDED = [each for database in DATABASES for each in scenarios(Path(__file__).parent / database)]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """The server the recordings are repeated on."""
-    with golden_server() as server:
-        yield server
+def servers() -> Iterator[Servers]:
+    """The servers the recordings are repeated on."""
+    with Servers() as servers:
+        yield servers
 
 
 def test_there_are_recordings() -> None:
     assert RECORDED
 
 
-@pytest.mark.parametrize("scenario", RECORDED, ids=lambda scenario: scenario.name)
-def test_scenario(scenario: Scenario, server: PostgresServer, spark: SparkSession) -> None:
+@pytest.mark.parametrize("scenario", RECORDED, ids=lambda scenario: f"{scenario.database}-{scenario.name}")
+def test_scenario(scenario: Scenario, servers: Servers, spark: SparkSession) -> None:
     try:
-        differences = run(scenario, server, spark)
+        differences = run(scenario, servers.of(scenario), spark)
     except SkippedError as reason:
         pytest.skip(str(reason))
     assert differences == []

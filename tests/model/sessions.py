@@ -51,7 +51,7 @@ STATEMENTS = [
 ]
 
 
-EXAMPLES = int(os.environ.get("TAILRACE_MODEL_EXAMPLES", "3"))
+EXAMPLES = int(os.environ.get("TAILRACE_MODEL_EXAMPLES", "1"))
 
 
 class History:

@@ -18,9 +18,11 @@ import yaml
 
 from tailrace.cli.main import app
 from tailrace.config.dialects import read
+from tailrace.connectors.mongodb.config import OPTIONS as MONGODB
 from tailrace.connectors.postgres.config import OPTIONS, resolve
 from tailrace.connectors.postgres.position import SOURCE, SOURCE_TYPE
 from tailrace.connectors.registry import BUILT_IN
+from tailrace.connectors.sqlserver.config import OPTIONS as SQLSERVER
 from tailrace.events.record import KAFKA
 from tailrace.events.shapes import event_schema
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget, Sink, from_content, load
@@ -79,7 +81,7 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_blocks_are_of_known_languages() -> None:
-    assert {block.language for block in blocks()} <= {"", "python", "yaml", "json", "sh", "sql"}
+    assert {block.language for block in blocks()} <= {"", "python", "yaml", "json", "sh", "sql", "js"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -193,7 +195,7 @@ def test_properties_with_values_exist() -> None:
         for name, value in re.findall(r"`([a-z]+(?:\.[a-z]+)+)[=:] ?([^`\s.]+)`", prose(page)):
             if name.startswith(("spark.", "rds.")):
                 continue
-            found = OPTIONS.find(name)
+            found = {"mongodb.md": MONGODB, "sqlserver.md": SQLSERVER}.get(page.name, OPTIONS).find(name)
             assert found is not None, f"{page.name}: {name}"
             found[0].kind.parse(value)
 

@@ -168,7 +168,7 @@ class Planner:
             self._connector.check_first(start, end, is_retry=self._first.has_begun)
         if start.phase == BEGIN and not self._mode.at_first:
             self._connector.open_log(self.config, start, end)
-            self._notices = (Notice(INITIAL, SKIPPED),)
+            self._notices = self._connector.told_without_rows
             return []
         return self._first.begin(start, end)
 

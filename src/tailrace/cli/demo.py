@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -41,47 +41,63 @@ def command(
     from tailrace.pipeline.session import check_java
 
     check_java()
+    entry = registry.DEFAULT
+    assert entry.demo is not None
+    show(entry.product, registry.imported(entry.demo), demo_shop.TableShop, keep=keep)
+
+
+def show(
+    product: str,
+    start: Callable[[], AbstractContextManager[Any]],
+    shop_of: Callable[[Any], DemoShop],
+    *,
+    keep: bool = False,
+) -> None:
+    """Run the demo on the server that `start` starts. Raises TailraceError if replica and source differ."""
     screen = Screen()
     with tempfile.TemporaryDirectory(prefix="tailrace-demo-") as folder:
-        entry = registry.DEFAULT
-        assert entry.demo is not None
-        screen.say(f"Starting {entry.product}")
-        with registry.imported(entry.demo)() as server:
-            load(server)
-            screen.say(f"Its database {demo_shop.DATABASE!r} has {len(demo_shop.TABLES)} tables and a history")
-            unequal = Demo(server, Path(folder), screen).run(None if keep else TRAFFIC_SECONDS)
+        screen.say(f"Starting {product}")
+        with start() as server:
+            shop = shop_of(server)
+            shop.load()
+            screen.say(f"Its database {demo_shop.DATABASE!r} has {len(shop.tables)} tables and a history")
+            unequal = Demo(shop, Path(folder), screen).run(None if keep else TRAFFIC_SECONDS)
     if unequal:
         raise TailraceError(f"replica and source differ in {', '.join(unequal)}")
 
 
-class DemoServer(Protocol):
-    """The part of an embedded server that the demo needs."""
+Rows = dict[tuple[Any, ...], dict[str, Any]]
 
-    def create_database(self, name: str) -> None:
-        """An empty database."""
 
-    def connect(self, dbname: str) -> Any:
-        """A connection in autocommit, to be used by `with`."""
+class DemoShop(Protocol):
+    """A shop in a database of one kind: its history, its traffic, its rows."""
 
-    def url(self, dbname: str) -> str:
-        """The URL of a database as `init` takes it."""
+    @property
+    def tables(self) -> Sequence[str]:
+        """The names of its tables."""
         ...
 
+    def load(self) -> None:
+        """Make the database with a history."""
 
-def load(server: DemoServer) -> None:
-    """Makes the shop's database."""
-    server.create_database(demo_shop.DATABASE)
-    with server.connect(demo_shop.DATABASE) as connection:
-        connection.execute(demo_shop.SCHEMA)
-        connection.execute(demo_shop.HISTORY)
-        connection.execute("ANALYZE")
+    def url(self) -> str:
+        """The URL of the database as `init` takes it."""
+        ...
+
+    def open(self) -> AbstractContextManager[Callable[[], None]]:
+        """The traffic: each call is one transaction. It runs on a thread of its own."""
+        ...
+
+    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+        """Each table with its rows at the source and in the replica at `root`, both by key."""
+        ...
 
 
 @dataclass
 class Demo:
-    """One run of the demo on a server that has the shop, in a Spark session of its own unless one is given."""
+    """One run of the demo on a shop, in a Spark session of its own unless one is given."""
 
-    server: DemoServer
+    shop: DemoShop
     folder: Path
     screen: Screen
     session: Any = None
@@ -92,8 +108,8 @@ class Demo:
         from tailrace.connectors import registry
         from tailrace.pipeline.definition import from_content
 
-        entry = registry.of_url(self.server.url(demo_shop.DATABASE))
-        source = entry.load().new_source(self.server.url(demo_shop.DATABASE))
+        entry = registry.of_url(self.shop.url())
+        source = entry.load().new_source(self.shop.url())
         content: dict[str, Any] = {
             "name": "demo",
             "source": {"connector": entry.name, "config": {**source.properties, **source.secrets}},
@@ -173,10 +189,9 @@ class Demo:
 
         def trade() -> None:
             try:
-                with self.server.connect(demo_shop.DATABASE) as connection:
-                    shop = demo_shop.Shop(connection)
+                with self.shop.open() as step:
                     while not closed.wait(PAUSE_SECONDS):
-                        shop.step()
+                        step()
             except Exception as error:
                 failures.append(error)
 
@@ -196,20 +211,10 @@ class Demo:
 
     def _compare(self) -> list[str]:
         """Compares every table row by row and says so; returns the tables that differ."""
-        from tailrace.sinks.replica.target import read_table
-
         self.screen.say("Comparing replica and source, row by row")
         assert self.definition.sink.replica is not None
-        root = self.definition.sink.replica.path
-        unequal = []
-        with self.server.connect(demo_shop.DATABASE) as connection:
-            connection.execute("SET TimeZone = 'UTC'")
-            for table in demo_shop.TABLES:
-                source = demo_shop.rows(connection, table)
-                replica = demo_shop.by_key(table, read_table(root, f"public.{table}").to_pylist())
-                if not self.screen.compared(table, source, replica):
-                    unequal.append(table)
-        return unequal
+        found = self.shop.compared(self.definition.sink.replica.path)
+        return [table for table, source, replica in found if not self.screen.compared(table, source, replica)]
 
 
 def newest(batch: ChangeBatch) -> Event:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 DATABASE = "shop"
+Rows = dict[tuple[Any, ...], dict[str, Any]]
 TABLES = {
     "customers": ("id",),
     "products": ("sku",),
@@ -124,6 +126,56 @@ class Shop:
 
     def _sku(self) -> str:
         return f"P-{self._random.randint(1, 100)}"
+
+
+class DemoServer(Protocol):
+    """The part of an embedded server that the demo needs."""
+
+    def create_database(self, name: str) -> None:
+        """An empty database."""
+
+    def connect(self, dbname: str) -> Any:
+        """A connection in autocommit, to be used by `with`."""
+
+    def url(self, dbname: str) -> str:
+        """The URL of a database as `init` takes it."""
+        ...
+
+
+class TableShop:
+    """The shop on a server that speaks SQL; implements DemoShop."""
+
+    tables = tuple(TABLES)
+
+    def __init__(self, server: DemoServer) -> None:
+        self._server = server
+
+    def load(self) -> None:
+        """See DemoShop.load."""
+        self._server.create_database(DATABASE)
+        with self._server.connect(DATABASE) as connection:
+            connection.execute(SCHEMA)
+            connection.execute(HISTORY)
+            connection.execute("ANALYZE")
+
+    def url(self) -> str:
+        """See DemoShop.url."""
+        return self._server.url(DATABASE)
+
+    @contextmanager
+    def open(self) -> Iterator[Callable[[], None]]:
+        """See DemoShop.open."""
+        with self._server.connect(DATABASE) as connection:
+            yield Shop(connection).step
+
+    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+        """See DemoShop.compared."""
+        from tailrace.sinks.replica.target import read_table
+
+        with self._server.connect(DATABASE) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            for table in TABLES:
+                yield table, rows(connection, table), by_key(table, read_table(root, f"public.{table}").to_pylist())
 
 
 def rows(connection: Connection, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:

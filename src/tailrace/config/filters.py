@@ -64,10 +64,10 @@ class TableFilter:
             config.naming,
             Rule.of(config, "database"),
             Rule.of(config, "schema"),
-            Rule.of(config, "table"),
+            Rule.of(config, "collection" if "collection.include.list" in config.values else "table"),
             Rule.of(config, "column"),
             config.patterns("snapshot.include.collection.list"),
-            config.flag("table.ignore.builtin"),
+            bool(config.values.get("table.ignore.builtin", True)),
             frozenset(table.unique for table in tables_of_signals(config)),
             {table_named(config, name).unique: is_in for name, is_in in config.tables},
         )
@@ -118,7 +118,8 @@ class TableFilter:
 
 def table_named(config: Config, text: str, schema: str = "") -> TableId:
     """The table of a written name; the database is the configured one where the name has none."""
-    return TableId.parse(text, str(config.values.get("database.dbname") or ""), schema, config.naming.shown)
+    database = config.naming.default_database or str(config.values.get("database.dbname") or "")
+    return TableId.parse(text, database, schema, config.naming.shown)
 
 
 def tables_of_signals(config: Config) -> tuple[TableId, ...]:

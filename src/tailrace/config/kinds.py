@@ -54,9 +54,9 @@ def to_python(text: str) -> str:
     return _QUOTED_OR_GROUP.sub(_to_python, text)
 
 
-def expression(schema: str, table: str) -> str:
-    """A table as an entry of `table.include.list`: a regular expression, in which a comma would end the entry."""
-    return r"\.".join(re.sub(r"([^\w ])", r"\\\1", part) for part in (schema, table))
+def expression(*parts: str) -> str:
+    """A table, by the parts of its name, as an entry of an include list: an expression, which a comma would end."""
+    return r"\.".join(re.sub(r"([^\w ])", r"\\\1", part) for part in parts)
 
 
 def _to_python(match: re.Match[str]) -> str:

@@ -44,7 +44,8 @@ def unmatched(config: Config, tables: Collection[str]) -> Iterator[tuple[str, st
 
 
 def _listed(config: Config) -> list[str]:
-    return [_unquoted(name) for name in config.names(OVERRIDES)]
+    # A source that is not read by SELECTs has no such property.
+    return [_unquoted(name) for name in config.names(OVERRIDES)] if OVERRIDES in config.values else []
 
 
 def _statements(config: Config) -> dict[str, str]:

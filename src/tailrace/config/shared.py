@@ -22,11 +22,13 @@ from tailrace.config.kinds import (
     POSITIVE_LONG,
     TEXT,
     choice,
-    listed,
-    matching,
 )
 from tailrace.config.option import Alias, Option, Status
 from tailrace.config.resolve import Config, Problem
+
+# Re-exported: groups like those below.
+from tailrace.config.snapshot_options import SIGNALS as SIGNALS
+from tailrace.config.snapshot_options import SNAPSHOT as SNAPSHOT
 
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
@@ -34,7 +36,6 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _ONLY_JSON = f"only {_JSON} works today"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
-_CHANNELS = listed("source", "kafka", "file", "in-process", refused={"jmx": "use `tailrace signal`"})
 JVM = "Java classes cannot be loaded"
 _QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
 _FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=JVM)
@@ -103,7 +104,7 @@ TOPICS = (
 )
 
 
-def _lists(kind: str, matched: str) -> Iterator[Option]:
+def lists(kind: str, matched: str) -> Iterator[Option]:
     """An include and an exclude list with their old names."""
     include, exclude = f"{kind}.include.list", f"{kind}.exclude.list"
     yield Option(
@@ -120,14 +121,7 @@ def _lists(kind: str, matched: str) -> Iterator[Option]:
     )
 
 
-FILTERS = (
-    *_lists("schema", "Schemas"),
-    *_lists("table", "Tables (`schema.table`)"),
-    *_lists("column", "Columns of values (`schema.table.column`)"),
-    Option("table.ignore.builtin", FLAG, "true", "Never capture the system's own tables."),
-    Option(
-        "message.key.columns", KEY_COLUMNS, None, "Key columns by table, instead of the primary key.", protects=True
-    ),
+EVENT_FILTERS = (
     Option(
         "skipped.operations",
         OPERATIONS,
@@ -140,6 +134,17 @@ FILTERS = (
     Option("tombstones.on.delete", FLAG, "true", "A tombstone follows each delete."),
     Option("guardrail.collections.max", COUNT, "0", "Most tables that may be captured; 0 is no limit."),
     Option("guardrail.collections.limit.action", choice("warn", "fail"), "warn", "What to do beyond it."),
+)
+
+FILTERS = (
+    *lists("schema", "Schemas"),
+    *lists("table", "Tables (`schema.table`)"),
+    *lists("column", "Columns of values (`schema.table.column`)"),
+    Option("table.ignore.builtin", FLAG, "true", "Never capture the system's own tables."),
+    Option(
+        "message.key.columns", KEY_COLUMNS, None, "Key columns by table, instead of the primary key.", protects=True
+    ),
+    *EVENT_FILTERS,
 )
 
 MASKS = (
@@ -157,20 +162,7 @@ MASKS = (
     Option("datatype.propagate.source.type", PATTERNS, None, "The same, chosen by type (`schema.table.type`)."),
 )
 
-VALUES = (
-    Option("decimal.handling.mode", choice("precise", "double", "string"), "precise", "How NUMERIC appears."),
-    Option(
-        "time.precision.mode",
-        choice(
-            *("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"),
-            refused={"structured": "use isostring or microseconds"},
-        ),
-        "adaptive",
-        "How dates and times appear.",
-    ),
-    Option(
-        "binary.handling.mode", choice("bytes", "base64", "base64-url-safe", "hex"), "bytes", "How binary data appears."
-    ),
+EVENTS = (
     Option(
         "unavailable.value.placeholder",
         TEXT,
@@ -251,6 +243,23 @@ def _converter(part: str, plural: str) -> Iterator[Option]:
     yield Option(f"{name}.*", TEXT, None, "Further settings.", CONNECT, "the JSON converter has no such setting")
 
 
+VALUES = (
+    Option("decimal.handling.mode", choice("precise", "double", "string"), "precise", "How NUMERIC appears."),
+    Option(
+        "time.precision.mode",
+        choice(
+            *("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"),
+            refused={"structured": "use isostring or microseconds"},
+        ),
+        "adaptive",
+        "How dates and times appear.",
+    ),
+    Option(
+        "binary.handling.mode", choice("bytes", "base64", "base64-url-safe", "hex"), "bytes", "How binary data appears."
+    ),
+    *EVENTS,
+)
+
 CONVERTERS = (
     *_converter("key", "keys"),
     *_converter("value", "values"),
@@ -259,58 +268,6 @@ CONVERTERS = (
     Option("transforms.*", TEXT, None, "Type, condition and settings of a transform."),
     Option("predicates", NAMES, None, "Conditions of transforms.", protects=True),
     Option("predicates.*", TEXT, None, "Type and settings of a condition."),
-)
-
-SIGNALS = (
-    Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
-    Option(
-        "signal.enabled.channels",
-        _CHANNELS,
-        "source",
-        "Channels read for signals: source, kafka, file. Those of `tailrace signal` (in-process) are always read.",
-    ),
-    Option("signal.folder", TEXT, None, "Folder of `tailrace signal`; a pipeline's is `signals` in its checkpoint."),
-    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between reads of channels other than the table."),
-    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries if writing a window's row fails."),
-    Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them."),
-    Option("signal.kafka.topic", TEXT, None, "Signal topic, partition 0; `<topic.prefix>-signal` by default."),
-    Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic."),
-    Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group: where the first start begins."),
-    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Time limit for a read of the signal topic."),
-    Option("signal.consumer.*", TEXT, None, "Settings of the signal topic's consumer, by librdkafka's names."),
-    Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object on each line, emptied when read."),
-    Option(
-        "notification.enabled.channels",
-        listed("sink", "log", "file", "callback", refused={"jmx": "use sink, log, file or callback"}),
-        None,
-        "Channels that get notifications: sink, log, file, callback.",
-    ),
-    Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
-    Option("notification.file", TEXT, None, "File of the file channel; a JSON line is appended."),
-    Option(
-        "notification.callback",
-        matching("package.module:function", r"[\w.]+:[\w.]+", "A function is expected, as package.module:function"),
-        None,
-        "Python function of the callback channel, called with each notification, a dict.",
-    ),
-    Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is no heartbeats."),
-    Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
-    Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk."),
-    Option(
-        "incremental.snapshot.watermarking.strategy",
-        choice("insert_insert", "insert_delete"),
-        "insert_insert",
-        "How the signal table marks a window.",
-    ),
-    Option(
-        "incremental.snapshot.allow.schema.changes",
-        FLAG,
-        "false",
-        "Schema changes meanwhile.",
-        CONNECT,
-        "always allowed: each chunk has the columns that the table has when the chunk is read",
-    ),
-    Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source."),
 )
 
 RUNTIME = (

@@ -14,14 +14,15 @@ class SourceType:
 
     `name` is the short name that expressions over types match, `printed` the name for people and converters, `reported`
     the name in the parameters of `*.propagate.source.type`. `length` and `scale` are those that the reference engine's
-    JDBC driver reports. The reference engine masks columns of a character type and no others.
+    JDBC driver reports; a type without a scale has None. The reference engine masks columns of a character type and no
+    others.
     """
 
     name: str
     printed: str
     reported: str
     length: int
-    scale: int
+    scale: int | None
     is_character: bool
 
 

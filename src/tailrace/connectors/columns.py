@@ -96,7 +96,7 @@ class Columns:
             name=column.name,
             type_name=source.printed,
             length=source.length,
-            scale=source.scale,
+            scale=source.scale or 0,
             optional=not column.required,
             default=None if default is None else default.expression,
         )

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.filters import guard
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots
 from tailrace.connectors.snapshots import Fence
-from tailrace.errors import TailraceError
+from tailrace.errors import SourceError, TailraceError
+from tailrace.events.notifications import INITIAL, SKIPPED, Notice
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
 
@@ -62,11 +64,15 @@ class Connector(Protocol):
 
     A method that takes a config uses the tables as that config captures them, which signals may change. Only
     `changes`, `fence` and `rows` run on executors, on an instance made of the config alone.
+
+    The defaults suit a source whose log has the changes of all tables and that has nothing to remember of it.
     """
 
     config: Config
     source: SourceBlock
     source_type: pa.StructType
+    told_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    """What is told of a first snapshot that reads no rows."""
 
     def __init__(self, config: Config) -> None: ...
 
@@ -89,12 +95,15 @@ class Connector(Protocol):
 
     def hold(self, application: str) -> None:
         """Keep other runs from planning for the same log, from the first call on. Raises SourceError if one does."""
+        return
 
     def check_start(self, config: Config) -> None:
         """What is to be checked, and what to be warned of, once at each start."""
+        guard(config, self.snapshots.tables(config))
 
     def watch(self, config: Config) -> Watched:
         """Compare what the log has with what is captured. Raises SourceError where changes are lost."""
+        return Watched()
 
     def tables(self, config: Config) -> list[TableSchema]:
         """The captured tables with their schemas, in snapshot order."""
@@ -104,6 +113,7 @@ class Connector(Protocol):
 
     def clock_again(self, end: Any) -> LogEnd:
         """The same end with the server's clock of now: the batch reaches further than the end that was asked for."""
+        return cast("LogEnd", end)
 
     def begins(self, here: Reached) -> Any:
         """Where the log begins after a snapshot that an earlier process took. Raises OffsetError if that is lost."""
@@ -126,27 +136,33 @@ class Connector(Protocol):
         The position is None unless the log goes on from one that is there already. Raises SourceError if the log is
         another pipeline's.
         """
+        return None, {}
 
     def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
         """`log` of the offset that is stored before the tables are read again."""
+        return {}
 
     def advanced(self, here: Reached, start: Any, to: Any, end: Any) -> Mapping[str, Any]:
         """`log` of an offset at position `to`, when the batch from `start` to there is planned.
 
         `end` is None between the batches of a first snapshot.
         """
+        return {}
 
     def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
         """What must hold before the first batch prepares the log. `is_retry`: this process has prepared it already."""
+        return
 
     def open_log(self, config: Config, start: Reached, end: Reached) -> None:
         """Prepare the log for a pipeline that reads no tables first. Raises OffsetError for a gap."""
+        self.snapshots.open_at_log(config, start, end).close()
 
     def range(self, start: Reached, begin: Any, end: Reached) -> Any:
         """The log from `begin` to the position of `end` for one task: a value that can be pickled."""
 
     def execute(self, statement: str) -> None:
         """Run a statement of the user's."""
+        raise SourceError("this source runs no statements", remedy="remove heartbeat.action.query")
 
     def changes(self, config: Config, wanted: Any) -> Iterator[Chunk]:
         """The changes of a range, the same ones whenever it is read. Raises DecodeError."""
@@ -159,3 +175,4 @@ class Connector(Protocol):
 
     def close(self) -> None:
         """Let go of connections."""
+        return

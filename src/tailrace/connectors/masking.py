@@ -64,6 +64,7 @@ def _propagated(source: SourceType, column: ColumnInfo) -> list[tuple[str, str]]
     return [
         (f"__debezium.source.column.{key}", str(value))
         for key, value in (values | comment | {"name": column.name}).items()
+        if value is not None
     ]
 
 

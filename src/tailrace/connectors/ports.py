@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
+from tailrace.errors import ConfigError
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
 
@@ -66,8 +68,7 @@ class TableOverview:
     @property
     def spellings(self) -> tuple[str, ...]:
         """All forms in which a person may write the name: each part with quotes or without."""
-        schemas, tables = ((part, _quoted(part)) for part in (self.id.schema, self.id.table))
-        return tuple(f"{schema}.{table}" for schema in schemas for table in tables)
+        return tuple(".".join(parts) for parts in product(*((part, _quoted(part)) for part in self.id.parts)))
 
 
 def _quoted(part: str) -> str:
@@ -150,7 +151,10 @@ class SourceNow(Protocol):
 
 
 class Admin(Protocol):
-    """What an operator asks of one source outside a running pipeline. Every method may raise SourceError."""
+    """What an operator asks of one source outside a running pipeline. Every method may raise SourceError.
+
+    The defaults suit a source whose log has the changes of all tables, whatever is captured.
+    """
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         """Every problem of the server for this configuration; changes nothing and raises nothing that it can list.
@@ -172,12 +176,14 @@ class Admin(Protocol):
 
     def problems(self, *, begun: bool) -> list[Finding]:
         """What keeps changes of captured tables from the pipeline at this moment."""
+        return []
 
     def resumable(self, begun: Begun) -> Finding | None:
         """What keeps a stopped pipeline from resuming: an error, or a warning if it resumes with a gap."""
 
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """Let the log have the changes of more tables; the names of those for which something had to be changed."""
+        return []
 
     def extended(self) -> str:
         """What `extend` adds tables to, in words."""
@@ -193,9 +199,11 @@ class Admin(Protocol):
 
     def drop_at_stop(self, begun: Begun) -> None:
         """Remove what the package's `stop_property` says is to be removed when the pipeline stops."""
+        return
 
     def install_ddl(self) -> str:
         """Install what reports schema changes; a line that says what was installed. Raises ConfigError if needless."""
+        raise ConfigError("the log has schema changes as it is", remedy="leave --ddl out")
 
     def now(self) -> AbstractContextManager[SourceNow]:
         """The captured tables as of now."""
@@ -216,6 +224,13 @@ class ConnectorPackage(Protocol):
     def resolve(self, properties: Mapping[str, object]) -> Config:
         """The checked configuration. Raises ConfigError naming every problem."""
         ...
+
+    def with_columns(self, properties: Mapping[str, str], row: pa.StructType) -> Mapping[str, str]:
+        """The properties of a query of shape `table` whose images are of that type.
+
+        The default suits a database that knows the columns of its tables.
+        """
+        return properties
 
     def source_block(self, config: Config) -> SourceBlock:
         """The `source` block of its events."""

@@ -83,7 +83,29 @@ POSTGRES = Entry(
     url="postgresql://user@host:5432/database?sslmode=verify-full",
     demo="tailrace.testing.postgres:EmbeddedPostgres",
 )
-BUILT_IN: Mapping[str, Entry] = {entry.name: entry for entry in (POSTGRES,)}
+MONGODB = Entry(
+    name="mongodb",
+    product="MongoDB",
+    format="mongodb-cdc",
+    package="tailrace.connectors.mongodb.package:MongoPackage",
+    classes=("io.debezium.connector.mongodb.MongoDbConnector",),
+    drivers=("pymongo",),
+    install="tailrace[mongodb]",
+    schemes=("mongodb://", "mongodb+srv://"),
+    url="mongodb://user@host:27017/?replicaSet=rs0",
+)
+SQLSERVER = Entry(
+    name="sqlserver",
+    product="SQL Server",
+    format="sqlserver-cdc",
+    package="tailrace.connectors.sqlserver.package:SqlServerPackage",
+    classes=("io.debezium.connector.sqlserver.SqlServerConnector",),
+    drivers=("pymssql",),
+    install="tailrace[sqlserver]",
+    schemes=("mssql://", "sqlserver://"),
+    url="mssql://user@host:1433/database",
+)
+BUILT_IN: Mapping[str, Entry] = {entry.name: entry for entry in (POSTGRES, MONGODB, SQLSERVER)}
 # A configuration that names no connector is PostgreSQL's, as pipeline files were before there were others.
 DEFAULT = POSTGRES
 

@@ -1,13 +1,14 @@
 """The protocols by which the algorithms of snapshot/ use a database (decision 26).
 
 Positions are opaque here: their connector gives and takes them, others only compare them (`Any` in signatures). A
-method that takes a config reads the tables as that config captures them, which signals may change.
+method that takes a config reads the tables as that config captures them, which signals may change. The defaults suit a
+source whose log has the changes of all tables, and which has no signal table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,30 +18,40 @@ from tailrace.connectors.base import Key
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.snapshots import PagingKey, Place
+from tailrace.errors import SourceError
 from tailrace.events.notifications import Notice
 from tailrace.model.table import TableId, TableSchema
 
 
 class Failures(Protocol):
-    """What the errors of a database and its driver mean."""
+    """What the errors of a database and its driver mean. The defaults suit a source that no network lies between."""
 
     driver_error: type[Exception]
     """The base class of what the driver raises."""
 
     def is_transient(self, error: BaseException) -> bool:
         """Whether the server is starting, restarting or out of reach, so that another try is worth it."""
+        return False
 
     def is_lost(self, error: BaseException) -> bool:
         """Whether it is the connection that failed, and not what was asked over it."""
+        return False
 
     def is_passing(self, error: BaseException) -> bool:
         """Whether the same request may succeed later, although nobody changes it, a table or a privilege."""
+        return False
 
     def line(self, error: BaseException) -> str:
         """The error in one line."""
+        return str(error).partition("\n")[0]
 
-    def translated(self, doing: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def translated(self, doing: str) -> Iterator[None]:
         """Turn errors of the driver within the block into SourceErrors that say what was being done."""
+        try:
+            yield
+        except self.driver_error as error:
+            raise SourceError(f"{doing}: {self.line(error)}") from error
 
 
 class SnapshotHandle(Protocol):
@@ -96,6 +107,7 @@ class Snapshots(Protocol):
 
     def open(self, config: Config, application: str, *, once: bool = False) -> SnapshotHandle:
         """Open a snapshot at an exact position of the log. With `once` a failure is not tried again."""
+        return self.open_now(config)
 
     def open_now(self, config: Config) -> SnapshotHandle:
         """Open a snapshot of now for a bounded read, without preparing any log."""
@@ -114,6 +126,7 @@ class Snapshots(Protocol):
 
     def verified(self, config: Config, handle: Any, place: Place) -> Place:
         """The place, with its first table begun anew if that was emptied, rewritten or given another key since."""
+        return place
 
 
 class Page(Protocol):
@@ -159,6 +172,7 @@ class ChunkTable(Protocol):
 
     def identity(self) -> tuple[str, ...]:
         """The columns that tell the table's rows apart, of those that old images in the log hold."""
+        return self.schema.identity
 
     def source(self, count: int, end: Any) -> pa.StructArray:
         """The `source` column of so many rows of a chunk that reaches to `end`."""
@@ -169,6 +183,7 @@ class ChunkSession(Protocol):
 
     def window(self) -> AbstractContextManager[None]:
         """Write the marks that open and close the window of a chunk, if such marks are wanted."""
+        return nullcontext()
 
     def table(self, table: TableId, name: str, condition: str | None) -> AbstractContextManager[ChunkTable]:
         """The table, captured and present. Raises Unread, SourceError for what the server refuses within the block."""
@@ -179,9 +194,11 @@ class OnDemandSnapshots(Snapshots, Protocol):
 
     def marks(self) -> tuple[Mark, ...]:
         """The marks of all signals in the signal table; none without such a table."""
+        return self.new_signals(())[1]
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """The signals in the signal table that are not handled yet, in order, and the marks of all."""
+        return [], ()
 
     def chunks(self, config: Config) -> AbstractContextManager[ChunkSession | None]:
         """A session for one chunk; None while something that the log has told may not be visible yet."""
@@ -191,12 +208,16 @@ class OnDemandSnapshots(Snapshots, Protocol):
 
     def include(self, config: Config, tables: Sequence[TableId]) -> None:
         """Let the log have the changes of these tables."""
+        return
 
     def exclude(self, config: Config, tables: Sequence[TableId]) -> None:
         """Let the log no longer have the changes of these tables."""
+        return
 
     def unseen_until(self) -> Any:
         """A token for the changes of tables just included that the log may lack; None if there can be none."""
+        return None
 
     def has_ended(self, token: Any) -> bool:
         """Whether no change can be missing any more that a token stands for."""
+        return True

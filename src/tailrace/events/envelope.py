@@ -40,7 +40,7 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
     topic, layout = naming.table(table.id), source.envelope
     name = naming.schema_name
     if layout.is_document:
-        row = table.value_columns[0].schema
+        row = _document(table)
     else:
         row = ConnectSchema("struct", optional=True, name=name(f"{topic}.Value"), fields=_fields(table, naming))
     known = {BEFORE: row, AFTER: row, SOURCE: source.schema}
@@ -48,6 +48,16 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
     value = ConnectSchema("struct", name=name(f"{topic}.Envelope"), version=layout.version, fields=fields)
     extra = naming.key_field(table.id)
     return Envelope(topic, _key(table, naming, name(f"{topic}.Key")), row, value, extra[1] if extra else None)
+
+
+def _document(table: TableSchema) -> ConnectSchema:
+    if len(table.value_columns) != 1:
+        raise ConfigError(
+            "records have documents as JSON, and columns are declared for these",
+            where=str(table.id),
+            remedy="remove the declaration, or use it with shape=table or in a replica",
+        )
+    return table.value_columns[0].schema
 
 
 def _message(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> Envelope:

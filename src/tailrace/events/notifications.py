@@ -120,14 +120,19 @@ def _payload(notice: Notice, connector: str) -> dict[str, object]:
 
 def scanned(aggregate: str, table: str, tables: str, status: str = "SUCCEEDED", id_: str | None = None) -> Notice:
     """A table's rows are read; their number is filled in later."""
-    data = (("scanned_collection", table), ("data_collections", tables), ("status", status))
+    data = (("scanned_collection", table), *_listed(tables), ("status", status))
     return Notice(aggregate, SCANNED, data, id_)
 
 
 def in_progress(aggregate: str, table: str, tables: str, *more: tuple[str, str], id_: str | None = None) -> Notice:
     """A table is being read."""
-    data = (("current_collection_in_progress", table), ("data_collections", tables), *more)
+    data = (("current_collection_in_progress", table), *_listed(tables), *more)
     return Notice(aggregate, IN_PROGRESS, data, id_)
+
+
+def _listed(tables: str) -> tuple[tuple[str, str], ...]:
+    """The tables of the whole snapshot, for databases whose notices have them."""
+    return (("data_collections", tables),) if tables else ()
 
 
 def chunk_begins(table: str, index: int, of: int) -> Notice:
@@ -139,4 +144,4 @@ def chunk_begins(table: str, index: int, of: int) -> Notice:
 def chunk_ends(table: str, index: int, of: int, tables: str) -> Notice:
     """A part of a table is read."""
     place = (("chunk_index", str(index)), ("total_chunks", str(of)), ("status", "SUCCEEDED"))
-    return Notice(INITIAL, CHUNK_COMPLETED, (("scanned_collection", table), ("data_collections", tables), *place))
+    return Notice(INITIAL, CHUNK_COMPLETED, (("scanned_collection", table), *_listed(tables), *place))

@@ -25,12 +25,13 @@ def around_splits(
 ) -> tuple[list[tuple[Notices, Notices]], Notices]:
     """For each split, given by its table's name, what is told before and after it; the latter result if there is none.
 
-    `order` has all tables that are read; those without splits are empty. `counts` has the rows of tables that several
-    splits read; of the others the reader knows them. Splits are chunks in the words of notifications; those of tables
-    of one are told only if all are (`chunked`).
+    `order` has all tables that are read; those without splits are empty. With an empty `captured` notices do not list
+    tables. `counts` has the rows of tables that several splits read; of the others the reader knows them. Splits are
+    chunks in the words of notifications; those of tables of one are told only if all are (`chunked`).
     """
     # What is read is listed as Debezium does: in the order of a Java HashSet.
-    tables, read, parts = ",".join(captured), ",".join(set_order(list(order))), Counter(splits)
+    tables, parts = ",".join(captured), Counter(splits)
+    read = ",".join(set_order(list(order))) if captured else ""
     waiting: Notices = (Notice(INITIAL, STARTED),)
     around: list[tuple[Notices, Notices]] = []
     for name in order:

@@ -17,13 +17,15 @@ DATABASE_SCHEMA_TABLE = ("database", "schema", "table")
 class TableNaming:
     """How the tables of one database are named: which parts name them, and what is the system's own.
 
-    `default_schema` holds a table that is named without one. `system_schemas` is an expression.
+    `default_schema` holds a table that is named without one, `default_database` one that is named without a database.
+    `system_schemas` is an expression.
     """
 
     shown: tuple[str, ...] = SCHEMA_TABLE
     default_schema: str = ""
     system_schemas: str = ""
     system_tables: tuple[str, ...] = ()
+    default_database: str = ""
 
     def is_system(self, table: TableId) -> bool:
         """Whether the table belongs to the database's own."""

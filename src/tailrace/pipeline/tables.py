@@ -167,7 +167,7 @@ def _edit(
 
 
 def _expressions(tables: Tables) -> list[str]:
-    return [expression(table.id.schema, table.id.table) for table in sorted(tables, key=lambda table: table.name)]
+    return [expression(*table.id.parts[-2:]) for table in sorted(tables, key=lambda table: table.name)]
 
 
 def _without(include: str, tables: Tables, left: Tables) -> str:
@@ -175,8 +175,8 @@ def _without(include: str, tables: Tables, left: Tables) -> str:
     items = []
     for item in split_list(include):
         pattern = compile_pattern(item)
-        found = {table for table in tables if pattern.fullmatch(table.name)}
-        if found and not any(pattern.fullmatch(table.name) for table in left):
+        found = {table for table in tables if pattern.fullmatch(table.id.filtered)}
+        if found and not any(pattern.fullmatch(table.id.filtered) for table in left):
             continue
         escaped = item.replace(",", r"\,")
         but = "|".join(_expressions(found))

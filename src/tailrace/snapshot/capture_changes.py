@@ -11,7 +11,7 @@ import logging
 from dataclasses import replace
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter
+from tailrace.config.filters import TableFilter, table_named
 from tailrace.connectors.signal import Signal
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots
 from tailrace.errors import SignalError
@@ -31,12 +31,12 @@ def change(server: OnDemandSnapshots, config: Config, signal: Signal, progress: 
 
     `config` is that of the pipeline's start. Raises SourceError, and SignalError for more than an offset should hold.
     """
-    content, database = signal.content(), _database(config)
+    content = signal.content()
     if content is None:
         return progress
     listed = content.get("data-collections")
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-    tables = [TableId.parse(name, database) for name in names]
+    tables = [table_named(config, name) for name in names]
     if signal.type == ADD:
         found = server.existing(tables)
     else:
@@ -62,7 +62,7 @@ def change(server: OnDemandSnapshots, config: Config, signal: Signal, progress: 
 def settled(config: Config, progress: Progress) -> Progress:
     """Without those tables of which the configuration by now says the same."""
     said = TableFilter.from_config(replace(config, tables=()))
-    tables = [(TableId.parse(name, _database(config)), name, is_in) for name, is_in in progress.tables]
+    tables = [(table_named(config, name), name, is_in) for name, is_in in progress.tables]
     left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table) != is_in)
     return replace(progress, tables=left)
 
@@ -84,8 +84,3 @@ def _added(
     after = changed.asking(wanted)
     server.include(config, tables)
     return replace(after, wait=server.unseen_until())
-
-
-def _database(config: Config) -> str:
-    """The database whose tables names without one mean."""
-    return str(config.values.get("database.dbname") or "")

@@ -80,6 +80,11 @@ def table_schema(capture: Capture) -> pa.Schema:
     )
 
 
+def row_type(schema: StructType) -> pa.StructType:
+    """The type of the images in the `table` shape."""
+    return to_arrow_schema(schema, timezone="UTC").field("after").type
+
+
 def native_struct(table: TableSchema) -> pa.StructType:
     """A table's row in native Arrow types."""
     return pa.struct([pa.field(column.name, native_type(column)) for column in table.columns])

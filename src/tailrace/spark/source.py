@@ -66,14 +66,14 @@ class ChangeDataSource(DataSource):
         """The bounded read: the captured tables as of now."""
         from tailrace.spark.reader import SnapshotReader
 
-        return SnapshotReader(self._capture(), schema, self.steps, self.run_id)
+        return SnapshotReader(self._capture(schema), schema, self.steps, self.run_id)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.reader import ChangeReader
 
         _end_by_sigterm()
-        capture, stop_property = self._capture(), self._package.stop_property
+        capture, stop_property = self._capture(schema), self._package.stop_property
         if stop_property is not None and capture.config.flag(stop_property):
             raise ConfigError(
                 "a query cannot distinguish a stop from a failure, and after a failure it needs what would be dropped",
@@ -86,12 +86,17 @@ class ChangeDataSource(DataSource):
     def _package(self) -> ConnectorPackage:
         return registry.named(self.connector).load()
 
-    def _capture(self) -> Capture:
+    def _capture(self, schema: StructType | None = None) -> Capture:
         from tailrace.capture.capture import Capture
 
         package = self._package
         write_to_stderr()
-        return Capture(package.connector(package.resolve(self.properties)))
+        config = package.resolve(self.properties)
+        if schema is not None and config.text("shape") == "table":
+            from tailrace.spark.shapes import row_type
+
+            config = package.resolve(package.with_columns(self.properties, row_type(schema)))
+        return Capture(package.connector(config))
 
 
 def _end_by_sigterm() -> None:

@@ -42,6 +42,13 @@ class ServerProcess(ABC):
         """The server's log file."""
 
     @property
+    def pid(self) -> int:
+        """The process id. Raises RuntimeError where the server was never started."""
+        if self._process is None:
+            raise RuntimeError("the server was not started")
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether the server's process is there."""
         return self._process is not None and self._process.poll() is None

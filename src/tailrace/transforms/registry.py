@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from tailrace.config import Config
@@ -41,6 +42,8 @@ from tailrace.transforms.unwrap import ExtractNewRecordState
 from tailrace.transforms.vector import VectorToJson
 
 _T = TypeVar("_T")
+# Entry points of transforms that a connector or an installed package has: a class name, and a function of Given.
+GROUP = "tailrace.transforms"
 _DEBEZIUM = "io.debezium.transforms."
 # Debezium's connectors have a package each; a transform there is the same one under every connector's name.
 _CONNECTOR = "io.debezium.connector.*."
@@ -190,10 +193,16 @@ def _predicate_of(settings: Given) -> Predicate:
     return _made(PREDICATES, kind, Given(settings.prefix, rest), "predicate")
 
 
+def _installed(name: str, what: str) -> Callable[[Given], Any] | None:
+    """The transform that a package, or one of our connectors, offers under this name."""
+    found = [] if what != "transform" else [*entry_points(group=GROUP, name=name)]
+    return found[0].load() if found else None
+
+
 def _made(known: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:
     name = name.strip()
     name = SHORT.get(name, f"{_APACHE}predicates.{name}" if f"{_APACHE}predicates.{name}" in known else name)
-    made = known.get(_OF_A_CONNECTOR.sub(_CONNECTOR, name))
+    made = known.get(_OF_A_CONNECTOR.sub(_CONNECTOR, name)) or _installed(name, what)
     if made is None:
         names = {each.rpartition(".")[2]: each for each in known}
         near = difflib.get_close_matches(name.rpartition(".")[2], names, n=1, cutoff=0.6)

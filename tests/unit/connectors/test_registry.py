@@ -47,7 +47,7 @@ def test_a_package_adds_a_connector(toy: None) -> None:
     assert registry.of_url("toy:///here") == entry
     assert registry.of_source(None, {"connector.class": "com.acme.ToyConnector"}) == entry
     assert registry.named("postgres") is POSTGRES
-    with pytest.raises(ConfigError, match="known are postgres, toy"):
+    with pytest.raises(ConfigError, match=r"known are .*postgres, .*toy"):
         registry.named("nothing")
 
 

@@ -22,6 +22,7 @@ INT = ConnectSchema("int32", optional=True)
 
 plain = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 escaped = st.text(st.sampled_from('\x00\x01\x1f\b\t\n\f\r"\\/\x7fé世\u2028\U0001f600a'), max_size=12)
+quoted = st.text('a世 "\\', max_size=12)
 
 
 def sliced(values: list[object], kind: pa.DataType) -> pa.Array:
@@ -30,7 +31,7 @@ def sliced(values: list[object], kind: pa.DataType) -> pa.Array:
 
 
 @settings(deadline=None)
-@given(st.lists(st.none() | plain | escaped, max_size=30))
+@given(st.lists(st.none() | plain | escaped, max_size=30) | st.lists(st.none() | quoted, max_size=30))
 def test_strings_read_back(values: list[str | None]) -> None:
     for kind in (pa.string(), pa.large_string()):
         texts = encode(sliced(values, kind), TEXT).to_pylist()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
-from tailrace.config.entrypoints import LOCKS, QUERIES, SNAPSHOTTERS, check_entry_points
+from tailrace.config.entrypoints import LOCKS, QUERIES, check_entry_points
 from tailrace.config.kinds import (
     ADDRESS,
     COUNT,
@@ -221,30 +221,8 @@ TYPES = (
 )
 
 SNAPSHOT = (
-    Option(
-        "snapshot.mode",
-        choice(
-            *("initial", "no_data", "initial_only", "always", "when_needed", "configuration_based", "custom"),
-        ),
-        "initial",
-        "Whether the rows there are come before the changes: once, not at all, alone, at each start, or again when the "
-        "position is lost.",
-        old_values={"never": "no_data", "exported": "initial", "schema_only": "no_data"},
-    ),
-    Option(
-        "snapshot.include.collection.list",
-        PATTERNS,
-        None,
-        "Captured tables that the snapshot reads; all by default.",
-        protects=True,
-    ),
-    Option("snapshot.mode.configuration.based.snapshot.data", FLAG, "false", "Read the tables at each start."),
-    Option("snapshot.mode.configuration.based.start.stream", FLAG, "false", "Read the log."),
-    Option(
-        "snapshot.mode.configuration.based.snapshot.on.data.error", FLAG, "false", "Read them if the position is lost."
-    ),
+    *shared.SNAPSHOT,
     Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, "the log has the schemas"),
-    Option("snapshot.mode.custom.name", TEXT, None, f"{_OWN} `{SNAPSHOTTERS}`, for `custom`."),
     Option(
         "snapshot.isolation.mode",
         choice("serializable", "repeatable_read", "read_committed", "read_uncommitted"),
@@ -265,22 +243,7 @@ SNAPSHOT = (
     Option("snapshot.query.mode.custom.name", TEXT, None, f"{_OWN} `{QUERIES}`, for `custom`."),
     Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
     Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
-    Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
-    Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
     Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows of a round trip.", CONNECT, "rows are streamed by COPY"),
-    Option(
-        "snapshot.max.threads",
-        POSITIVE_INT,
-        "1",
-        "Splits at once: the most a micro-batch of the first snapshot has, where this is given.",
-    ),
-    Option(
-        "snapshot.max.threads.multiplier",
-        POSITIVE_INT,
-        "1",
-        "A table is cut into this many ranges times snapshot.max.threads, not into ranges of 64 MB.",
-    ),
-    Option("snapshot.max.threads.multiplier.<table>", POSITIVE_INT, None, "The same for one table."),
     Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, _CORES),
     Option(
         "snapshot.tables.order.by.row.count",

@@ -38,6 +38,7 @@ from tailrace.connectors.postgres.snapshot import rows
 from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.errors import SourceError
+from tailrace.events.notifications import INITIAL, SKIPPED, Notice
 from tailrace.model.table import TableSchema
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class PostgresConnector:
     """Implements Connector. A position is an LSN; a range is [start, end) by commit records."""
 
     source_type = SOURCE_TYPE
+    told_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     changes = staticmethod(changes)
     fence = staticmethod(Visibility.parse)
     rows = staticmethod(rows.read)

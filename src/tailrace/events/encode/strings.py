@@ -38,8 +38,11 @@ def quote(text: str) -> str:
 def escape(values: pa.Array) -> pa.Array:
     """A string column escaped, without quotes; null stays null."""
     offsets, data = bytes_of(values)
-    if not data.tobytes().translate(None, _HARMLESS):
+    special = data.tobytes().translate(None, _HARMLESS)
+    if not special:
         return values
+    if not special.translate(None, b'"\\'):  # as in JSON within JSON: Arrow replaces in a fifth of the time
+        return pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
     if data.size > _WIDE:
         raw = values.cast(pa.large_binary()).to_pylist()
         return text_array([None if value is None else _windowed(value) for value in raw])

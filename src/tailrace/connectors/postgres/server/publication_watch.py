@@ -32,6 +32,7 @@ class PublicationWatch:
         self._looked: float | None = None
         self._logged: float | None = None
         self._warnings: tuple[str, ...] = ()
+        self._operations: frozenset[str] = frozenset()
 
     def adapt(self, config: Config) -> tuple[Name, ...]:
         """At the first call, add the tables that the filters name by now to a filtered publication, as Debezium does.
@@ -68,7 +69,8 @@ class PublicationWatch:
     def _verified(self, connection: psycopg.Connection, config: Config) -> tuple[str, ...]:
         try:
             with at_once(connection):
-                return verify(connection, config)
+                warnings, self._operations = verify(connection, config, self._operations)
+                return warnings
         except psycopg.errors.LockNotAvailable:
             locked = warning(LOCKED)
             return (*(known for known in self._warnings if known != locked), locked)

@@ -161,20 +161,22 @@ def at_once(connection: psycopg.Connection[Any]) -> Iterator[None]:
         yield
 
 
-def verify(connection: psycopg.Connection[Any], config: Config) -> tuple[str, ...]:
-    """Lines of warning about the publication of a pipeline that has begun, none where it is missing.
+def verify(
+    connection: psycopg.Connection[Any], config: Config, seen: frozenset[str] = frozenset()
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Lines of warning about the publication of a pipeline that has begun, none where it is missing; its operations.
 
-    Raises SourceError where changes are lost that the configuration demands.
+    `seen` are the operations that it had before. Raises SourceError where changes are lost that are demanded.
     """
     publication = find(connection, config.text("publication.name"))
     if publication is None:
-        return ()
-    found = _all(connection, config, publication, begun=True)
+        return (), seen
+    found = _all(connection, config, publication, begun=True, seen=seen)
     errors = [finding for finding in found if finding.ok is False]
     if errors:
         what = "; ".join(finding.what for finding in errors)
         raise SourceError(what, remedy="; ".join(finding.remedy for finding in errors if finding.remedy))
-    return tuple(map(warning, found))
+    return tuple(map(warning, found)), publication.operations
 
 
 def warning(finding: Finding) -> str:
@@ -183,11 +185,16 @@ def warning(finding: Finding) -> str:
 
 
 def _all(
-    connection: psycopg.Connection[Any], config: Config, publication: Publication, *, begun: bool
+    connection: psycopg.Connection[Any],
+    config: Config,
+    publication: Publication,
+    *,
+    begun: bool,
+    seen: frozenset[str] = frozenset(),
 ) -> list[Finding]:
     tables = captured(connection, config)
     lost = unlogged(tables) if SnapshotMode.of(config).streams else ()
-    return [*differences(connection, config, publication, tables, begun=begun), *lost]
+    return [*differences(connection, config, publication, tables, begun=begun, seen=seen), *lost]
 
 
 def differences(
@@ -198,16 +205,17 @@ def differences(
     *,
     begun: bool,
     comes_as: ComesAs | None = None,
+    seen: frozenset[str] = frozenset(),
 ) -> Iterator[Finding]:
     """What of the captured tables does not come: an error where the configuration names it, else a warning.
 
     `begun`: the pipeline has begun, so that tables may have been made since. `comes_as` is by which names partitions
-    will come, if the start is to change that.
+    will come, if the start is to change that. `seen`: the operations that were published before.
     """
     if not SnapshotMode.of(config).streams:
         return
     demands = _Demands(config, begun)
-    yield from _operations(config, publication)
+    yield from _operations(config, publication, seen)
     names = {table.name for table in tables}
     lines = lineages(connection)
     yield from unheard(publication.name, lines, names, comes_as or first_of(publication.sent), demands.level)
@@ -234,7 +242,8 @@ class _Demands:
         return False if is_demanded and self._is_filled else None
 
 
-def _operations(config: Config, publication: Publication) -> Iterator[Finding]:
+def _operations(config: Config, publication: Publication, seen: frozenset[str]) -> Iterator[Finding]:
+    """Operations that are not published: an error, unless an operator made the publication, and made it like that."""
     skipped = config.names("skipped.operations")
     wanted = [word for letter, word in OPERATIONS.items() if letter not in skipped]
     lacking = [word for word in wanted if word not in publication.operations]
@@ -243,7 +252,8 @@ def _operations(config: Config, publication: Publication) -> Iterator[Finding]:
         statement = _altering(publication.name, f"SET (publish = '{', '.join(wanted)}')")
         what = f"{publication.name} does not publish {', '.join(lacking)}: these changes are lost"
         remedy = f"{statement}; or set skipped.operations={letters} if nobody wants them"
-        yield Finding("publication", False, what, remedy)
+        is_meant = config.text("publication.autocreate.mode") == "disabled" and not seen.intersection(lacking)
+        yield Finding("publication", None if is_meant else False, what, remedy)
 
 
 def _missing(

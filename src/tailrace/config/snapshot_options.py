@@ -1,0 +1,115 @@
+"""The properties of snapshots, signals, notifications and heartbeats that every connector has."""
+
+from __future__ import annotations
+
+from tailrace.config import entrypoints
+from tailrace.config.kinds import (
+    COUNT,
+    FLAG,
+    LONG_COUNT,
+    NAMES,
+    PATTERNS,
+    POSITIVE_INT,
+    POSITIVE_LONG,
+    TEXT,
+    choice,
+    listed,
+    matching,
+)
+from tailrace.config.option import Option, Status
+
+CONNECT = Status.CONNECT
+_CHANNELS = listed("source", "kafka", "file", "in-process", refused={"jmx": "use `tailrace signal`"})
+
+SNAPSHOT = (
+    Option(
+        "snapshot.mode",
+        choice(
+            *("initial", "no_data", "initial_only", "always", "when_needed", "configuration_based", "custom"),
+        ),
+        "initial",
+        "Whether the rows there are come before the changes: once, not at all, alone, at each start, or again when the "
+        "position is lost.",
+        old_values={"never": "no_data", "exported": "initial", "schema_only": "no_data"},
+    ),
+    Option(
+        "snapshot.include.collection.list",
+        PATTERNS,
+        None,
+        "Captured tables that the snapshot reads; all by default.",
+        protects=True,
+    ),
+    Option("snapshot.mode.configuration.based.snapshot.data", FLAG, "false", "Read the tables at each start."),
+    Option("snapshot.mode.configuration.based.start.stream", FLAG, "false", "Read the log."),
+    Option(
+        "snapshot.mode.configuration.based.snapshot.on.data.error", FLAG, "false", "Read them if the position is lost."
+    ),
+    Option("snapshot.mode.custom.name", TEXT, None, f"Entry point of `{entrypoints.SNAPSHOTTERS}`, for `custom`."),
+    Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
+    Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
+    Option(
+        "snapshot.max.threads",
+        POSITIVE_INT,
+        "1",
+        "Splits at once: the most a micro-batch of the first snapshot has, where this is given.",
+    ),
+    Option(
+        "snapshot.max.threads.multiplier",
+        POSITIVE_INT,
+        "1",
+        "A table is cut into this many ranges times snapshot.max.threads, not into ranges of 64 MB.",
+    ),
+    Option("snapshot.max.threads.multiplier.<table>", POSITIVE_INT, None, "The same for one table."),
+)
+
+SIGNALS = (
+    Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
+    Option(
+        "signal.enabled.channels",
+        _CHANNELS,
+        "source",
+        "Channels read for signals: source, kafka, file. Those of `tailrace signal` (in-process) are always read.",
+    ),
+    Option("signal.folder", TEXT, None, "Folder of `tailrace signal`; a pipeline's is `signals` in its checkpoint."),
+    Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between reads of channels other than the table."),
+    Option("signal.emit.failure.max.retries", COUNT, "0", "Retries if writing a window's row fails."),
+    Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them."),
+    Option("signal.kafka.topic", TEXT, None, "Signal topic, partition 0; `<topic.prefix>-signal` by default."),
+    Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic."),
+    Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group: where the first start begins."),
+    Option("signal.kafka.poll.timeout.ms", COUNT, "100", "Time limit for a read of the signal topic."),
+    Option("signal.consumer.*", TEXT, None, "Settings of the signal topic's consumer, by librdkafka's names."),
+    Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object on each line, emptied when read."),
+    Option(
+        "notification.enabled.channels",
+        listed("sink", "log", "file", "callback", refused={"jmx": "use sink, log, file or callback"}),
+        None,
+        "Channels that get notifications: sink, log, file, callback.",
+    ),
+    Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
+    Option("notification.file", TEXT, None, "File of the file channel; a JSON line is appended."),
+    Option(
+        "notification.callback",
+        matching("package.module:function", r"[\w.]+:[\w.]+", "A function is expected, as package.module:function"),
+        None,
+        "Python function of the callback channel, called with each notification, a dict.",
+    ),
+    Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is no heartbeats."),
+    Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
+    Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk."),
+    Option(
+        "incremental.snapshot.watermarking.strategy",
+        choice("insert_insert", "insert_delete"),
+        "insert_insert",
+        "How the signal table marks a window.",
+    ),
+    Option(
+        "incremental.snapshot.allow.schema.changes",
+        FLAG,
+        "false",
+        "Schema changes meanwhile.",
+        CONNECT,
+        "always allowed: each chunk has the columns that the table has when the chunk is read",
+    ),
+    Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source."),
+)

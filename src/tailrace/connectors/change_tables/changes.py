@@ -1,0 +1,227 @@
+"""Rows of change tables in the order of the log: pairs of update rows, serial numbers, marks of transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.errors import DecodeError
+from tailrace.model.change import CREATE, DELETE, UPDATE
+
+Ints = npt.NDArray[np.int64]
+# What a row of a change table is.
+DELETED, INSERTED, BEFORE, AFTER = 1, 2, 3, 4
+_OPS = {DELETED: DELETE, INSERTED: CREATE, AFTER: UPDATE}
+ORDER_STEP = 4
+
+
+@dataclass(frozen=True)
+class ChangeRows:
+    """Rows of one change table, by commit, command, change and kind.
+
+    `commit` and `change` are LSNs as texts, `kind` is one of DELETED, INSERTED, BEFORE and AFTER, `ts_us` the
+    transaction's time, `images` the captured columns, `mask` which columns an update touched, as the database says it.
+    """
+
+    commit: pa.Array
+    change: pa.Array
+    kind: Ints
+    ts_us: pa.Array
+    images: pa.StructArray
+    mask: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def slice(self, start: int, stop: int) -> ChangeRows:
+        """Some of the rows."""
+        size = stop - start
+        arrays = {
+            name: getattr(self, name).slice(start, size) for name in ("commit", "change", "ts_us", "images", "mask")
+        }
+        return ChangeRows(kind=self.kind[start:stop], **arrays)
+
+    @staticmethod
+    def joined(parts: Sequence[ChangeRows]) -> ChangeRows:
+        """Rows one after another."""
+        if len(parts) == 1:
+            return parts[0]
+        names = ("commit", "change", "ts_us", "images", "mask")
+        arrays = {name: pa.concat_arrays([getattr(part, name) for part in parts]) for name in names}
+        return ChangeRows(kind=np.concatenate([part.kind for part in parts]), **arrays)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changes of one change table: an update is one of them. `order` and `serial` are theirs among all tables.
+
+    `rows` counts the rows of the change table that each is made of.
+    """
+
+    op: pa.Array
+    commit: pa.Array
+    change: pa.Array
+    ts_us: pa.Array
+    before: pa.StructArray
+    after: pa.StructArray
+    mask: pa.Array
+    rows: Ints
+    order: Ints
+    serial: Ints
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+
+def paired(found: ChangeRows, where: str) -> Changes:
+    """The changes of rows that hold whole pairs. Raises DecodeError for half a pair, and for another kind of row."""
+    kind = found.kind
+    first = np.flatnonzero(kind == BEFORE)
+    second = np.flatnonzero(kind == AFTER)
+    if len(first) != len(second) or (first + 1 != second).any() or not np.isin(kind, (1, 2, 3, 4)).all():
+        raise _broken(found, first, second, where)
+    if (
+        len(first)
+        and not pc.all(pc.equal(found.change.take(pa.array(first)), found.change.take(pa.array(second)))).as_py()
+    ):
+        raise _broken(found, first, second, where)
+    at = np.flatnonzero(kind != BEFORE)
+    last = pa.array(at)
+    op = kind[at]
+    has_before, has_after = op != INSERTED, op != DELETED
+    old = pa.array(np.where(op == AFTER, at - 1, at), mask=~has_before)
+    new = pa.array(at, mask=~has_after)
+    nothing = np.zeros(len(at), np.int64)
+    return Changes(
+        op=pa.array([_OPS[DELETED], _OPS[INSERTED], UPDATE], pa.string()).take(pa.array(np.minimum(op, 3) - 1)),
+        commit=found.commit.take(last),
+        change=found.change.take(last),
+        ts_us=found.ts_us.take(last),
+        before=found.images.take(old),
+        after=found.images.take(new),
+        mask=found.mask.take(last),
+        rows=np.where(op == AFTER, 2, 1).astype(np.int64),
+        order=nothing,
+        serial=nothing,
+    )
+
+
+def _broken(found: ChangeRows, first: Ints, second: Ints, where: str) -> DecodeError:
+    alone = [row for row in first.tolist() if row + 1 not in second.tolist()]
+    alone += [row for row in second.tolist() if row - 1 not in first.tolist()]
+    alone += np.flatnonzero(~np.isin(found.kind, (1, 2, 3, 4))).tolist()
+    row = alone[0] if alone else 0
+    return DecodeError(
+        f"a row of kind {int(found.kind[row])} has no partner: an update is a row of kind 3 and then one of kind 4",
+        where=f"{where}, commit {found.commit[row].as_py()}, change {found.change[row].as_py()}",
+        remedy="look at the change table there; to go on, take a new snapshot of the table by a signal",
+    )
+
+
+def in_log_order(tables: Sequence[Changes], begin: int) -> list[Changes]:
+    """The changes of several tables with their order from `begin` on, and with serial numbers.
+
+    By commit, then change; those of one table keep their order. A serial number counts the rows of one change: 2 for
+    an update, 1 and 2 for the two events of a new key (as Debezium's `event_serial_no`).
+    """
+    sizes = [len(each) for each in tables]
+    if not sum(sizes):
+        return list(tables)
+    commit = pa.concat_arrays([each.commit for each in tables]).dictionary_encode()
+    change = pa.concat_arrays([each.change for each in tables]).dictionary_encode()
+    commits, changes = _ranks(commit), _ranks(change)
+    # A table's rows are sorted by command before the change: its changes must not overtake one another.
+    table = np.repeat(np.arange(len(tables)), sizes)
+    by = np.lexsort((np.arange(len(table)), _never_back(changes, commits, table), commits))
+    place = np.empty(len(by), np.int64)
+    place[by] = np.arange(len(by))
+    rows = np.concatenate([each.rows for each in tables])[by]
+    new = np.ones(len(by), np.bool_)
+    new[1:] = (commits[by][1:] != commits[by][:-1]) | (changes[by][1:] != changes[by][:-1])
+    total = np.cumsum(rows)
+    before = np.maximum.accumulate(np.where(new, total - rows, 0))
+    serial = np.empty(len(by), np.int64)
+    serial[by] = total - before
+    order = begin + ORDER_STEP * place
+    bounds = np.cumsum([0, *sizes])
+    return [
+        replace(each, order=order[first:last], serial=serial[first:last])
+        for each, first, last in zip(tables, bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def _never_back(changes: Ints, commits: Ints, table: Ints) -> Ints:
+    """Within a transaction and a table the highest change so far: a change that goes back waits for its turn."""
+    group = np.flatnonzero(np.concatenate([[True], (commits[1:] != commits[:-1]) | (table[1:] != table[:-1])]))
+    lifted = changes + np.repeat(np.arange(len(group)), np.diff([*group, len(changes)])) * (changes.max() + 1)
+    return np.asarray(np.maximum.accumulate(lifted) % (changes.max() + 1), np.int64)
+
+
+def _ranks(values: pa.DictionaryArray) -> Ints:
+    """Numbers in the order of the texts."""
+    order = pc.array_sort_indices(values.dictionary).to_numpy(zero_copy_only=False)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    found: Ints = ranks[values.indices.to_numpy(zero_copy_only=False)]
+    return found
+
+
+def transactions(tables: Sequence[Changes]) -> list[tuple[str, int, int, int]]:
+    """Each transaction: its commit, and order of its first change, of its last one, and its time."""
+    found: dict[str, tuple[int, int, int]] = {}
+    for each in tables:
+        if not len(each):
+            continue
+        grouped = pa.table({"commit": each.commit, "order": each.order, "ts": each.ts_us}).group_by("commit")
+        for row in grouped.aggregate([("order", "min"), ("order", "max"), ("ts", "min")]).to_pylist():
+            low, high, ts_us = row["order_min"], row["order_max"], row["ts_min"]
+            if row["commit"] in found:
+                other = found[row["commit"]]
+                low, high, ts_us = min(low, other[0]), max(high, other[1]), min(ts_us, other[2])
+            found[row["commit"]] = low, high, ts_us
+    return [(commit, *found[commit]) for commit in sorted(found)]
+
+
+def whole_transactions(cursors: Sequence[Iterator[ChangeRows]]) -> Iterator[list[ChangeRows | None]]:
+    """Rows of whole transactions from several cursors, one item for each cursor, None where it has none of these.
+
+    Up to a commit that every cursor has passed: the one that is furthest back is read next.
+    """
+    held: list[list[ChangeRows]] = [[] for _ in cursors]
+    going = set(range(len(cursors)))
+    while going:
+        behind = min(going, key=lambda cursor: _last(held[cursor]))
+        block = next(cursors[behind], None)
+        if block is None:
+            going.remove(behind)
+        elif len(block):
+            held[behind].append(block)
+        limit = min((_last(held[cursor]) for cursor in going), default=None)
+        found = [_taken(blocks, limit) for blocks in held]
+        if any(each is not None for each in found):
+            yield found
+
+
+def _last(blocks: list[ChangeRows]) -> str:
+    """The commit up to which a cursor was read, whose transaction may go on."""
+    return str(blocks[-1].commit[-1].as_py()) if blocks else ""
+
+
+def _taken(blocks: list[ChangeRows], limit: str | None) -> ChangeRows | None:
+    """The rows of earlier commits, or all without a limit; they are taken from the blocks."""
+    taken: list[ChangeRows] = []
+    while blocks:
+        block = blocks[0]
+        size = len(block) if limit is None else int(pc.sum(pc.less(block.commit, limit)).as_py() or 0)
+        if size:
+            taken.append(block.slice(0, size))
+        if size < len(block):
+            blocks[0] = block.slice(size, len(block))
+            break
+        blocks.pop(0)
+    return ChangeRows.joined(taken) if taken else None

@@ -1,0 +1,60 @@
+"""Positions in change tables: the last transaction that was read, in each database of a pipeline.
+
+A range is (start, end]. An LSN is a text that sorts as the log does; the empty text is before all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from tailrace.errors import OffsetError
+
+BEGIN = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Implements Position: an LSN for each database. Those of one pipeline are ordered, as no database goes back."""
+
+    lsns: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(lsns: Mapping[str, str]) -> Reading:
+        """From the LSNs by database."""
+        return Reading(tuple(sorted(lsns.items())))
+
+    @staticmethod
+    def from_text(text: str) -> Reading:
+        """The inverse of `to_text`. Raises OffsetError."""
+        parts = [part.partition("=") for part in text.split(" ")]
+        if not all(separator for _, separator, _ in parts):
+            what = f"{text!r} is no position in change tables"
+            raise OffsetError(what, remedy="begin with a new checkpoint, or set snapshot.mode to when_needed")
+        return Reading(tuple((unquote(database), lsn) for database, _, lsn in parts))
+
+    def to_text(self) -> str:
+        """See Position.to_text: `database=lsn`, separated by blanks."""
+        return " ".join(f"{quote(database, safe='')}={lsn}" for database, lsn in self.lsns)
+
+    def lsn(self, database: str) -> str:
+        """The LSN of a database; that before all where it was not read yet."""
+        return dict(self.lsns).get(database, BEGIN)
+
+    def distance(self, other: Any) -> int | None:
+        """See Position.distance: LSNs count no bytes."""
+        return None
+
+    def __le__(self, other: Reading) -> bool:
+        return all(lsn <= other.lsn(database) for database, lsn in self.lsns)
+
+    def __lt__(self, other: Reading) -> bool:
+        return self <= other and self != other
+
+    def __ge__(self, other: Reading) -> bool:
+        return other <= self
+
+    def __gt__(self, other: Reading) -> bool:
+        return other < self

@@ -1,0 +1,1 @@
+"""MongoDB: change streams and collections as events."""

@@ -1,0 +1,198 @@
+"""What an operator asks of a MongoDB deployment outside a running pipeline (the port Admin)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pymongo.errors import OperationFailure
+
+from tailrace.config import Config
+from tailrace.connectors.finding import Finding
+from tailrace.connectors.mongodb.catalog import Collections
+from tailrace.connectors.mongodb.client import FAILURES, UNAUTHORIZED, Client, Server, addresses
+from tailrace.connectors.mongodb.connector import MongoConnector
+from tailrace.connectors.mongodb.log.pipeline import stages
+from tailrace.connectors.mongodb.log.stream import opening_of, target
+from tailrace.connectors.mongodb.position import end_of, start_options
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
+from tailrace.connectors.mongodb.snapshot.splits import size_of
+from tailrace.connectors.mongodb.source_now import MongoNow
+from tailrace.connectors.offset import Reached, fields, position_of
+from tailrace.connectors.ports import Admin, Begun, Detail, SourceNow, SourceState, TableOverview
+from tailrace.errors import OffsetError, SourceError
+from tailrace.model.table import TableId
+
+
+@dataclass(frozen=True, order=True)
+class LogPosition:
+    """Implements Position."""
+
+    text: str
+
+    def to_text(self) -> str:
+        """See Position.to_text."""
+        return self.text
+
+    def distance(self, other: Any) -> int | None:
+        """See Position.distance: there is no measure in bytes."""
+        return None
+
+
+class MongoAdmin(Admin):
+    """Implements Admin. Each method makes a client of its own."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def checks(self, begun: Begun | None = None) -> list[Finding]:
+        """See Admin.checks."""
+        with self._server() as server:
+            try:
+                found = server.ask(self._found)
+            except SourceError as error:
+                return [Finding("connection", False, str(error.what), error.remedy)]
+        lost = None if begun is None else self.resumable(begun)
+        return found if lost is None else [*found, lost]
+
+    def _found(self, client: Client) -> list[Finding]:
+        cluster_time(client)
+        version = client.server_info()["version"]
+        findings = [Finding("server", True, f"MongoDB {version} at {addresses(self._config)}")]
+        findings.append(self._stream(client))
+        tables = Collections(client, self._config).captured()
+        if tables:
+            findings.append(Finding("collections", True, f"{len(tables)} collections are captured"))
+        else:
+            remedy = "change collection.include.list and database.include.list, unless the collections come later"
+            findings.append(Finding("collections", None, "no collection is captured", remedy))
+        if "pre_image" in self._config.text("capture.mode"):
+            findings += [each for table in tables if (each := _pre_images(client, table)) is not None]
+        window = _window(client)
+        return [*findings, *([] if window is None else [window])]
+
+    def _stream(self, client: Client) -> Finding:
+        """Whether a change stream can be opened with the pipeline's stages."""
+        database, collection = target(self._config)
+        start = start_options(end_of(cluster_time(client)))
+        try:
+            answer = client[database].command(
+                {
+                    "aggregate": opening_of(collection),
+                    "pipeline": stages(self._config, start),
+                    "cursor": {"batchSize": 1},
+                }
+            )
+            client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
+        except OperationFailure as error:
+            remedy = "see cursor.pipeline"
+            if error.code == UNAUTHORIZED:
+                remedy = "grant the roles readAnyDatabase (capture.scope deployment) or read on the database"
+            return Finding(
+                "change stream", False, f"the change stream cannot be opened: {FAILURES.line(error)}", remedy
+            )
+        return Finding("change stream", True, f"the change stream of the {self._config.text('capture.scope')} opens")
+
+    def overview(self) -> list[TableOverview]:
+        """See Admin.overview."""
+
+        def found(client: Client) -> list[TableOverview]:
+            tables = Collections(client, self._config).all()
+            return [_overview(client, table) for table in sorted(tables)]
+
+        with self._server() as server:
+            return server.ask(found)
+
+    def unreadable(self, tables: Sequence[TableId]) -> Finding:
+        """See Admin.unreadable."""
+        names = ", ".join(map(str, tables))
+        return Finding("find", False, f"the user may not read {names}", "grant the role read on the database")
+
+    def position(self, offset: Mapping[str, Any]) -> LogPosition | None:
+        """See Admin.position."""
+        text = position_of(offset)
+        return None if text is None else LogPosition(text)
+
+    def state(self, pipeline: str | None = None) -> SourceState:
+        """See Admin.state."""
+
+        def found(client: Client) -> SourceState:
+            window = _window(client)
+            details = () if window is None else (Detail("oplog", window.what, is_fine=window.ok is True),)
+            return SourceState(LogPosition(end_of(cluster_time(client))), details=details)
+
+        with self._server() as server:
+            return server.ask(found)
+
+    def resumable(self, begun: Begun) -> Finding | None:
+        """See Admin.resumable."""
+        offset = next((offset for offset in begun if offset is not None), None)
+        if offset is None:
+            return None
+        connector = MongoConnector(self._config)
+        error: OffsetError | None
+        try:
+            here = Reached(**fields(offset, "mongodb", connector.identity, connector.parse))
+            lost = connector.lost(here)
+            error = None if lost is None else lost.error()
+        except OffsetError as wrong:
+            error = wrong
+        finally:
+            connector.close()
+        return None if error is None else Finding("position", False, error.what, error.remedy)
+
+    def extended(self) -> str:
+        """See Admin.extended."""
+        return "the change stream"
+
+    def owned(self) -> str:
+        """See Admin.owned."""
+        return f"nothing at {addresses(self._config)}: a change stream leaves nothing on the server"
+
+    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
+        """See Admin.drop."""
+        return ["a change stream leaves nothing on the server; delete the checkpoint to begin again"]
+
+    @contextmanager
+    def now(self) -> Iterator[SourceNow]:
+        """See Admin.now."""
+        with self._server() as server:
+            yield MongoNow(server.client, self._config, LogPosition(end_of(server.ask(cluster_time))))
+
+    @contextmanager
+    def _server(self) -> Iterator[Server]:
+        server = Server(self._config, "tailrace admin")
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+def _overview(client: Client, table: TableId) -> TableOverview:
+    collection = client[table.database][table.table]
+    try:
+        return TableOverview(table, collection.estimated_document_count(), size_of(client, table), has_key=True)
+    except OperationFailure as error:
+        if error.code != UNAUTHORIZED:
+            raise
+        return TableOverview(table, 0, 0, has_key=True, is_readable=False)
+
+
+def _pre_images(client: Client, table: TableId) -> Finding | None:
+    """A warning where the collection does not keep the documents before changes."""
+    (found,) = client[table.database].list_collections(filter={"name": table.table})
+    if found.get("options", {}).get("changeStreamPreAndPostImages", {}).get("enabled"):
+        return None
+    remedy = f'db.runCommand({{collMod: "{table.table}", changeStreamPreAndPostImages: {{enabled: true}}}})'
+    return Finding("pre-images", None, f"{table} keeps no pre-images, so `before` is null", remedy)
+
+
+def _window(client: Client) -> Finding | None:
+    """How far back the log goes; None where the user may not see it, or through mongos."""
+    first = oldest_time(client)
+    if first is None:
+        return None
+    hours = ((cluster_time(client) >> 32) - (first >> 32)) / 3600
+    return Finding("oplog", True, f"the log goes back {hours:,.1f} hours")

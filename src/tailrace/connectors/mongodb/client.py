@@ -1,0 +1,215 @@
+"""Connections to MongoDB, and what its errors mean."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
+from pymongo import MongoClient
+from pymongo.errors import (
+    AutoReconnect,
+    ConfigurationError,
+    InvalidURI,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
+from pymongo.uri_parser import parse_uri
+
+from tailrace.config import Config
+from tailrace.connectors.retry import retrying
+from tailrace.connectors.snapshot_ports import Failures
+from tailrace.errors import SourceError, TailraceError
+
+T = TypeVar("T")
+Client = MongoClient[dict[str, Any]]
+RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
+
+# https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
+UNAUTHORIZED, AUTHENTICATION_FAILED = 13, 18
+CURSOR_NOT_FOUND, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE = 43, 239, 246
+TOO_LARGE = 10334  # BSONObjectTooLarge
+HISTORY_LOST = frozenset((136, 222, 260, 280, 286, 40585, 40615, 50811))
+_TRANSIENT = frozenset(
+    (
+        6,
+        7,
+        63,
+        89,
+        91,
+        133,
+        134,
+        150,
+        189,
+        234,
+        262,
+        9001,
+        10107,
+        11600,
+        11602,
+        13388,
+        13435,
+        13436,
+        SNAPSHOT_UNAVAILABLE,
+    )
+)
+
+
+class MongoFailures(Failures):
+    """Implements Failures."""
+
+    driver_error: type[Exception] = PyMongoError
+
+    def is_transient(self, error: BaseException) -> bool:
+        """See Failures.is_transient: elections, restarts, networks."""
+        cause = _cause(error)
+        if isinstance(cause, OperationFailure):
+            return cause.code in _TRANSIENT or cause.has_error_label("ResumableChangeStreamError")
+        return isinstance(cause, AutoReconnect) and not _is_refused(cause)
+
+    def is_lost(self, error: BaseException) -> bool:
+        """See Failures.is_lost."""
+        return self.is_transient(error)
+
+    def is_passing(self, error: BaseException) -> bool:
+        """See Failures.is_passing."""
+        cause = _cause(error)
+        return self.is_transient(error) or (isinstance(cause, OperationFailure) and cause.code == SNAPSHOT_TOO_OLD)
+
+    def line(self, error: BaseException) -> str:
+        """See Failures.line: without the server's whole answer."""
+        text = str(error).partition("\n")[0]
+        return text.partition(", full error:")[0].partition(", Timeout:")[0].partition(", Topology Description:")[0]
+
+    @contextmanager
+    def translated(self, doing: str) -> Iterator[None]:
+        """See Failures.translated."""
+        try:
+            yield
+        except PyMongoError as error:
+            raise _sentence(error, doing, self.line(error)) from error
+
+
+FAILURES = MongoFailures()
+
+
+def connect(config: Config, application: str = "tailrace") -> Client:
+    """A client, which connects when it is first used. Raises SourceError for a connection string that is none."""
+    text = config.text("mongodb.connection.string")
+    with FAILURES.translated("the connection string cannot be used"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of options that the driver does not know
+        return MongoClient(text, appname=application[:128], tz_aware=True, **_options(config))
+
+
+def _options(config: Config) -> dict[str, Any]:
+    """What the properties add to the connection string, which goes before them."""
+    found: dict[str, Any] = {
+        "connectTimeoutMS": config.number("mongodb.connect.timeout.ms"),
+        "serverSelectionTimeoutMS": config.number("mongodb.server.selection.timeout.ms"),
+        "heartbeatFrequencyMS": config.number("mongodb.heartbeat.frequency.ms"),
+        "socketTimeoutMS": config.number("mongodb.socket.timeout.ms") or None,
+    }
+    user = config.optional("mongodb.user")
+    if user:
+        found |= {"username": user, "password": config.optional("mongodb.password")}
+        found |= {"authSource": config.text("mongodb.authsource")}
+    if config.flag("mongodb.ssl.enabled"):
+        names = {"mongodb.ssl.truststore": "tlsCAFile", "mongodb.ssl.keystore": "tlsCertificateKeyFile"}
+        files = {option: config.optional(name) for name, option in names.items()}
+        found |= {"tls": True, **{option: file for option, file in files.items() if file}}
+        found["tlsAllowInvalidHostnames"] = config.flag("mongodb.ssl.invalid.hostname.allowed")
+        password = config.optional("mongodb.ssl.keystore.password")
+        found |= {"tlsCertificateKeyFilePassword": password} if password else {}
+    given = {name.lower() for name in parse_uri(config.text("mongodb.connection.string"), validate=False)["options"]}
+    return {name: value for name, value in found.items() if name.lower() not in given and value is not None}
+
+
+class Server:
+    """Asks one server over a client that is kept; a server that is away is waited for, as the retry options say."""
+
+    def __init__(self, config: Config, application: str = "tailrace planner") -> None:
+        self.config, self._application = config, application
+        self._client: Client | None = None
+
+    @property
+    def client(self) -> Client:
+        """The client."""
+        if self._client is None:
+            self._client = connect(self.config, self._application)
+        return self._client
+
+    def ask(self, question: Callable[[Client], T], doing: str = "the server cannot be asked") -> T:
+        """The result of a question. Raises SourceError."""
+
+        def attempt() -> T:
+            with FAILURES.translated(doing):
+                return question(self.client)
+
+        return retrying(self.config, attempt, FAILURES.is_transient)
+
+    def close(self) -> None:
+        """Close the client."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+
+def addresses(config: Config) -> str:
+    """Where the connection string points, without user and password."""
+    try:
+        nodes = parse_uri(config.text("mongodb.connection.string"), validate=False)["nodelist"]
+    except PyMongoError:
+        return "mongodb.connection.string"
+    return ",".join(f"{host}:{port}" for host, port in nodes)
+
+
+def code_of(error: BaseException) -> int | None:
+    """The server's error code in an error or in what caused it."""
+    cause = _cause(error)
+    return cause.code if isinstance(cause, OperationFailure) else None
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The driver's error behind one of ours."""
+    while isinstance(error, TailraceError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _is_refused(error: AutoReconnect) -> bool:
+    """Whether another try would be refused likewise: certificates, names that do not resolve."""
+    signs = ("SSL handshake failed", "CERTIFICATE_VERIFY_FAILED", "nodename nor servname", "Name or service not known")
+    return any(sign in str(error) for sign in signs)
+
+
+def _sentence(error: PyMongoError, doing: str, line: str) -> SourceError:
+    if isinstance(error, InvalidURI | ConfigurationError):
+        remedy = "mongodb://user:password@host:27017/?replicaSet=rs0, with special characters of the password as %xx"
+        return SourceError("the connection string is not valid", where="mongodb.connection.string", remedy=remedy)
+    if isinstance(error, ServerSelectionTimeoutError) and "CERTIFICATE" in line:
+        remedy = "set mongodb.ssl.truststore to the PEM file of the authority that signed the server's certificate"
+        return SourceError(f"the server's certificate is not trusted: {line}", remedy=remedy)
+    if isinstance(error, ServerSelectionTimeoutError):
+        remedy = (
+            "check mongodb.connection.string, that mongod runs, and the firewall; replicaSet must be the set's name"
+        )
+        return SourceError(f"no server can be reached: {line}", remedy=remedy)
+    code = error.code if isinstance(error, OperationFailure) else None
+    if code == AUTHENTICATION_FAILED:
+        remedy = "set mongodb.user, mongodb.password and mongodb.authsource (or those of the connection string)"
+        return SourceError("authentication failed", remedy=remedy)
+    if code == UNAUTHORIZED:
+        remedy = "grant the roles readAnyDatabase, or read on the captured databases; see docs/connectors/mongodb.md"
+        return SourceError(f"{doing}: the user has not the privilege: {line}", remedy=remedy)
+    if isinstance(error, AutoReconnect):
+        return SourceError(f"{doing}: the connection was lost: {line}", remedy="check that the server runs")
+    return SourceError(f"{doing}: {line}")
+
+
+def details(error: OperationFailure) -> Mapping[str, Any]:
+    """The server's answer."""
+    return error.details or {}

@@ -1,0 +1,177 @@
+"""MongoDB's change streams as the planner and the tasks use them; implements Connector (connectors/log_ports.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pymongo.errors import OperationFailure
+
+from tailrace.config import Config
+from tailrace.connectors.log_ports import Connector
+from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, Client, Server
+from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
+from tailrace.connectors.mongodb.era import source_block
+from tailrace.connectors.mongodb.log.batch import read_batch
+from tailrace.connectors.mongodb.log.changes import LogRange, changes
+from tailrace.connectors.mongodb.log.pipeline import stages
+from tailrace.connectors.mongodb.log.stream import lost, opening_of, target
+from tailrace.connectors.mongodb.position import (
+    BEGINS,
+    SOURCE_TYPE,
+    beginning_of,
+    end_of,
+    parse,
+    start_options,
+    time_of,
+)
+from tailrace.connectors.mongodb.snapshot.chunks import ReadTime
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
+from tailrace.connectors.mongodb.snapshot.rows import read
+from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
+from tailrace.connectors.mongodb.types.layout import Values
+from tailrace.connectors.offset import Reached
+from tailrace.errors import OffsetError
+from tailrace.model.table import TableId, TableSchema
+
+
+@dataclass(frozen=True)
+class LogEnd:
+    """Implements LogEnd: behind the newest change that a majority of the members has."""
+
+    position: str
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Implements Lost: nothing on the server belongs to a pipeline, so there is nothing to take over."""
+
+    cause: OffsetError
+    is_foreign = False
+    is_trusted = False
+
+    def __str__(self) -> str:
+        return self.cause.what
+
+    def error(self) -> OffsetError:
+        """See Lost.error."""
+        return self.cause
+
+
+class MongoConnector(Connector):
+    """Implements Connector. A position is a text, see position.py; a range is [start, end)."""
+
+    source_type = SOURCE_TYPE
+    changes = staticmethod(changes)
+    fence = staticmethod(ReadTime.parse)
+    rows = staticmethod(read)
+    parse = staticmethod(parse)
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.source = source_block(config)
+        self._server = Server(config)
+        self._compared: str | None = None
+
+    @cached_property
+    def snapshots(self) -> MongoSnapshots:
+        """See Connector.snapshots."""
+        return MongoSnapshots(self.config, self._server)
+
+    @cached_property
+    def identity(self) -> str:
+        """See Connector.identity: the replica set, or that it is a sharded cluster, and what of it is watched."""
+        answer = self._server.ask(lambda client: client.admin.command("hello"))
+        name = str(answer.get("setName", "sharded"))
+        is_whole = self.config.text("capture.scope") == "deployment"
+        return name if is_whole else f"{name}/{self.config.optional('capture.target')}"
+
+    def text(self, position: str) -> str:
+        """See Connector.text."""
+        return position
+
+    def within(self, start: str, limit: int) -> str | None:
+        """See Connector.within: None, as nobody knows how much log lies between two times."""
+        return None
+
+    def tables(self, config: Config) -> list[TableSchema]:
+        """See Connector.tables."""
+        rows, tables = Documents(config), self.snapshots.tables(config)
+        found = [rows.schema(table) for table in tables]
+        if config.text("shape") == "table" and len(tables) == 1 and found[0].key == (KEY,):
+            return [sampled(config, tables[0], self._server.ask(lambda client: self._sample(client, tables[0])))]
+        return found
+
+    def _sample(self, client: Client, table: TableId) -> Values:
+        """Some documents of a collection, chosen by the server."""
+        stage = {"$sample": {"size": self.config.number("document.sample.size")}}
+        options = {"pipeline": [stage], "cursor": {"batchSize": self.config.number("document.sample.size")}}
+        answer = client[table.database].command({"aggregate": table.table, **options}, codec_options=RAW)
+        return read_batch(bytes(answer.raw)).documents
+
+    def log_end(self) -> LogEnd:
+        """See Connector.log_end."""
+        return LogEnd(end_of(self._server.ask(cluster_time)))
+
+    def begins(self, here: Reached) -> str:
+        """See Connector.begins: the offset says it, as nothing on the server does."""
+        lost = self.lost(here)
+        if lost is not None:
+            raise lost.error()
+        return str(here.log[BEGINS])
+
+    def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[str | None, Mapping[str, Any]]:
+        """See Connector.first: the time at which the tables are read is chosen here."""
+        given = self.config.number("capture.start.op.time")
+        if given >= 0 and not reads_tables:
+            return beginning_of(given), {}
+        return None, {BEGINS: end.position}
+
+    def again(self, here: Reached, end: LogEnd) -> Mapping[str, Any]:
+        """See Connector.again."""
+        return {BEGINS: end.position}
+
+    def lost(
+        self, here: Reached, end: Reached | None = None, *, position: str | None = None, is_routine: bool = False
+    ) -> Gap | None:
+        """See Connector.lost: a stream is opened at the position; in routine only once, as tasks read on from there."""
+        at = position or here.position or here.log.get(BEGINS)
+        if at is None or (is_routine and self._compared is not None):
+            return None
+        found = self._server.ask(lambda client: self._gap(client, at), "the change stream cannot be opened")
+        if found is None:
+            self._compared = at
+        return found
+
+    def _gap(self, client: Client, at: str) -> Gap | None:
+        oldest = oldest_time(client)
+        if oldest is not None and oldest > time_of(at):
+            # A new replica set opens a stream at any time before its own beginning, as if nothing had been before.
+            return Gap(lost(self.config, at, "its log begins later: another server, or one that was set up again"))
+        database, collection = target(self.config)
+        command = {
+            "aggregate": opening_of(collection),
+            "pipeline": stages(self.config, start_options(at)),
+            "cursor": {"batchSize": 1},
+        }
+        try:
+            answer = client[database].command(command)
+        except OperationFailure as error:
+            if error.code in HISTORY_LOST:
+                return Gap(lost(self.config, at, FAILURES.line(error)))
+            raise
+        client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
+        return None
+
+    def give_up(self, here: Reached) -> None:
+        """See Connector.give_up: nothing keeps the log."""
+
+    def range(self, start: Reached, begin: str, end: Reached) -> LogRange:
+        """See Connector.range."""
+        return LogRange(begin, end.position)
+
+    def close(self) -> None:
+        """See Connector.close."""
+        self._server.close()

@@ -1,0 +1,116 @@
+"""How documents become rows: as the JSON text of one column, or as declared columns with the rest as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.mongodb.declared import OPTION, declaration, declared_fields, parse_declarations
+from tailrace.connectors.mongodb.fields import CollectionFields, parse_rules, rules_for
+from tailrace.connectors.mongodb.position import JSON
+from tailrace.connectors.mongodb.types.json import EXTENDED, RELAXED, SPACED, STRICT, json_text
+from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
+from tailrace.connectors.mongodb.types.names import Names
+from tailrace.connectors.mongodb.types.table import REST, document_rows, inferred_fields
+from tailrace.connectors.mongodb.types.walk import members
+from tailrace.errors import ConfigError
+from tailrace.model.schema import STRING
+from tailrace.model.table import Column, TableId, TableSchema
+
+DOCUMENT, KEY = "document", "id"
+# The key beside declared columns: a document may have a field of the other name.
+ROW_KEY = "_key"
+_TEXTS = {"legacy": STRICT, "strict": STRICT, "relaxed": RELAXED, "extended": EXTENDED}
+_CHANGED = {**_TEXTS, "legacy": SPACED}
+_ID = Names(["_id"])
+
+
+class Documents:
+    """Documents and keys of any collection as rows, by the configuration."""
+
+    def __init__(self, config: Config) -> None:
+        mode = config.text("json.serialization.mode")
+        self._texts, self._changed = _TEXTS[mode], _CHANGED[mode]
+        self.key = STRICT if config.text("key.json.mode") == "strict" else RELAXED
+        self._rules = parse_rules(config.optional("field.exclude.list"), config.optional("field.renames"))
+        self._declared = parse_declarations(config.optional(OPTION))
+        self._of: dict[TableId, tuple[CollectionFields, tuple[pa.Field, ...]]] = {}
+
+    def schema(self, table: TableId) -> TableSchema:
+        """The table of a collection; its key is the text of `_id`."""
+        return table_of(table, self._rules_of(table)[1])
+
+    def fields(self, table: TableId) -> CollectionFields:
+        """The rules for fields of a collection."""
+        return self._rules_of(table)[0]
+
+    def keys(self, documents: Values) -> pa.Array:
+        """The texts of the documents' `_id`."""
+        (ids,) = _ID.columns(documents, members(documents))
+        return json_text(ids, self.key)
+
+    def images(self, schema: TableSchema, documents: Values, keys: pa.Array) -> pa.StructArray:
+        """Row images of documents with these keys; null where there is no key."""
+        rules, fields = self._rules_of(schema.id)
+        values = rules.documents(documents) if rules else documents
+        columns = document_rows(values, fields, held="_id").flatten() if fields else [json_text(values, self._texts)]
+        absent = keys.is_null() if keys.null_count else None
+        return pa.StructArray.from_arrays([*columns, keys], fields=list(schema.row_type), mask=absent)
+
+    def of_keys(self, schema: TableSchema, keys: pa.Array) -> pa.StructArray:
+        """Row images that have a key and nothing else."""
+        nothing = [pa.nulls(len(keys), column.arrow) for column in schema.columns[:-1]]
+        return pa.StructArray.from_arrays([*nothing, keys], fields=list(schema.row_type))
+
+    def text(self, schema: TableSchema, documents: Values) -> pa.Array:
+        """The JSON texts of documents."""
+        rules = self.fields(schema.id)
+        return json_text(rules.documents(documents) if rules else documents, self._texts)
+
+    def changed(self, schema: TableSchema, values: Values) -> pa.Array:
+        """The JSON texts of updated fields."""
+        rules = self.fields(schema.id)
+        return json_text(rules.changes(values) if rules else values, self._changed)
+
+    def _rules_of(self, table: TableId) -> tuple[CollectionFields, tuple[pa.Field, ...]]:
+        if table not in self._of:
+            rules = rules_for(self._rules, table.database, table.table)
+            self._of[table] = rules, declared_fields(self._declared, f"{table.database}.{table.table}")
+        return self._of[table]
+
+
+def sampled(config: Config, table: TableId, documents: Values) -> TableSchema:
+    """The table of a collection with the columns that a sample of its documents shows. Raises ConfigError for none."""
+    rules = Documents(config).fields(table)
+    fields = inferred_fields(rules.documents(documents) if rules else documents)
+    if not fields:
+        raise ConfigError(
+            "no document shows which columns the rows have",
+            where=str(table),
+            remedy=f"declare them in {OPTION}, or start when the collection has documents",
+        )
+    return table_of(table, fields)
+
+
+def declared(row: pa.StructType) -> dict[str, str]:
+    """The property that declares the columns of such images for every collection."""
+    fields = [field for field in row if field.name not in (REST, ROW_KEY)]
+    return {OPTION: declaration(".*", fields)}
+
+
+def table_of(table: TableId, fields: Sequence[pa.Field]) -> TableSchema:
+    """The table of a collection with these columns, or with whole documents if there are none."""
+    if not fields:
+        columns = (Column(DOCUMENT, JSON, pa.string()), Column(KEY, STRING, pa.string(), in_value=False))
+        return TableSchema(table, columns, (KEY,), (KEY,))
+    typed = tuple(Column(field.name, STRING, field.type) for field in fields)
+    ends = (Column(REST, JSON, pa.string()), Column(ROW_KEY, STRING, pa.string(), in_value=False))
+    return TableSchema(table, (*typed, *ends), (ROW_KEY,), (ROW_KEY,))
+
+
+def chosen(values: Values, rows: Flags) -> Values:
+    """The values of these rows, and none elsewhere."""
+    return Values(values.buffer, np.where(rows, values.kinds, ABSENT).astype(np.uint8), values.starts)

@@ -1,0 +1,133 @@
+"""Which fields of a collection's documents are left out or renamed: `field.exclude.list` and `field.renames`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailrace.connectors.mongodb.types.edit import Edit, apply, compact
+from tailrace.connectors.mongodb.types.layout import Values
+from tailrace.connectors.mongodb.types.strings import slices
+from tailrace.connectors.mongodb.types.walk import members
+from tailrace.errors import ConfigError
+
+_EXCLUDE, _RENAME = "field.exclude.list", "field.renames"
+
+
+@dataclass(frozen=True)
+class FieldRule:
+    """A field of the collections whose `database.collection` matches; without a new name it is left out."""
+
+    collections: re.Pattern[str]
+    path: tuple[str, ...]
+    new_name: str | None = None
+
+    def edit(self, way: tuple[str, ...] = (), used: int = 0) -> Edit:
+        """The edit of documents that are behind `way`, which has used up so many names of the path."""
+        return Edit(
+            ((way,) if way else ()) + tuple((name,) for name in self.path[used:-1]), {self.path[-1]: self.new_name}
+        )
+
+    def renamed(self, name: str) -> str | None:
+        """The new form of a dotted name that is this field or in it; None where it is left out."""
+        if self.new_name is None:
+            return None
+        nodes, seen = name.split("."), 0
+        for place, node in enumerate(nodes):
+            if not node.isdecimal():
+                seen += 1
+                if seen == len(self.path):
+                    nodes[place] = self.new_name
+        return ".".join(nodes)
+
+
+class CollectionFields:
+    """The rules for one collection, in the order in which they apply: what is left out, then what is renamed."""
+
+    def __init__(self, rules: Sequence[FieldRule]) -> None:
+        self._rules = rules
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def documents(self, values: Values) -> Values:
+        """Full documents as the rules leave them."""
+        values = compact(values)
+        for rule in self._rules:
+            values = apply(values, rule.edit())
+        return values
+
+    def changes(self, values: Values) -> Values:
+        """The updated fields of update descriptions, whose names are dotted and have array indexes among them."""
+        values = compact(values)
+        for rule in self._rules:
+            names = _member_names(values)
+            fields = {name: rule.renamed(name) for name in names if _is_in(name, rule.path)}
+            values = apply(values, Edit((), fields)) if fields else values
+            for used in range(1, len(rule.path)):
+                way = tuple(name for name in names if _nodes(name) == rule.path[:used])
+                values = apply(values, rule.edit(way, used)) if way else values
+        return values
+
+    def name(self, name: str) -> str | None:
+        """A dotted name of a removed field or a truncated array; None where it is left out."""
+        for rule in self._rules:
+            if _is_in(name, rule.path):
+                return rule.renamed(name)
+        return name
+
+
+def parse_rules(excluded: str | None, renamed: str | None) -> list[FieldRule]:
+    """The rules of the two properties. Raises ConfigError for an entry that is none."""
+    rules = [FieldRule(*_parts(entry, entry, _EXCLUDE, "")) for entry in _entries(excluded)]
+    for entry in _entries(renamed):
+        field, colon, new_name = entry.strip().partition(":")
+        collections, path = _parts(field, entry, _RENAME, ":<newNestedFieldName>")
+        if not colon or not new_name or ":" in new_name:
+            raise _invalid(entry, _RENAME, ":<newNestedFieldName>")
+        rules.append(FieldRule(collections, path, new_name))
+    return rules
+
+
+def rules_for(rules: Sequence[FieldRule], database: str, collection: str) -> CollectionFields:
+    """The rules that apply to a collection."""
+    return CollectionFields([rule for rule in rules if rule.collections.fullmatch(f"{database}.{collection}")])
+
+
+def _entries(text: str | None) -> list[str]:
+    return text.strip().split(",") if text and text.strip() else []
+
+
+def _parts(field: str, entry: str, option: str, rest: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    parts = field.strip().split(".")
+    if len(parts) < 3 or not all(parts):
+        raise _invalid(entry, option, rest)
+    database, collection = (part.replace("*", ".*") for part in parts[:2])
+    try:
+        return re.compile(rf"{database}\.{collection}", re.IGNORECASE), tuple(parts[2:])
+    except re.error as error:
+        raise _invalid(entry, option, rest) from error
+
+
+def _invalid(entry: str, option: str, rest: str) -> ConfigError:
+    form = f"<databaseName>.<collectionName>.<fieldName>.<nestedFieldName>{rest}"
+    return ConfigError(f"{entry.strip()} has invalid format (expecting {form})", where=option)
+
+
+def _nodes(name: str) -> tuple[str, ...]:
+    """The names in a dotted name, without the indexes of arrays."""
+    return tuple(node for node in name.split(".") if not node.isdecimal())
+
+
+def _is_in(name: str, path: tuple[str, ...]) -> bool:
+    """Whether a dotted name is the field of that path or in it."""
+    return name == ".".join(path) or _nodes(name)[: len(path)] == path
+
+
+def _member_names(values: Values) -> list[str]:
+    elements = members(values)
+    if not len(elements):
+        return []
+    names = slices(values.buffer, elements.names, elements.name_ends)
+    return [str(name) for name in names.unique().to_pylist()]

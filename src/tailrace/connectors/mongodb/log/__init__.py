@@ -1,0 +1,1 @@
+"""The change stream: its events in columns."""

@@ -1,0 +1,73 @@
+"""The answer to `aggregate`, `find` or `getMore`: its documents, without a Python object for each value in them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from tailrace.connectors.mongodb.types.layout import ARRAY, DOCUMENT, INT64, Buffer, Ints, Values, broken
+from tailrace.connectors.mongodb.types.names import Names
+from tailrace.connectors.mongodb.types.walk import members
+from tailrace.errors import DecodeError
+
+_ANSWER = Names(["cursor"])
+_CURSOR = Names(["id", "firstBatch", "nextBatch", "postBatchResumeToken"])
+_int32 = struct.Struct("<i").unpack_from
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Documents of a cursor. `token` resumes a change stream behind all of them (BSON), None for another cursor.
+
+    `cursor` is 0 when there are no more.
+    """
+
+    documents: Values
+    cursor: int
+    token: bytes | None
+
+    def raw_documents(self) -> list[bytes]:
+        """The BSON of each document."""
+        data, places = self.documents.buffer.data, zip(self.documents.starts, self.documents.ends(), strict=True)
+        return [bytes(data[start:end]) for start, end in places]
+
+
+def read_batch(answer: bytes) -> Batch:
+    """The documents in a server's answer, which is BSON. Raises DecodeError."""
+    buffer = Buffer([answer])
+    whole = Values.documents(buffer, np.zeros(1, np.int64))
+    (cursor,) = _ANSWER.columns(whole, members(whole))
+    number, first, following, token = _CURSOR.columns(cursor, members(cursor))
+    array = first if first.present[0] else following
+    if array.kinds[0] != ARRAY or number.kinds[0] != INT64:
+        raise DecodeError(
+            "the server's answer has no cursor with a batch", remedy="report it with the server's version"
+        )
+    start = int(token.starts[0])
+    resume = buffer.data[start : start + _int32(buffer.data, start)[0]] if token.kinds[0] == DOCUMENT else None
+    documents = Values.documents(buffer, _documents(buffer, int(array.starts[0])))
+    return Batch(documents, int(buffer.int64[number.starts[0]]), resume)
+
+
+def _documents(buffer: Buffer, array: int) -> Ints:
+    """Where each document of an array begins: a step from one to the next takes less than a walk."""
+    data, read = buffer.data, _int32
+    at, end = array + 4, array + read(data, array)[0] - 1
+    starts: list[int] = []
+    add, header, more = starts.append, 3, 10  # a type byte, the index as text, a zero byte
+    while at < end < buffer.size:
+        at += header
+        add(at)
+        size = read(data, at)[0]
+        if size < 5:
+            raise broken(buffer, at, "a document of a batch")
+        at += size
+        if len(starts) == more:
+            header, more = header + 1, more * 10
+    found = np.array(starts, np.int64)
+    headers = np.searchsorted(10 ** np.arange(1, 9), np.arange(len(found)), side="right") + 3
+    if at != end or (buffer.uint8[found - headers] != DOCUMENT).any() or buffer.uint8[found - 1].any():
+        raise broken(buffer, array, "a batch of documents")
+    return found

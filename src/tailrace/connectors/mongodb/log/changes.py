@@ -1,0 +1,215 @@
+"""Changes of a range of the log: events of a change stream as change batches, a collection each."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.mongodb import era
+from tailrace.connectors.mongodb.catalog import table_id
+from tailrace.connectors.mongodb.documents import Documents, chosen
+from tailrace.connectors.mongodb.fields import CollectionFields
+from tailrace.connectors.mongodb.log.events import ChangeEvents
+from tailrace.connectors.mongodb.log.stream import ChangeStream
+from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE, UPDATE_DESCRIPTION
+from tailrace.connectors.mongodb.types.layout import Ints
+from tailrace.events.encode.arrow import indices, mask, repeat
+from tailrace.events.transactions import BEGIN, END, MARKS
+from tailrace.model.change import COMMIT, CREATE, DELETE, UPDATE, ChangeBatch
+from tailrace.model.table import TableSchema
+
+# Between two events there is room for the mark that ends a transaction and the one that begins the next.
+ORDER_STEP = 4
+_OPERATIONS = pa.array(["insert", "update", "replace", "delete"])
+_CODES = pa.array([CREATE, UPDATE, UPDATE, DELETE])
+
+
+@dataclass(frozen=True)
+class LogRange:
+    """The log from `start` to `end`, both of them positions."""
+
+    start: str
+    end: str
+
+
+# The stream that the last range of a process was read from: the next one mostly goes on from there.
+_open: dict[tuple[Any, ...], ChangeStream] = {}
+
+
+@atexit.register
+def close_streams() -> None:
+    """Close all streams that are open."""
+    while _open:
+        _open.popitem()[1].close()
+
+
+def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
+    """See Connector.changes."""
+    key = (*sorted(config.given.items()), config.tables)
+    stream = _open.pop(key, None)
+    if stream is None or stream.position != wanted.start:
+        if stream is not None:
+            stream.close()
+        stream = ChangeStream(config, wanted.start)
+    writer = Writer(config, None if era.is_current(config) else stream.set_name())
+    try:
+        for events in stream.read(wanted.end):
+            yield writer.chunk(events)
+        yield writer.end()
+        _open[key] = stream
+    finally:
+        if _open.get(key) is not stream:
+            stream.close()
+
+
+class Writer:
+    """Makes change batches of events, in the order of the log. `set_name` is the replica set's name."""
+
+    def __init__(self, config: Config, set_name: str | None = None) -> None:
+        self._set_name = None if era.is_current(config) else set_name
+        self._is_current, self._is_of_oplog = era.is_current(config), era.is_of_oplog(config)
+        self._filter = TableFilter.from_config(config)
+        self._documents = Documents(config)
+        self._order = ORDER_STEP
+        self._transaction: tuple[str, int] | None = None
+
+    def chunk(self, events: ChangeEvents) -> Chunk:
+        """The changes of some events, with the marks of transactions."""
+        events = _of_documents(events)
+        order = self._order + ORDER_STEP * np.arange(len(events), dtype=np.int64)
+        self._order += ORDER_STEP * len(events)
+        numbers, names = events.namespaces
+        batches, kept = [], np.zeros(len(events), np.bool_)
+        for place, (database, collection) in enumerate(names):
+            table = table_id(database, collection or "")
+            if self._filter.captures(table):
+                rows = np.flatnonzero(numbers == place)
+                kept[rows] = True
+                batches.append(self._batch(events, rows, order, self._documents.schema(table)))
+        return Chunk(batches, marks=self._marks(events, order, kept))
+
+    def end(self) -> Chunk:
+        """The mark that ends the last transaction: a range never ends within one."""
+        marks = [] if self._transaction is None else [_mark(self._order, END, *self._transaction)]
+        self._transaction = None
+        return Chunk([], marks=pa.RecordBatch.from_pylist(marks, schema=MARKS))
+
+    def _batch(self, events: ChangeEvents, rows: Ints, order: Ints, schema: TableSchema) -> ChangeBatch:
+        found = events if len(rows) == len(events) else ChangeEvents(events.documents.take(rows))
+        ops = _CODES.take(pc.index_in(found.operations, _OPERATIONS))
+        keys = found.key_text(self._documents.key)
+        is_delete = pc.equal(ops, DELETE)
+        before, after = found.before, found.after
+        if self._is_of_oplog:
+            after = chosen(after, pc.equal(ops, CREATE).to_numpy(zero_copy_only=False))
+        old_keys = pc.if_else(pc.or_(is_delete, mask(before.present)), keys, pa.scalar(None, pa.string()))
+        new_keys = pc.if_else(is_delete, pa.scalar(None, pa.string()), keys)
+        columns = {
+            "op": ops,
+            "order": pa.array(order[rows]),
+            "ts_us": _times(found, is_coarse=not self._is_current),
+            "snapshot": pa.nulls(len(rows), pa.string()),
+            "source": _source(found, self._set_name),
+            "before": self._documents.images(schema, before, old_keys),
+            "after": self._documents.images(schema, after, new_keys),
+            COMMIT: found.token_texts,
+            **self._described(found, schema, ops),
+        }
+        return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns))
+
+    def _described(self, events: ChangeEvents, schema: TableSchema, ops: pa.Array) -> dict[str, pa.Array]:
+        """The members of the envelope that tell what an update changed."""
+        if not self._is_of_oplog:
+            return {UPDATE_DESCRIPTION: self._descriptions(events, schema)}
+        filters = pc.if_else(pc.equal(ops, CREATE), pa.scalar(None, pa.string()), era.filters(events))
+        return {era.PATCH: era.patches(events), era.FILTER: filters}
+
+    def _descriptions(self, events: ChangeEvents, schema: TableSchema) -> pa.StructArray:
+        """What updates changed; empty lists are null, as in Debezium."""
+        removed, truncated = events.removed_fields, events.truncated_arrays
+        fields = self._documents.fields(schema.id)
+        if fields and (
+            pc.sum(pc.list_value_length(removed)).as_py() or pc.sum(pc.list_value_length(truncated)).as_py()
+        ):
+            removed = pa.array([_renamed(fields, names) for names in removed.to_pylist()], pa.list_(pa.string()))
+            cut = [_renamed_arrays(fields, arrays) for arrays in truncated.to_pylist()]
+            truncated = pa.array(cut, DESCRIPTION_TYPE.field("truncatedArrays").type)
+        parts = [
+            _unless_empty(removed),
+            self._documents.changed(schema, events.updated_fields),
+            _unless_empty(truncated),
+        ]
+        typed = [part.cast(field.type) for part, field in zip(parts, DESCRIPTION_TYPE, strict=True)]
+        return pa.StructArray.from_arrays(typed, fields=list(DESCRIPTION_TYPE), mask=mask(~events.is_described))
+
+    def _marks(self, events: ChangeEvents, order: Ints, kept: Any) -> pa.RecordBatch:
+        """Where transactions begin and end among the events that are kept."""
+        marks: list[dict[str, Any]] = []
+        if self._transaction is not None or events.sessions.null_count < len(events):
+            ids = pc.binary_join_element_wise(events.sessions, events.transaction_numbers.cast(pa.string()), ":")
+            times = _times(events).to_pylist()
+            for row in np.flatnonzero(kept).tolist():
+                found = ids[row].as_py()
+                if self._transaction is not None and found != self._transaction[0]:
+                    marks.append(_mark(int(order[row]) - 2, END, *self._transaction))
+                    self._transaction = None
+                if found is not None and self._transaction is None:
+                    marks.append(_mark(int(order[row]) - 1, BEGIN, found, times[row]))
+                if found is not None:
+                    self._transaction = found, times[row]
+        return pa.RecordBatch.from_pylist(marks, schema=MARKS)
+
+
+def _of_documents(events: ChangeEvents) -> ChangeEvents:
+    """Those that change documents; an `invalidate` ends the stream, which says so itself."""
+    rows = np.flatnonzero(pc.is_in(events.operations, _OPERATIONS).to_numpy(zero_copy_only=False))
+    return events if len(rows) == len(events) else ChangeEvents(events.documents.take(rows))
+
+
+def _mark(order: int, status: str, id_: str, ts_us: int) -> dict[str, Any]:
+    return {"order": order, "status": status, "id": id_, "ts_us": ts_us}
+
+
+def _times(events: ChangeEvents, *, is_coarse: bool = False) -> pa.Array:
+    """Microseconds: of the clock on the wall, else, and where that is asked for, the seconds of the cluster time."""
+    coarse = pa.array((events.cluster_times.astype(np.uint64) >> np.uint64(32)).astype(np.int64) * 1_000_000)
+    return coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
+
+
+def _source(events: ChangeEvents, set_name: str | None) -> pa.StructArray:
+    numbers = pa.array((events.cluster_times & 0xFFFFFFFF).astype(np.int32))
+    columns = [numbers, events.sessions, events.transaction_numbers, events.wall_times]
+    return source_column(len(events), columns, set_name)
+
+
+def source_column(count: int, columns: Sequence[pa.Array], set_name: str | None) -> pa.StructArray:
+    """The column `source` with these first columns, and with the name of the replica set if one is given."""
+    nothing = [pa.nulls(count, field.type) for field in SOURCE_TYPE]
+    nothing[: len(columns)] = columns
+    if set_name is not None:
+        nothing[SOURCE_TYPE.get_field_index("rs")] = repeat(set_name, count)
+    return pa.StructArray.from_arrays(nothing, fields=list(SOURCE_TYPE))
+
+
+def _unless_empty(lists: pa.Array) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return lists.take(indices(np.arange(len(lists)), lengths == 0))
+
+
+def _renamed(fields: CollectionFields, names: list[str] | None) -> list[str] | None:
+    return None if names is None else [new for name in names if (new := fields.name(name)) is not None]
+
+
+def _renamed_arrays(fields: CollectionFields, arrays: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    if arrays is None:
+        return None
+    return [{**each, "field": new} for each in arrays if (new := fields.name(each["field"])) is not None]

@@ -1,0 +1,73 @@
+"""The stages of a change stream: what is asked of the server, in the order of cursor.pipeline.order."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tailrace.config import Config
+from tailrace.config.filters import Rule, TableFilter, table_named, tables_of_signals
+from tailrace.connectors.mongodb.config import stages as user_stages
+
+_OPERATIONS = {"c": ("insert",), "u": ("update", "replace"), "d": ("delete",)}
+Stage = dict[str, Any]
+
+
+def stages(config: Config, start: Stage) -> list[Stage]:
+    """All stages, the first of which opens the stream at `start`."""
+    opening: Stage = {"$changeStream": {**_images(config), **start}}
+    if config.text("capture.scope") == "deployment":
+        opening["$changeStream"]["allChangesForCluster"] = True
+    handling, order = config.text("cursor.oversize.handling.mode"), config.text("cursor.pipeline.order")
+    own: list[Stage] = [] if order == "user_only" else [_match(config)]
+    user: list[Any] = user_stages(config)
+    middle = user + own if order == "user_first" else own + user
+    first = [_small(config.number("cursor.oversize.skip.threshold"))] if handling == "skip" else []
+    last: list[Stage] = [{"$changeStreamSplitLargeEvent": {}}] if handling == "split" else []
+    return [opening, *first, *middle, *last]
+
+
+def _images(config: Config) -> Stage:
+    """Which documents come with changes."""
+    mode = config.text("capture.mode")
+    found = {}
+    if "update_full" in mode:
+        looks_up = config.text("capture.mode.full.update.type") == "lookup"
+        found["fullDocument"] = "updateLookup" if looks_up else "whenAvailable"
+    if "pre_image" in mode:
+        found["fullDocumentBeforeChange"] = "whenAvailable"
+    return found
+
+
+def _match(config: Config) -> Stage:
+    """What passes: the operations and namespaces that can be captured. The filter of the client decides after it."""
+    skipped = config.names("skipped.operations")
+    wanted = [name for op, names in _OPERATIONS.items() if op not in skipped for name in names]
+    conditions: list[Stage] = [{"operationType": {"$in": [*wanted, "invalidate"]}}]
+    filters = TableFilter.from_config(config)
+    always = [*tables_of_signals(config), *(table_named(config, name) for name, is_in in config.tables if is_in)]
+    named = [{"ns": {"db": table.database, "coll": table.table}} for table in always]
+    lists = [*_rule("$ns.db", filters.databases), *_rule({"$concat": ["$ns.db", ".", "$ns.coll"]}, filters.tables)]
+    if lists:
+        passing: list[Stage] = [{"$expr": {"$and": lists}}, {"operationType": "invalidate"}]
+        conditions.append({"$or": passing + named})
+    return {"$match": {"$and": conditions}}
+
+
+def _rule(name: Any, rule: Rule) -> list[Stage]:
+    """An include and an exclude list as expressions; the server's are PCRE, which Java's nearly are."""
+    found: list[Stage] = []
+    if rule.include:
+        found.append({"$regexMatch": {"input": name, "regex": _any(rule.include), "options": "i"}})
+    if rule.exclude:
+        found.append({"$not": [{"$regexMatch": {"input": name, "regex": _any(rule.exclude), "options": "i"}}]})
+    return found
+
+
+def _any(patterns: tuple[re.Pattern[str], ...]) -> str:
+    return "^(?:" + "|".join(f"(?:{pattern.pattern})" for pattern in patterns) + ")$"
+
+
+def _small(threshold: int) -> Stage:
+    sizes = [{"$lte": [{"$bsonSize": f"${name}"}, threshold]} for name in ("fullDocument", "fullDocumentBeforeChange")]
+    return {"$match": {"$and": [{"$expr": size} for size in sizes]}}

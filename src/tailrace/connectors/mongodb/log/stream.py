@@ -1,0 +1,186 @@
+"""A change stream, read by commands between two positions; it stays open from one range to the next."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from bson import decode
+from pymongo.errors import PyMongoError
+
+from tailrace.config import Config
+from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, code_of, connect
+from tailrace.connectors.mongodb.log.batch import Batch, read_batch
+from tailrace.connectors.mongodb.log.events import ChangeEvents
+from tailrace.connectors.mongodb.log.fragments import Fragments
+from tailrace.connectors.mongodb.log.pipeline import stages
+from tailrace.connectors.mongodb.position import of_token, start_options, time_of
+from tailrace.connectors.retry import Backoff
+from tailrace.errors import OffsetError, SourceError
+
+log = logging.getLogger(__name__)
+
+# The collection that the cursor of a stream of a whole database is of.
+ALL = "$cmd.aggregate"
+# How long the server waits for a change where it has none: the range ends somewhere before now.
+_AWAIT_MS = 100
+_PATIENCE_S = 60.0
+_NO_EVENTS = "the server has not written to its log for a minute, so that the end of the range is not certain"
+
+
+class ChangeStream:
+    """Reads one stream forward. `position` is behind all that was handed out."""
+
+    def __init__(self, config: Config, position: str) -> None:
+        self.position = position
+        self._config = config
+        self._backoff = Backoff(config)
+        self._client: Client | None = None
+        self._session: Any = None
+        self._cursor = 0
+        self._fragments = Fragments()
+        self._left: ChangeEvents | None = None
+
+    def read(self, end: str) -> Iterator[ChangeEvents]:
+        """The events before `end`. Raises OffsetError where the log is lost, SourceError."""
+        waited_since = time.monotonic()
+        while True:
+            events, reached = self._next()
+            places = positions(events)
+            inside = int(pc.sum(pc.less(places, end)).as_py() or 0) if len(events) else 0
+            if inside:
+                yield part(events, 0, inside)
+                self.position = places[inside - 1].as_py()
+                waited_since = time.monotonic()
+            if inside < len(events):
+                self._left = part(events, inside, len(events))
+                break
+            # Events of one cluster time may come in several answers, so an empty one is needed to know their end.
+            if not len(events) and reached is not None and time_of(reached) + 1 >= time_of(end):
+                break
+            if time.monotonic() - waited_since > _PATIENCE_S:
+                log.warning("%s: %s", self._config.text("topic.prefix"), _NO_EVENTS)
+                waited_since = time.monotonic()
+        self.position = end
+
+    def set_name(self) -> str:
+        """The name of the replica set, which earlier releases have in `source`; empty through mongos."""
+        return str(self._ready().admin.command("hello").get("setName", ""))
+
+    def close(self) -> None:
+        """Close the cursor and the connection."""
+        if self._client is not None:
+            self._client.close()
+            self._client = self._session = None
+        self._cursor, self._fragments = 0, Fragments()
+
+    def _next(self) -> tuple[ChangeEvents, str | None]:
+        """The next events, and the position that the server says they reach; tried again while it is away."""
+        if self._left is not None:
+            events, self._left = self._left, None
+            return events, None
+        while True:
+            try:
+                batch = self._answer()
+            except PyMongoError as error:  # noqa: PERF203  # the loop is the retrying
+                self.close()
+                if code_of(error) in HISTORY_LOST:
+                    raise lost(self._config, self.position, FAILURES.line(error)) from error
+                if code_of(error) == TOO_LARGE:
+                    raise _too_large(self._config, self.position) from error
+                if not FAILURES.is_transient(error) and not _is_cursor_gone(error):
+                    with FAILURES.translated("the change stream cannot be read"):
+                        raise
+                self._backoff.wait(error)
+            else:
+                self._backoff.reset()
+                events = ChangeEvents(self._fragments.whole(batch))
+                if batch.token is None or self._fragments.is_open:
+                    return events, None
+                return events, of_token(decode(batch.token))
+
+    def _answer(self) -> Batch:
+        if self._cursor == 0:
+            self._session = self._ready().start_session(causal_consistency=False)
+            found = self._run(self._opening())
+        else:
+            _, collection = target(self._config)
+            found = self._run({"getMore": self._cursor, "collection": collection, "maxTimeMS": _AWAIT_MS})
+        if found.cursor == 0:
+            what = "the change stream has ended, as the watched database or collection was dropped or renamed"
+            remedy = "begin with a new checkpoint, or set capture.scope to deployment"
+            raise SourceError(what, where=self._config.optional("capture.target"), remedy=remedy)
+        self._cursor = found.cursor
+        return found
+
+    def _ready(self) -> Client:
+        if self._client is None:
+            self._client = connect(self._config, "tailrace stream")
+        return self._client
+
+    def _opening(self) -> dict[str, Any]:
+        _, collection = target(self._config)
+        return {
+            "aggregate": opening_of(collection),
+            "pipeline": stages(self._config, start_options(self.position)),
+            "cursor": {},
+        }
+
+    def _run(self, command: dict[str, Any]) -> Batch:
+        database, _ = target(self._config)
+        answer = self._ready()[database].command(command, codec_options=RAW, session=self._session)
+        return read_batch(bytes(answer.raw))
+
+
+def target(config: Config) -> tuple[str, str]:
+    """The database that commands of the stream go to, and the collection that the cursor is of."""
+    scope, watched = config.text("capture.scope"), config.optional("capture.target") or ""
+    database, _, collection = watched.partition(".")
+    if scope == "collection":
+        return database, collection
+    return ("admin" if scope == "deployment" else watched), ALL
+
+
+def opening_of(collection: str) -> str | int:
+    """What `aggregate` names to watch that."""
+    return 1 if collection == ALL else collection
+
+
+def positions(events: ChangeEvents) -> pa.Array:
+    """The position of each event, without the type bits: it is compared, not resumed."""
+    return events.token_texts
+
+
+def part(events: ChangeEvents, first: int, last: int) -> ChangeEvents:
+    """Some of the events."""
+    if (first, last) == (0, len(events)):
+        return events
+    return ChangeEvents(events.documents.take(np.arange(first, last)))
+
+
+def lost(config: Config, position: str, why: str) -> OffsetError:
+    """The error for a position that the server's log no longer has."""
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time_of(position) >> 32))
+    return OffsetError(
+        f"the server's log no longer has the changes since {when} UTC ({why})",
+        where=f"{config.text('topic.prefix')}: position {position}",
+        remedy="set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint; enlarge the oplog",
+    )
+
+
+def _too_large(config: Config, position: str) -> SourceError:
+    return SourceError(
+        "a change event is larger than the 16 MB that the server can send",
+        where=f"{config.text('topic.prefix')}: after position {position}",
+        remedy="set cursor.oversize.handling.mode to split (servers from 6.0.9 on), or to skip with "
+        "cursor.oversize.skip.threshold; a capture.mode without pre-images makes events smaller",
+    )
+
+
+def _is_cursor_gone(error: PyMongoError) -> bool:
+    return code_of(error) in (43, 237)  # CursorNotFound, CursorKilled

@@ -1,0 +1,67 @@
+"""MongoDB as the registry loads it: its properties, its connector, its administration, new pipelines for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tailrace.config import Config
+from tailrace.connectors.mongodb import config as properties_of_connector
+from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tailrace.connectors.mongodb.admin import MongoAdmin
+    from tailrace.connectors.mongodb.connector import MongoConnector
+    from tailrace.model.source import SourceBlock
+
+
+class MongoPackage(ConnectorPackage):
+    """Implements ConnectorPackage. What needs the driver is imported when it is called."""
+
+    include_list = "collection.include.list"
+    exclude_list = "collection.exclude.list"
+    stop_property = None
+    replica_properties: Mapping[str, str] = {}
+
+    def resolve(self, properties: Mapping[str, object]) -> Config:
+        """See ConnectorPackage.resolve."""
+        return properties_of_connector.resolve(properties)
+
+    def with_columns(self, properties: Mapping[str, str], row: pa.StructType) -> Mapping[str, str]:
+        """See ConnectorPackage.with_columns: columns that a sample showed are declared for the tasks."""
+        from tailrace.connectors.mongodb.declared import OPTION
+        from tailrace.connectors.mongodb.documents import declared
+
+        is_given = OPTION in {name.lower() for name in properties}
+        return properties if is_given else {**properties, **declared(row)}
+
+    def source_block(self, config: Config) -> SourceBlock:
+        """See ConnectorPackage.source_block."""
+        from tailrace.connectors.mongodb.era import source_block
+
+        return source_block(config)
+
+    def connector(self, config: Config) -> MongoConnector:
+        """See ConnectorPackage.connector."""
+        from tailrace.connectors.mongodb.connector import MongoConnector
+
+        return MongoConnector(config)
+
+    def admin(self, config: Config) -> MongoAdmin:
+        """See ConnectorPackage.admin."""
+        from tailrace.connectors.mongodb.admin import MongoAdmin
+
+        return MongoAdmin(config)
+
+    def new_source(self, url: str) -> NewSource:
+        """See ConnectorPackage.new_source."""
+        from tailrace.connectors.mongodb.url import new_source
+
+        return new_source(url)
+
+    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
+        """See ConnectorPackage.capturing."""
+        return {self.include_list: ",".join(re.escape(table.id.filtered) for table in tables)}

@@ -1,0 +1,137 @@
+"""Positions in a MongoDB log: the texts of resume tokens, which sort as the log does, and the `source` block.
+
+A resume token is `{"_data": "<hexadecimal>"}`. The text is a KeyString, whose first nine bytes are the type of a
+timestamp and the cluster time; servers compare tokens by these bytes. A position is such a text, or its first nine
+bytes alone: the beginning of a cluster time, which comes before all of its events. Some tokens need `_typeBits` to be
+resumed; these follow after a colon.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from bson import Timestamp
+from bson.binary import Binary
+
+from tailrace.errors import OffsetError
+from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
+from tailrace.model.source import AFTER, BEFORE, SOURCE, TRANSACTION_BLOCK, EnvelopeLayout, SourceBlock
+
+INT32 = ConnectSchema("int32")
+JSON = ConnectSchema("string", optional=True, name="io.debezium.data.Json", version=1)
+_CHANGE_STREAM = "io.debezium.connector.mongodb.changestream."
+_TRUNCATED = ConnectSchema(
+    "struct", name=_CHANGE_STREAM + "truncatedarray", version=1, fields=(Field("field", STRING), Field("size", INT32))
+)
+UPDATE_DESCRIPTION = "updateDescription"
+_UPDATE_DESCRIPTION = ConnectSchema(
+    "struct",
+    optional=True,
+    name=_CHANGE_STREAM + "updatedescription",
+    version=1,
+    fields=(
+        Field("removedFields", ConnectSchema("array", optional=True, items=STRING)),
+        Field("updatedFields", JSON),
+        Field("truncatedArrays", ConnectSchema("array", optional=True, items=_TRUNCATED)),
+    ),
+)
+DESCRIPTION_TYPE = pa.struct(
+    [
+        ("removedFields", pa.list_(pa.string())),
+        ("updatedFields", pa.string()),
+        ("truncatedArrays", pa.list_(pa.struct([("field", pa.string()), ("size", pa.int32())]))),
+    ]
+)
+# Columns that only earlier releases have in `source` are null today.
+SOURCE_TYPE = pa.struct(
+    [
+        ("ord", pa.int32()),
+        ("lsid", pa.string()),
+        ("txnNumber", pa.int64()),
+        ("wallTime", pa.int64()),
+        ("rs", pa.string()),
+        ("h", pa.int64()),
+        ("tord", pa.int64()),
+        ("stxnid", pa.string()),
+    ]
+)
+BLOCK = SourceBlock(
+    connector="mongodb",
+    schema_name="io.debezium.connector.mongo.Source",
+    fields=(
+        Field("collection", STRING),
+        Field("ord", INT32),
+        Field("lsid", OPTIONAL_STRING),
+        Field("txnNumber", OPTIONAL_INT64),
+        Field("wallTime", OPTIONAL_INT64),
+    ),
+    transaction_id=("lsid", "txnNumber"),
+    envelope=EnvelopeLayout(
+        (
+            BEFORE,
+            AFTER,
+            Field(UPDATE_DESCRIPTION, _UPDATE_DESCRIPTION),
+            SOURCE,
+            Field("op", OPTIONAL_STRING),
+            Field("ts_ms", OPTIONAL_INT64),
+            Field("transaction", TRANSACTION_BLOCK),
+        ),
+        is_document=True,
+    ),
+)
+# In the `log` of an offset: where the log begins that comes after the first snapshot.
+BEGINS = "begins"
+_TIMESTAMP = "82"  # the type byte of a timestamp in a KeyString
+_TIME_LENGTH = 18
+
+
+def beginning_of(time: int) -> str:
+    """The position before all events of a cluster time, given as a 64-bit BSON timestamp."""
+    return f"{_TIMESTAMP}{time:016X}"
+
+
+def end_of(time: int) -> str:
+    """The position after all events of a cluster time."""
+    return beginning_of(time + 1)
+
+
+def time_of(position: str) -> int:
+    """The cluster time of a position, as a 64-bit BSON timestamp."""
+    return int(position[len(_TIMESTAMP) : _TIME_LENGTH], 16)
+
+
+def timestamp(time: int) -> Timestamp:
+    """A 64-bit BSON timestamp as the driver has it."""
+    return Timestamp(time >> 32, time & 0xFFFFFFFF)
+
+
+def number(time: Timestamp) -> int:
+    """The inverse of `timestamp`."""
+    return time.time << 32 | time.inc
+
+
+def of_token(token: Any) -> str:
+    """The position of a resume token, a document."""
+    bits = token.get("_typeBits")
+    return token["_data"] if bits is None else f"{token['_data']}:{bytes(bits).hex().upper()}"
+
+
+def start_options(position: str) -> dict[str, Any]:
+    """How a change stream is told to start at a position."""
+    if len(position) <= _TIME_LENGTH:
+        return {"startAtOperationTime": timestamp(time_of(position))}
+    data, _, bits = position.partition(":")
+    return {"resumeAfter": {"_data": data, **({"_typeBits": Binary(bytes.fromhex(bits))} if bits else {})}}
+
+
+def parse(text: str) -> str:
+    """A position from its text. Raises OffsetError."""
+    try:
+        if text[:2] != _TIMESTAMP or len(text) < _TIME_LENGTH:
+            raise ValueError
+        time_of(text)
+    except ValueError as error:
+        what = f"{text!r} is no position of a MongoDB log"
+        raise OffsetError(what, remedy="begin with a new checkpoint, or set snapshot.mode to when_needed") from error
+    return text

@@ -1,0 +1,190 @@
+"""Chunks of incremental snapshots: documents in the order of `_id`, as of one cluster time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from bson import decode, json_util
+
+from tailrace.config import Config
+from tailrace.connectors.base import Key
+from tailrace.connectors.mongodb.catalog import Collections
+from tailrace.connectors.mongodb.client import Client
+from tailrace.connectors.mongodb.config import condition as parsed
+from tailrace.connectors.mongodb.documents import Documents
+from tailrace.connectors.mongodb.position import SOURCE_TYPE, end_of
+from tailrace.connectors.mongodb.snapshot.reads import (
+    at_time,
+    batches,
+    between,
+    cluster_time,
+    first_id,
+    id_of,
+    key_bytes,
+)
+from tailrace.connectors.mongodb.snapshot.reads import key_text as text_of
+from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
+from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
+from tailrace.connectors.snapshots import Flags, PagingKey, Unread
+from tailrace.errors import SourceError
+from tailrace.events.encode.arrow import flags
+from tailrace.model.change import COMMIT, ChangeBatch
+from tailrace.model.table import TableId, TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTime:
+    """Implements Fence: the position behind the cluster time of a read."""
+
+    position: str
+
+    @staticmethod
+    def parse(text: str) -> ReadTime:
+        """From its text."""
+        return ReadTime(text)
+
+    def supersedes(self, batch: ChangeBatch) -> Flags:
+        """See Fence."""
+        return flags(pc.greater_equal(batch.rows.column(COMMIT), self.position))
+
+
+@dataclass(frozen=True)
+class Session(ChunkSession):
+    """Implements ChunkSession."""
+
+    client: Client
+    config: Config
+    signals: SignalCollection
+
+    @contextmanager
+    def window(self) -> Iterator[None]:
+        """See ChunkSession.window."""
+        opened = self.signals.open_window(self.client)
+        try:
+            yield
+        finally:
+            self.signals.close_window(self.client, opened)
+
+    @contextmanager
+    def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtTime]:
+        """See ChunkSession.table."""
+        collections = Collections(self.client, self.config)
+        if not collections.filter.captures(table) or not collections.existing([table]):
+            raise Unread("no such collection is captured", "UNKNOWN_SCHEMA")
+        yield TableAtTime(self.client, self.config, table, cluster_time(self.client))
+
+
+@dataclass(frozen=True)
+class TableAtTime(ChunkTable):
+    """Implements ChunkTable: a chunk reaches to the time it is read at, so the log up to there has all it lacks."""
+
+    client: Client
+    config: Config
+    id: TableId
+    time: int
+
+    @property
+    def schema(self) -> TableSchema:
+        """See ChunkTable.schema."""
+        return Documents(self.config).schema(self.id)
+
+    def page(self, condition: str | None, surrogate: str | None) -> Paging:
+        """See ChunkTable.page: by `_id`."""
+        return Paging(self, condition)
+
+    def fence(self) -> str:
+        """See ChunkTable.fence."""
+        return end_of(self.time)
+
+    def end(self) -> str:
+        """See ChunkTable.end."""
+        return end_of(self.time)
+
+    def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
+        """See ChunkTable.rows_of: keys are texts as events have them."""
+        wanted = [json_util.loads(key[0]) for key in keys]
+        found = self.read({"filter": {"_id": {"$in": wanted}}, "hint": {"_id": 1}})
+        there = set(found.field(self.schema.key[0]).to_pylist())
+        gone = pa.array([key[0] for key in keys if key[0] not in there], pa.string())
+        return found, Documents(self.config).of_keys(self.schema, gone)
+
+    def source(self, count: int, end: str) -> pa.StructArray:
+        """See ChunkTable.source: the time of the read."""
+        columns = [pa.nulls(count, field.type) for field in SOURCE_TYPE]
+        columns[0] = pa.repeat(pa.scalar(self.time & 0xFFFFFFFF, pa.int32()), count)
+        return pa.StructArray.from_arrays(columns, fields=list(SOURCE_TYPE))
+
+    def read(self, options: dict[str, Any]) -> pa.StructArray:
+        """Images of documents."""
+        found = batches(self.client, self.schema.id, {**at_time(self.time), **options})
+        rows, table = Documents(self.config), self.schema
+        parts = [rows.images(table, batch.documents, rows.keys(batch.documents)) for batch in found]
+        return pa.concat_arrays(parts)
+
+
+@dataclass(frozen=True)
+class Paging(Page):
+    """Implements Page. A key is the text of `{_id: ...}` with its types."""
+
+    table: TableAtTime
+    condition: str | None
+
+    @property
+    def key_text(self) -> str:
+        """See Page.key_text."""
+        return "_id"
+
+    def check(self) -> None:
+        """See Page.check."""
+        try:
+            parsed(self.condition)
+        except ValueError as error:
+            raise SourceError(f"the condition is no JSON object: {error}", where=str(self.table.schema.id)) from error
+
+    def estimate(self) -> int:
+        """See Page.estimate."""
+        place = self.table.schema.id
+        return int(self.table.client[place.database][place.table].estimated_document_count())
+
+    def maximum(self) -> PagingKey | None:
+        """See Page.maximum."""
+        last = self._first({"sort": {"_id": -1}, "hint": {"_id": 1}, "filter": parsed(self.condition)})
+        return None if last is None else (text_of(decode(last)["_id"]),)
+
+    def after(
+        self, last: PagingKey | None, maximum: PagingKey, size: int
+    ) -> tuple[pa.StructArray, PagingKey | None, int]:
+        """See Page.after. Bounds of an index compare values of all types; the upper one excludes itself."""
+        nothing = self.table.schema.row_type
+        if last == maximum:
+            return pa.nulls(0, nothing), None, 0
+        wanted = parsed(self.condition)
+        low = None if last is None or last[0] is None else key_bytes(last[0])
+        assert maximum[0] is not None
+        bounds = between(low, key_bytes(maximum[0]))
+        keys = self._keys({**bounds, "filter": wanted, "limit": size + (low is not None)})
+        keys = [key for key in keys if key != low][:size]
+        if len(keys) < size:
+            ending = {"filter": {"$and": [wanted, {"_id": id_of(maximum[0])}]}}
+            found = self._first(ending)
+            keys += [found] if found is not None else []
+        if not keys:
+            return pa.nulls(0, nothing), None, 0
+        # All of this chunk: from the first key on, so many, as of the same time.
+        rows = self.table.read({**between(keys[0], None), "filter": wanted, "limit": len(keys)})
+        return rows, (text_of(decode(keys[-1])["_id"]),), len(rows)
+
+    def _keys(self, options: dict[str, Any]) -> list[bytes]:
+        found = batches(
+            self.table.client, self.table.schema.id, {**at_time(self.table.time), **options, "projection": {"_id": 1}}
+        )
+        return list(itertools.chain.from_iterable(each.raw_documents() for each in found))
+
+    def _first(self, options: dict[str, Any]) -> bytes | None:
+        return first_id(self.table.client, self.table.schema.id, {**at_time(self.table.time), **options})

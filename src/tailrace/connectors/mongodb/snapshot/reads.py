@@ -1,0 +1,102 @@
+"""Reads documents as of a cluster time, by commands whose answers stay BSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import bson
+from bson import json_util
+from pymongo.errors import OperationFailure
+
+from tailrace.connectors.mongodb.client import RAW, Client
+from tailrace.connectors.mongodb.log.batch import Batch, read_batch
+from tailrace.connectors.mongodb.position import number, timestamp
+from tailrace.errors import SourceError
+from tailrace.model.table import TableId
+
+Find = dict[str, Any]
+
+
+def cluster_time(client: Client) -> int:
+    """The time of the newest change that a majority of the members has, as a 64-bit BSON timestamp.
+
+    Raises SourceError for a server that is no member of a replica set and no mongos: it has no change streams.
+    """
+    answer = client.admin.command("hello")
+    if "setName" not in answer and answer.get("msg") != "isdbgrid":
+        remedy = "start mongod with --replSet and run rs.initiate(); a set of one member is enough"
+        raise SourceError("the server is no member of a replica set, so it has no change streams", remedy=remedy)
+    newest = answer.get("lastWrite", {}).get("majorityOpTime", {}).get("ts") or answer["operationTime"]
+    return number(newest)
+
+
+def oldest_time(client: Client) -> int | None:
+    """Where the server's log begins; None through mongos, and where the user may not read the database `local`."""
+    try:
+        first = client.local["oplog.rs"].find_one(sort=[("$natural", 1)], projection={"ts": 1})
+    except OperationFailure:
+        return None
+    return None if first is None else number(first["ts"])
+
+
+def at_time(time: int) -> Find:
+    """The option of a read as of a cluster time."""
+    return {"readConcern": {"level": "snapshot", "atClusterTime": timestamp(time)}}
+
+
+def between(low: bytes | None, high: bytes | None) -> Find:
+    """Options for the documents of [low, high) in the order of `_id`, whatever its types are. Both are BSON."""
+    bounds = {name: bson.decode(each) for name, each in (("min", low), ("max", high)) if each is not None}
+    return {"hint": {"_id": 1}, "sort": {"_id": 1}, **bounds}
+
+
+def batches(client: Client, table: TableId, options: Mapping[str, Any]) -> Iterator[Batch]:
+    """The answers of a `find`, each with some documents or none."""
+    database = client[table.database]
+    with _session(client) as session:
+        answer = database.command({"find": table.table, **options}, codec_options=RAW, session=session)
+        batch = read_batch(bytes(answer.raw))
+        yield batch
+        more = {"batchSize": options["batchSize"]} if options.get("batchSize") else {}
+        while batch.cursor:
+            command = {"getMore": batch.cursor, "collection": table.table, **more}
+            batch = read_batch(bytes(database.command(command, codec_options=RAW, session=session).raw))
+            yield batch
+
+
+@contextmanager
+def _session(client: Client) -> Iterator[Any]:
+    with client.start_session(causal_consistency=False) as session:
+        yield session
+
+
+def key_text(value: Any) -> str:
+    """An `_id` as text that `key_of` reads again with its type."""
+    return json_util.dumps({"_id": value}, json_options=json_util.CANONICAL_JSON_OPTIONS)
+
+
+def key_bytes(text: str) -> bytes:
+    """The document `{_id: ...}` of a key's text, as BSON."""
+    return bson.encode(json_util.loads(text, json_options=_TYPED))
+
+
+def id_of(text: str) -> Any:
+    """The `_id` of a key's text."""
+    return bson.decode(key_bytes(text))["_id"]
+
+
+def first_id(client: Client, table: TableId, options: Mapping[str, Any]) -> bytes | None:
+    """`{_id: ...}` of the first document of a `find`, None without one."""
+    found = [
+        each
+        for batch in batches(client, table, {**options, "limit": 1, "projection": {"_id": 1}})
+        for each in batch.raw_documents()
+    ]
+    return found[0] if found else None
+
+
+_TYPED = json_util.JSONOptions(
+    json_mode=json_util.JSONMode.CANONICAL, tz_aware=True, unicode_decode_error_handler="strict"
+)

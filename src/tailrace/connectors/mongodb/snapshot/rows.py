@@ -1,0 +1,188 @@
+"""The documents of a snapshot as `r` changes: what a task reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pymongo.errors import OperationFailure
+
+from tailrace.config import Config
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.mongodb import era
+from tailrace.connectors.mongodb.client import FAILURES, SNAPSHOT_TOO_OLD, Client, code_of, connect
+from tailrace.connectors.mongodb.config import condition
+from tailrace.connectors.mongodb.documents import Documents
+from tailrace.connectors.mongodb.log.changes import ORDER_STEP, source_column
+from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, UPDATE_DESCRIPTION, end_of
+from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, between
+from tailrace.connectors.mongodb.types.layout import Buffer, Values
+from tailrace.connectors.snapshots import Place
+from tailrace.errors import SourceError
+from tailrace.events.encode.arrow import repeat
+from tailrace.events.notifications import Notice, notify
+from tailrace.model.change import READ, ChangeBatch, SnapshotRead
+from tailrace.model.table import TableId, TableSchema
+
+_NOTHING = Values.documents(Buffer([]), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Implements SnapshotHandle: a cluster time, and a name that no other snapshot has."""
+
+    time: int
+    name: str
+
+    @property
+    def position(self) -> str:
+        """See SnapshotHandle.position: the rows have all changes of that time."""
+        return end_of(self.time)
+
+    def __str__(self) -> str:
+        return f"{self.position} {self.name}"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Implements SnapshotSplit: the documents of a collection from `low` on and before `high` (BSON `{_id: ...}`).
+
+    `is_last`: its last row is the snapshot's last one. `is_whole`: no other split reads the collection.
+    """
+
+    moment: Moment
+    table: TableId
+    low: bytes | None = None
+    high: bytes | None = None
+    low_text: str | None = None
+    condition: str | None = None
+    bytes: int = 0
+    is_last: bool = False
+    is_whole: bool = True
+    began: str | None = None
+    before: tuple[Notice, ...] = ()
+    after: tuple[Notice, ...] = ()
+    read_id: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See SnapshotSplit.names."""
+        return (str(self.table),)
+
+    @property
+    def read(self) -> SnapshotRead:
+        """What its rows belong to."""
+        return SnapshotRead(self.read_id, self.began or str(self.moment), self.moment.position)
+
+    @property
+    def resume_point(self) -> Place | None:
+        """See SnapshotSplit.resume_point."""
+        if self.low_text is None:
+            return None
+        return Place((), (self.low_text,), self.began or str(self.moment))
+
+    def announced(self, notices: tuple[Notice, ...]) -> Split:
+        """See SnapshotSplit.announced."""
+        return replace(self, before=(*notices, *self.before))
+
+
+def read(config: Config, split: Split) -> Iterator[Chunk]:
+    """See Connector.rows. Raises SourceError where the server no longer has that time."""
+    if split.before:
+        yield Chunk([], controls=notify(config, split.before))
+    client = connect(config, "tailrace snapshot reader")
+    try:
+        yield from _rows(client, config, split)
+    finally:
+        client.close()
+    if split.after:
+        yield Chunk([], controls=notify(config, split.after))
+
+
+def _rows(client: Client, config: Config, split: Split) -> Iterator[Chunk]:
+    options: dict[str, Any] = {**at_time(split.moment.time), **between(split.low, split.high)}
+    options["filter"] = condition(split.condition)
+    if config.number("snapshot.fetch.size"):
+        options["batchSize"] = config.number("snapshot.fetch.size")
+    rows, order = Documents(config), 0
+    table = rows.schema(split.table)
+    place = Written.of(client, config, split.moment)
+    held: ChangeBatch | None = None
+    with FAILURES.translated(f"{split.table}: the snapshot cannot read the collection"):
+        try:
+            for batch in batches(client, split.table, options):
+                if not len(batch.documents):
+                    continue
+                if held is not None:
+                    yield Chunk([held])
+                held = ChangeBatch(table, reads(batch.documents, table, rows, order, place), split.read)
+                order += ORDER_STEP * len(batch.documents)
+        except OperationFailure as error:
+            if code_of(error) == SNAPSHOT_TOO_OLD:
+                raise _too_old(split) from error
+            raise
+    if held is None and split.is_whole:
+        held = ChangeBatch(table, reads(_NOTHING, table, rows, 0, place), split.read)
+    if held is not None:
+        yield Chunk([_marked(held) if split.is_last else held])
+
+
+@dataclass(frozen=True)
+class Written:
+    """What `source` says of the rows of a snapshot, and the members that the envelope has for updates."""
+
+    ord: int = -1
+    set_name: str | None = None
+    ts_us: int | None = None
+    members: tuple[pa.Field, ...] = (pa.field(UPDATE_DESCRIPTION, DESCRIPTION_TYPE),)
+
+    @staticmethod
+    def of(client: Client, config: Config, moment: Moment) -> Written:
+        """Today the time of the read; in earlier releases its place in the log."""
+        if era.is_current(config):
+            return Written()
+        name = str(client.admin.command("hello").get("setName", ""))
+        found = Written(moment.time & 0xFFFFFFFF, name, (moment.time >> 32) * 1_000_000)
+        texts = (pa.field(era.PATCH, pa.string()), pa.field(era.FILTER, pa.string()))
+        return replace(found, members=texts) if era.is_of_oplog(config) else found
+
+
+def reads(documents: Values, table: TableSchema, rows: Documents, order: int, written: Written) -> pa.RecordBatch:
+    """Documents as rows of a first snapshot."""
+    size = len(documents)
+    numbers = pa.repeat(pa.scalar(written.ord, pa.int32()), size)
+    ts_us = time.time_ns() // 1000 if written.ts_us is None else written.ts_us
+    after = rows.images(table, documents, rows.keys(documents))
+    columns = {
+        "op": repeat(READ, size),
+        "order": pa.array(order + ORDER_STEP * np.arange(size, dtype=np.int64)),
+        "ts_us": pa.repeat(pa.scalar(ts_us, pa.int64()), size),
+        "snapshot": repeat("true", size),
+        "source": source_column(size, [numbers], written.set_name),
+        "before": pa.nulls(size, table.row_type),
+        "after": after,
+        **{member.name: pa.nulls(size, member.type) for member in written.members},
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _marked(batch: ChangeBatch) -> ChangeBatch:
+    """The batch with the mark of the last row."""
+    if not len(batch):
+        return batch
+    place = batch.rows.schema.get_field_index("snapshot")
+    marks = pa.concat_arrays([batch.rows.column(place)[:-1], pa.array(["last"])])
+    return batch.with_rows(batch.rows.set_column(place, "snapshot", marks))
+
+
+def _too_old(split: Split) -> SourceError:
+    return SourceError(
+        "the server no longer has the documents as of the snapshot's time",
+        where=str(split.table),
+        remedy="start the pipeline again: what is left is read as of a newer time. A larger "
+        "minSnapshotHistoryWindowInSeconds (300 by default), or fewer splits at once, gives a batch more time",
+    )

@@ -1,0 +1,99 @@
+"""Implements the protocols of snapshots (connectors/snapshot_ports.py) on MongoDB."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tailrace.config import Config
+from tailrace.connectors.mongodb.catalog import Collections
+from tailrace.connectors.mongodb.client import FAILURES, Server
+from tailrace.connectors.mongodb.position import BEGINS, time_of
+from tailrace.connectors.mongodb.snapshot import splits
+from tailrace.connectors.mongodb.snapshot.chunks import Session
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time
+from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
+from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
+from tailrace.connectors.offset import Reached
+from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
+from tailrace.connectors.snapshots import Place, SnapshotGone
+from tailrace.model.table import TableId
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Implements SnapshotHandle: the server keeps documents as of a time for a while, whoever asks for them."""
+
+    server: Server
+    moment: Moment
+
+    @property
+    def position(self) -> str:
+        """See SnapshotHandle.position."""
+        return self.moment.position
+
+    def stands(self, config: Config) -> bool:
+        """See SnapshotHandle.stands."""
+        return self.server.ask(lambda client: splits.stands(client, config, self.moment))
+
+    def close(self) -> None:
+        """See SnapshotHandle.close: nothing is held."""
+
+
+class MongoSnapshots(OnDemandSnapshots):
+    """Implements OnDemandSnapshots."""
+
+    failures: Failures = FAILURES
+
+    def __init__(self, config: Config, server: Server) -> None:
+        self._server = server
+        self._signals = SignalCollection(config)
+
+    def tables(self, config: Config) -> list[TableId]:
+        """See Snapshots.tables."""
+        return self._server.ask(lambda client: Collections(client, config).captured())
+
+    def sizes(self, config: Config) -> list[tuple[str, int]]:
+        """See Snapshots.sizes."""
+        found = self._server.ask(lambda client: splits.sizes(client, config))
+        return [(str(table), size) for table, size in found]
+
+    def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:
+        """See Snapshots.open_at_log: at the time that the offset says, or later if the server has that no more.
+
+        Changes between the two times are then read from the log as well, and sinks that keep tables leave them out.
+        """
+        chosen = Handle(self._server, Moment(time_of(end.log[BEGINS]) - 1, uuid.uuid4().hex))
+        return chosen if chosen.stands(config) else self.open_now(config)
+
+    def open_now(self, config: Config) -> Handle:
+        """See Snapshots.open_now."""
+        return Handle(self._server, Moment(self._server.ask(cluster_time), uuid.uuid4().hex))
+
+    def plan(
+        self,
+        config: Config,
+        handle: Handle,
+        wanted: Mapping[str, str | None] | None = None,
+        place: Place | None = None,
+    ) -> list[Split]:
+        """See Snapshots.plan."""
+        if not handle.stands(config):
+            raise SnapshotGone("the server no longer has the documents as of the snapshot's time")
+        return self._server.ask(lambda client: splits.plan(client, config, handle.moment, wanted, place))
+
+    def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
+        """See OnDemandSnapshots.new_signals."""
+        return self._server.ask(lambda client: self._signals.new(client, handled))
+
+    @contextmanager
+    def chunks(self, config: Config) -> Iterator[Session]:
+        """See OnDemandSnapshots.chunks."""
+        yield Session(self._server.client, config, self._signals)
+
+    def existing(self, tables: Sequence[TableId]) -> list[TableId]:
+        """See OnDemandSnapshots.existing."""
+        return self._server.ask(lambda client: Collections(client, self._server.config).existing(tables))

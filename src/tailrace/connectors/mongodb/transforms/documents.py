@@ -1,0 +1,162 @@
+"""Documents as Connect structs: the schema that a document shows, and its value under that schema.
+
+Works document by document, in Python, as each may have a schema of its own. As Debezium's MongoDataConverter does it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bson import DatetimeMS, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp, json_util
+from bson.binary import Binary
+from bson.code import Code
+from bson.codec_options import DatetimeConversion
+
+from tailrace.errors import TransformError
+from tailrace.events.topics import adjusted
+from tailrace.model.schema import ConnectSchema, Field
+
+STRING = ConnectSchema("string", optional=True)
+BOOLEAN = ConnectSchema("boolean", optional=True)
+TIMESTAMP = ConnectSchema("int64", optional=True, name="org.apache.kafka.connect.data.Timestamp", version=1)
+_REGEX = ConnectSchema(
+    "struct", optional=True, name="io.debezium.mongodb.regex", fields=(Field("regex", STRING), Field("options", STRING))
+)
+_TEXTS = ConnectSchema("array", optional=True, items=STRING)
+_TYPED = json_util.JSONOptions(
+    json_mode=json_util.JSONMode.CANONICAL, datetime_conversion=DatetimeConversion.DATETIME_MS
+)
+_REMEDY = "set array.encoding to document, which gives each element a field of its own"
+Document = dict[str, Any]
+
+
+def parse(text: str) -> Any:
+    """A document, or a value, from the JSON text of an event, with the types that the text tells."""
+    return json_util.loads(text, json_options=_TYPED)
+
+
+@dataclass(frozen=True)
+class Converter:
+    """Makes schemas and values. `as_documents`: arrays become structs with the fields `_0`, `_1`, ..."""
+
+    as_documents: bool = False
+    adjustment: str = "none"
+
+    def struct(self, document: Document, name: str | None) -> ConnectSchema:
+        """The schema of a document under that name. Raises TransformError."""
+        return ConnectSchema("struct", name=name, fields=tuple(self._fields(document, name or "")))
+
+    def value(self, node: Any, schema: ConnectSchema) -> Any:
+        """A node as Arrow takes it under its schema."""
+        if isinstance(node, dict):
+            own = {self._name(name): value for name, value in node.items()}
+            return {field.name: self.value(own.get(field.name), field.schema) for field in schema.fields}
+        if isinstance(node, list) and schema.type == "struct":
+            own = {f"_{place}": value for place, value in enumerate(node)}
+            return {field.name: self.value(own.get(field.name), field.schema) for field in schema.fields}
+        if isinstance(node, list):
+            assert schema.items is not None
+            return [self.value(item, schema.items) for item in node]
+        return None if node is None else _scalar(node)
+
+    def _fields(self, document: Document, parent: str) -> Iterator[Field]:
+        seen = set()
+        for raw, value in document.items():
+            name = self._name(raw)
+            schema = self._schema(name, value, parent)
+            if schema is not None and name not in seen:
+                seen.add(name)
+                yield Field(name, schema)
+
+    def _schema(self, name: str, value: Any, parent: str) -> ConnectSchema | None:
+        if isinstance(value, dict):
+            if not value:
+                return ConnectSchema("struct", optional=True)
+            return self.struct(value, f"{parent}.{name}").with_(optional=True)
+        if isinstance(value, list):
+            return self._of_indexes(name, value, parent) if self.as_documents else self._of_items(name, value, parent)
+        return _type(value)
+
+    def _of_indexes(self, name: str, items: list[Any], parent: str) -> ConnectSchema:
+        own = parent if parent.endswith(name) else f"{parent}.{name}"
+        return self.struct({f"_{place}": item for place, item in enumerate(items)}, own).with_(optional=True)
+
+    def _of_items(self, name: str, items: list[Any], parent: str) -> ConnectSchema:
+        if not items:
+            return _TEXTS
+        documents = [item for item in items if isinstance(item, dict)]
+        if documents and len(documents) == len(items):
+            merged = _merged(self.struct(item, f"{parent}.{name}") for item in documents)
+            return ConnectSchema("array", optional=True, items=merged.with_(optional=True))
+        kinds = dict.fromkeys(self._schema(name, item, parent) for item in items)
+        found = [kind for kind in kinds if kind is not None]
+        if len(found) != 1:
+            raise TransformError(f"the items of the array {name} are of several types", where=parent, remedy=_REMEDY)
+        return ConnectSchema("array", optional=True, items=found[0])
+
+    def _name(self, name: str) -> str:
+        return adjusted(name, self.adjustment, dots=False)
+
+
+def _merged(schemas: Iterable[ConnectSchema]) -> ConnectSchema:
+    """One schema of the structs in an array. Raises TransformError for a field of several types."""
+    first, *others = schemas
+    fields = {field.name: field for field in first.fields}
+    for field in (field for other in others for field in other.fields):
+        known = fields.setdefault(field.name, field)
+        if known.schema.type != field.schema.type:
+            what = f"the field {field.name} has several types in the documents of one array"
+            raise TransformError(what, where=first.name, remedy=_REMEDY)
+        if known.schema.type == "struct":
+            fields[field.name] = Field(field.name, _merged((known.schema, field.schema)))
+    return first.with_(fields=tuple(fields.values()))
+
+
+def _type(value: Any) -> ConnectSchema | None:
+    """The schema of a value that holds no others; None for types that are left out."""
+    if isinstance(value, MinKey | MaxKey):
+        return None
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, Int64) or (isinstance(value, int) and not -(2**31) <= value < 2**31):
+        return ConnectSchema("int64", optional=True)
+    if isinstance(value, int):
+        return ConnectSchema("int32", optional=True)
+    if isinstance(value, float):
+        return ConnectSchema("double", optional=True)
+    if isinstance(value, bytes):
+        return ConnectSchema("bytes", optional=True)
+    if isinstance(value, datetime | DatetimeMS | Timestamp):
+        return TIMESTAMP
+    return _REGEX if isinstance(value, Regex) else STRING
+
+
+def _scalar(value: Any) -> Any:
+    """A value without others in it."""
+    if isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, Binary | bytes):
+        return bytes(value)
+    if isinstance(value, Timestamp):
+        return value.time * 1000
+    if isinstance(value, DatetimeMS):
+        return int(value)
+    if isinstance(value, datetime):
+        return int(DatetimeMS(value))
+    if isinstance(value, Regex):
+        return {"regex": value.pattern, "options": _options(value)}
+    if isinstance(value, ObjectId | Decimal128 | Code):
+        return str(value)
+    return value
+
+
+def _options(value: Regex[Any]) -> str:
+    """The letters of an expression's flags, in order."""
+    letters = {"i": re.IGNORECASE, "l": re.LOCALE, "m": re.MULTILINE, "s": re.DOTALL, "u": re.UNICODE, "x": re.VERBOSE}
+    return "".join(letter for letter, flag in letters.items() if value.flags & flag)

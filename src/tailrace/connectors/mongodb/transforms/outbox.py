@@ -1,0 +1,119 @@
+"""MongoEventRouter: the outbox event router for documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import bson
+import numpy as np
+
+from tailrace.config.kinds import FLAG, TEXT
+from tailrace.connectors.mongodb.transforms.documents import TIMESTAMP, Converter, Document, parse
+from tailrace.connectors.mongodb.types.json import EXTENDED, json_text
+from tailrace.connectors.mongodb.types.layout import Buffer, Values
+from tailrace.events.payload import array
+from tailrace.events.records import Part, Records, struct
+from tailrace.model.change import DELETE, UPDATE
+from tailrace.model.schema import ConnectSchema, Field
+from tailrace.transforms.outbox import EventRouter
+from tailrace.transforms.settings import Given, setting
+
+# The router's own names for settings that begin with `collection.` here; others have the same name.
+_NAMES: Mapping[str, str] = {
+    "collection.field.event.id": "table.field.event.id",
+    "collection.field.event.key": "table.field.event.key",
+    "collection.field.event.type": "table.field.event.type",
+    "collection.field.event.timestamp": "table.field.event.timestamp",
+    "collection.field.event.payload": "table.field.event.payload",
+    "collection.field.event.schema.version": "table.field.event.schema.version",
+    "collection.fields.additional.placement": "table.fields.additional.placement",
+    "collection.field.additional.missing": "table.field.additional.missing",
+    "collection.op.invalid.behavior": "table.op.invalid.behavior",
+}
+_OWN = (
+    setting("collection.expand.json.payload", FLAG, "false"),
+    setting("collection.field.event.payload", TEXT, "payload"),
+    setting("collection.field.event.timestamp", TEXT),
+)
+_PRIVATE = ("collection.expand.json.payload",)
+
+
+@dataclass(frozen=True)
+class MongoEventRouter:
+    """Inserted documents become messages. Their `after` becomes a struct, then the router of tables does the rest."""
+
+    router: EventRouter
+    payload: str
+    timestamp: str | None
+    expand: bool
+
+    @staticmethod
+    def of(given: Given) -> MongoEventRouter:
+        """From the transform's settings. Raises SettingsError."""
+        low = {name.lower(): text for name, text in given.values.items()}
+        own = Given(given.prefix, {option.name: low[option.name] for option in _OWN if option.name in low}).read(_OWN)
+        values = {_NAMES.get(name, name): text for name, text in low.items() if name not in _PRIVATE}
+        router = EventRouter.of(Given(given.prefix, {"table.field.event.id": "_id", **values}))
+        return MongoEventRouter(
+            router,
+            own.text("collection.field.event.payload"),
+            own.optional("collection.field.event.timestamp") or None,
+            own.flag("collection.expand.json.payload"),
+        )
+
+    def apply(self, records: Records) -> list[Records]:
+        """The messages."""
+        events, others = records.with_value()
+        if not len(events) or events.value is None or not events.value.is_envelope:
+            return self.router.apply(records)
+        out = self.router.apply(others) if len(others) else []
+        for group in self._expanded(events):
+            out += self.router.apply(group)
+        return out
+
+    def _expanded(self, records: Records) -> list[Records]:
+        """The records with `after` as a struct, by its schema; deletions have none, and are dropped by the router."""
+        assert records.value is not None
+        ops = records.value.field("op").values.to_pylist()
+        texts = records.value.field("after").values.to_pylist()
+        name = records.value.field("after").schema.name
+        groups: dict[ConnectSchema, tuple[list[int], list[Any]]] = {}
+        unchanged = []
+        for place, (op, text) in enumerate(zip(ops, texts, strict=True)):
+            if text is None or op in (DELETE, UPDATE):
+                unchanged.append(place)
+                continue
+            schema, value = self._document(parse(text), name)
+            places, values = groups.setdefault(schema, ([], []))
+            places.append(place)
+            values.append(value)
+        out = [records.take(np.array(unchanged, np.int64))] if unchanged else []
+        for schema, (places, values) in groups.items():
+            group = records.take(np.array(places, np.int64))
+            assert group.value is not None
+            fields = [(each, part) for each, part in group.value.fields() if each != "after"]
+            after = Part(schema, array(values, schema))
+            value = struct(group.value.schema, [*fields, ("after", after)], len(group))
+            out.append(group.with_(value=value))
+        return out
+
+    def _document(self, document: Document, name: str | None) -> tuple[ConnectSchema, Any]:
+        converter = Converter()
+        if not self.expand and isinstance(document.get(self.payload), dict):
+            document = {**document, self.payload: _indented(document[self.payload])}
+        schema = converter.struct(document, name)
+        if self.timestamp is not None:
+            plain = TIMESTAMP.with_(optional=False)
+            fields = tuple(Field(f.name, plain) if f.name == self.timestamp else f for f in schema.fields)
+            schema = schema.with_(fields=fields)
+        return schema, converter.value(document, schema)
+
+
+def _indented(document: Document) -> str:
+    """The text of a payload: extended JSON, a member a line."""
+    buffer = Buffer([bson.encode(document)])
+    (text,) = json_text(Values.documents(buffer, np.zeros(1, np.int64)), EXTENDED).to_pylist()
+    return json.dumps(json.loads(text), indent=2, ensure_ascii=False)

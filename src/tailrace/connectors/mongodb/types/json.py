@@ -1,0 +1,144 @@
+"""BSON as JSON text, byte for byte as MongoDB's Java driver writes it.
+
+The text of a batch is one sequence of pieces: what ends the last value and separates it from the next, the next one's
+name, what begins the value, the value. Pieces are taken from pools, a column each, and lie one behind the other in the
+result, so that a document's text is a slice of it.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.connectors.mongodb.types.layout import ABSENT, ARRAY, CODE_WITH_SCOPE, DOCUMENT, END, Flags, Ints, Values
+from tailrace.connectors.mongodb.types.scalars import Fragment, Mode, Style, fragment
+from tailrace.connectors.mongodb.types.strings import escape, slices, string_column
+from tailrace.connectors.mongodb.types.walk import Tree, is_container, tree
+from tailrace.events.encode.arrow import indices
+
+STRICT = Style(Mode.STRICT)
+RELAXED = Style(Mode.RELAXED)
+EXTENDED = Style(Mode.EXTENDED)
+SPACED = Style(Mode.RELAXED, ", ")  # as BsonDocument.toJson() writes without settings
+_AT_A_TIME = 1 << 21  # bytes of BSON: pieces and elements of so many stay in a processor's cache
+
+
+def json_text(values: Values, style: Style) -> pa.Array:
+    """The JSON text of each value, null where there is none. Raises DecodeError."""
+    containers = is_container(values.kinds)
+    if containers.all():
+        return _documents(values, style)
+    groups = [np.flatnonzero(containers)]
+    texts = [_documents(values.take(groups[0]), style)]
+    for kind in np.unique(values.kinds[~containers]).tolist():
+        rows = np.flatnonzero(values.kinds == kind)
+        groups.append(rows)
+        texts.append(pa.nulls(len(rows), pa.string()) if kind == ABSENT else _scalars(values, kind, rows, style))
+    places = np.empty(len(values), np.int64)
+    places[np.concatenate(groups)] = np.arange(len(values))
+    return pa.concat_arrays(texts).take(indices(places))
+
+
+def _scalars(values: Values, kind: int, rows: Ints, style: Style) -> pa.Array:
+    return fragment(values.buffer, kind, values.starts[rows], style).whole(len(rows)).cast(pa.string())
+
+
+def _documents(values: Values, style: Style) -> pa.Array:
+    """The texts of documents, arrays and codes with a scope, some megabytes at a time."""
+    before = np.cumsum(values.buffer.int32[values.starts].astype(np.int64)) // _AT_A_TIME
+    cuts = [0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(values)]
+    parts = [
+        _assemble(Values(values.buffer, values.kinds[first:last], values.starts[first:last]), style)
+        for first, last in pairwise(cuts)
+    ]
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _assemble(values: Values, style: Style) -> pa.Array:
+    elements = tree(values)
+    pieces = _Pieces()
+    fragments, value_pieces = _values(values, elements, style, pieces)
+    named = (elements.parents != ARRAY) & (elements.parents != ABSENT) & (elements.kinds != END)
+    names = pieces.add(escape(slices(values.buffer, elements.names[named], elements.name_ends[named])))
+    index = np.empty((len(elements.kinds), 4), np.int64)
+    index[:, 0] = _between(elements, fragments, named, style, pieces)
+    index[:, 1] = pieces.add([""])
+    index[named, 1] = names + np.arange(named.sum())
+    lefts = [name + found.left for name in ("", '": ') for found in fragments.values()]
+    index[:, 2] = pieces.add(lefts) + named * len(fragments) + _numbers(fragments)[elements.kinds]
+    index[:, 3] = value_pieces
+    text = pieces.pool().take(indices(index.reshape(-1)))
+    offsets = np.frombuffer(text.buffers()[1], np.int32)[elements.firsts * 4]
+    return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(offsets), text.buffers()[2]])
+
+
+def _values(values: Values, elements: Tree, style: Style, pieces: _Pieces) -> tuple[dict[int, Fragment], Ints]:
+    """How the kinds that there are begin and end, and which piece is the text of each value."""
+    fragments: dict[int, Fragment] = {}
+    chosen = np.empty(len(elements.kinds), np.int64)
+    for kind in np.flatnonzero(np.bincount(elements.kinds, minlength=256)).tolist():
+        rows = np.flatnonzero(elements.kinds == kind)
+        found = _fragment(values, elements, kind, rows, style)
+        fragments[kind] = found
+        if kind == END:
+            ends = pieces.add(["}", "]", "}}"])
+            chosen[rows] = ends + (elements.parents[rows] == ARRAY) + 2 * (elements.parents[rows] == CODE_WITH_SCOPE)
+        elif found.texts is None:
+            chosen[rows] = pieces.add([""])
+        else:
+            chosen[rows] = pieces.add(found.texts) + np.arange(len(rows))
+    return fragments, chosen
+
+
+def _fragment(values: Values, elements: Tree, kind: int, rows: Ints, style: Style) -> Fragment:
+    if kind in (END, DOCUMENT, ARRAY):
+        return Fragment({END: "", DOCUMENT: "{", ARRAY: "["}[kind])
+    if kind == CODE_WITH_SCOPE:
+        code = escape(string_column(values.buffer, elements.starts[rows] + 4))
+        return Fragment('{"$code": "', code, f'"{style.separator}"$scope": {{')
+    return fragment(values.buffer, kind, elements.starts[rows], style)
+
+
+def _between(elements: Tree, fragments: dict[int, Fragment], named: Flags, style: Style, pieces: _Pieces) -> Ints:
+    """The pieces before names: the end of the last value, a comma unless the element is in that value, a quote."""
+    last = np.zeros(len(elements.kinds), np.uint8)  # the kind of the element before; a row's value comes after nothing
+    last[1:] = elements.kinds[:-1]
+    last[elements.firsts[:-1]] = END
+    comma = ~is_container(last) & (elements.kinds != END) & (elements.parents != ABSENT)
+    texts = [
+        found.right + separator + quote
+        for found in fragments.values()
+        for separator in ("", style.separator)
+        for quote in ("", '"')
+    ]
+    first: Ints = pieces.add(texts) + 4 * _numbers(fragments)[last] + 2 * comma + named
+    return first
+
+
+def _numbers(fragments: dict[int, Fragment]) -> Ints:
+    """For each kind, its number among those that there are."""
+    numbers = np.zeros(256, np.int64)
+    numbers[list(fragments)] = np.arange(len(fragments))
+    return numbers
+
+
+class _Pieces:
+    """Texts to choose from."""
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Array] = []
+        self._count = 0
+
+    def add(self, texts: pa.Array | list[str]) -> int:
+        """Add texts; the number of the first is returned."""
+        part = pa.array(texts, pa.string()) if isinstance(texts, list) else texts.cast(pa.string())
+        first = self._count
+        self._parts.append(part)
+        self._count += len(part)
+        return first
+
+    def pool(self) -> pa.Array:
+        """All texts in one column."""
+        return pa.concat_arrays(self._parts)

@@ -1,0 +1,266 @@
+"""The catalog of a database: its tables, their columns and keys, and capture instances."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.column_info import ColumnInfo
+from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.defaults import Default
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.defaults import parse_default
+from tailrace.connectors.sqlserver.position import text_of
+from tailrace.connectors.sqlserver.statements import name, text
+from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
+from tailrace.errors import SourceError
+from tailrace.model.schema_change import DescribedColumn
+from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+
+log = logging.getLogger(__name__)
+
+_TABLES = """
+SELECT s.name, t.name, t.object_id FROM {db}.sys.tables t JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id
+WHERE t.is_ms_shipped = 0
+"""
+_INSTANCES = """
+SELECT s.name, t.name, c.capture_instance, c.object_id, c.source_object_id, c.start_lsn
+FROM {db}.cdc.change_tables c JOIN {db}.sys.tables t ON t.object_id = c.source_object_id
+JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.start_lsn, c.create_date
+"""
+_COLUMNS = """
+SELECT c.name, COALESCE(b.name, t.name), c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,
+  c.is_computed, d.definition, CONVERT(nvarchar(4000), e.value)
+FROM {db}.sys.columns c JOIN {db}.sys.types t ON t.user_type_id = c.user_type_id
+LEFT JOIN {db}.sys.types b ON b.user_type_id = c.system_type_id AND b.system_type_id = c.system_type_id
+LEFT JOIN {db}.sys.default_constraints d ON d.object_id = c.default_object_id
+LEFT JOIN {db}.sys.extended_properties e
+  ON e.class = 1 AND e.major_id = c.object_id AND e.minor_id = c.column_id AND e.name = N'MS_Description'
+WHERE c.object_id = {id} ORDER BY c.column_id
+"""
+# Unique indexes over whole tables: the primary key first, then by name.
+_KEYS = """
+SELECT i.index_id, i.is_primary_key, c.name FROM {db}.sys.indexes i
+JOIN {db}.sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id
+JOIN {db}.sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id
+WHERE i.object_id = {id} AND i.is_unique = 1 AND i.has_filter = 0 AND k.is_included_column = 0
+ORDER BY i.is_primary_key DESC, i.name, k.key_ordinal
+"""
+_SYSTEM = "__$"
+_COMMAND = "__$command_id"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A capture instance: it has the rows of commits from `start` on, and before `stop` if another one follows it.
+
+    `columns` are those captured, in the order of the bits of an update mask. `is_first`: no other instance of the table
+    is older.
+    """
+
+    name: str
+    table: TableId
+    object_id: int
+    source_id: int
+    start: str
+    stop: str | None = None
+    is_first: bool = True
+
+    @property
+    def changes(self) -> str:
+        """The change table, as SQL names it."""
+        return f"{name(self.table.database)}.cdc.{name(self.name + '_CT')}"
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column as the catalog has it."""
+
+    name: str
+    type: SqlType
+    required: bool
+    is_identity: bool = False
+    is_computed: bool = False
+    default: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class Described:
+    """A table as the catalog has it: its columns, and the columns of its key."""
+
+    id: TableId
+    columns: tuple[SourceColumn, ...]
+    key: tuple[str, ...]
+
+    def only(self, names: Sequence[str]) -> Described:
+        """The table with these of its columns. A key that lacks a column is none."""
+        kept = tuple(column for column in self.columns if column.name in names)
+        return replace(self, columns=kept, key=self.key if set(self.key) <= set(names) else ())
+
+    def shown(self) -> tuple[DescribedColumn, ...]:
+        """The columns as schema changes describe them."""
+        return tuple(_shown(column, place) for place, column in enumerate(self.columns, 1))
+
+
+class Catalog:
+    """Reads the catalogs of the databases over one connection. Raises pymssql.Error."""
+
+    def __init__(self, connection: Connection, config: Config) -> None:
+        self.connection, self.config = connection, config
+        self.filter = TableFilter.from_config(config)
+        self._columns = Columns(config)
+
+    def databases(self) -> list[str]:
+        """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
+        found = []
+        for given in self.config.names("database.names"):
+            rows = self.connection.rows(f"SELECT name FROM sys.databases WHERE name = {text(given)}")
+            if len(rows) != 1:
+                what = f"there is no database {given}, or the login may not see it"
+                raise SourceError(what, where="database.names", remedy="correct the name, or grant the login access")
+            found.append(str(rows[0][0]))
+        return found
+
+    def tables(self) -> dict[TableId, int]:
+        """All tables of the databases, with their numbers."""
+        found = {}
+        for database in self.databases():
+            for schema, table, number in self.connection.rows(_TABLES.format(db=name(database))):
+                id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
+                if not self.filter.naming.is_system(id_):
+                    found[id_] = int(number)
+        return found
+
+    def captured(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+        return self.filter.order(table for table in self.tables() if self.filter.captures(table))
+
+    def read_first(self) -> list[TableId]:
+        """Those of the captured tables that a first snapshot reads."""
+        return [table for table in self.captured() if self.filter.snapshots(table)]
+
+    def instances(self, database: str) -> list[Instance]:
+        """All capture instances, whether their tables are captured or not, by start."""
+        includes, excludes = (self.config.patterns(f"internal.capture.instance.{side}.list") for side in _SIDES)
+        found: dict[TableId, list[Instance]] = {}
+        for schema, table, instance, number, source, start in self.connection.rows(
+            _INSTANCES.format(db=name(database))
+        ):
+            id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
+            is_in = not includes or any(pattern.fullmatch(instance) for pattern in includes)
+            if is_in and not any(pattern.fullmatch(instance) for pattern in excludes):
+                new = Instance(instance, id_, int(number), int(source), text_of(start))
+                known = found.setdefault(id_, [])
+                if known and known[-1].start == new.start:
+                    known.pop()  # of two that begin at once the newer one has all
+                known.append(replace(new, is_first=not known))
+        for known in found.values():
+            for place, (first, second) in enumerate(pairwise(known)):
+                known[place] = replace(first, stop=second.start)
+        return sorted((each for known in found.values() for each in known), key=lambda each: (each.start, each.name))
+
+    def described(self, table: TableId, number: int) -> Described:
+        """A table with all of its columns."""
+        database = name(table.database)
+        rows = self.connection.rows(_COLUMNS.format(db=database, id=number))
+        columns = tuple(_column(row) for row in rows)
+        return Described(table, columns, self._key(database, number))
+
+    def at(self, instance: Instance) -> Described:
+        """The table as a capture instance has it: its columns and types, the rest as the source table still has it."""
+        own = self.described(instance.table, instance.object_id)
+        source = {column.name: column for column in self.described(instance.table, instance.source_id).columns}
+        columns = tuple(
+            replace(source[column.name], type=column.type) if column.name in source else replace(column, required=False)
+            for column in own.columns
+            if not column.name.startswith(_SYSTEM)
+        )
+        names = {column.name for column in columns}
+        key = self._key(name(instance.table.database), instance.source_id)
+        return Described(instance.table, columns, key if set(key) <= names else ())
+
+    def has_commands(self, instance: Instance) -> bool:
+        """Whether the change table numbers the commands of a transaction; those of old servers do not."""
+        columns = self.described(instance.table, instance.object_id).columns
+        return any(column.name == _COMMAND for column in columns)
+
+    def now(self, table: TableId, instances: Mapping[TableId, Instance], number: int) -> Described:
+        """A table as it is: with the columns of its newest capture instance if there is one."""
+        whole = self.described(table, number)
+        if table not in instances:
+            return whole
+        return whole.only([column.name for column in self.at(instances[table]).columns])
+
+    def newest(self) -> dict[TableId, Instance]:
+        """The newest capture instance of each captured table that has one."""
+        return {each.table: each for database in self.databases() for each in self.instances(database)}
+
+    def table(self, table: TableId) -> CapturedTable | None:
+        """A captured table as it is now, None if it is gone."""
+        number = self.tables().get(table)
+        return None if number is None else self.capture(self.now(table, self.newest(), number))
+
+    def capture(self, found: Described) -> CapturedTable | None:
+        """What is captured of a table."""
+        infos = [self._info(column) for column in found.columns]
+        return self._columns.captured(found.id, infos, found.key, [column.name for column in found.columns])
+
+    def _info(self, column: SourceColumn) -> ColumnInfo:
+        return ColumnInfo(
+            name=column.name,
+            type=source_type(column.type, is_identity=column.is_identity),
+            value=value_type(column.type, self.config),
+            required=column.required,
+            default=_default(column),
+            comment=column.comment,
+        )
+
+    def _key(self, database: str, number: int) -> tuple[str, ...]:
+        """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
+        rows = self.connection.rows(_KEYS.format(db=database, id=number))
+        return tuple(column for index, _, column in rows if index == rows[0][0])
+
+
+_SIDES = ("include", "exclude")
+
+
+def _column(row: tuple[object, ...]) -> SourceColumn:
+    given, kind, size, precision, scale, nullable, identity, computed, default, comment = row
+    known = SqlType(str(kind), int(str(size)), int(str(precision)), int(str(scale)))
+    return SourceColumn(
+        name=str(given),
+        type=known,
+        required=not nullable,
+        is_identity=bool(identity),
+        is_computed=bool(computed),
+        default=None if default is None else str(default),
+        comment=None if comment is None else str(comment),
+    )
+
+
+def _default(column: SourceColumn) -> Default | None:
+    return parse_default(column.default, column.type)
+
+
+def _shown(column: SourceColumn, place: int) -> DescribedColumn:
+    printed = source_type(column.type, is_identity=column.is_identity).printed
+    return DescribedColumn(
+        name=column.name,
+        jdbc_type=column.type.jdbc,
+        type_name=printed,
+        position=place,
+        type_expression=printed,
+        length=column.type.length,
+        scale=column.type.digits,
+        optional=not column.required,
+        auto_incremented=column.is_identity,
+        generated=column.is_computed,
+        comment=column.comment,
+        default=column.default,
+    )

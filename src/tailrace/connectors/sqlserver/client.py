@@ -1,0 +1,207 @@
+"""Connections to the server: how they are made, asked and tried again, and what their errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pymssql
+
+from tailrace.config import Config
+from tailrace.connectors.retry import retrying
+from tailrace.connectors.snapshot_ports import Failures
+from tailrace.errors import SourceError, TailraceError
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+LOGIN_FAILED, NO_DATABASE = 18456, (911, 4060)
+NO_OBJECT, NO_RIGHT, LOCK_TIMEOUT = (208, 313), (229, 230, 262, 297, 300, 916, 22902, 22904), 1222
+# Of the server: starting, shutting down, deadlock, out of memory; of the driver: the connection was cut or not made.
+_TRANSIENT = frozenset((1205, 701, 6005, 17142, 18401, 40197, 40501, 40613, 49918, 49919, 49920, 10928, 10929))
+_DEAD = frozenset((20002, 20003, 20004, 20006, 20009, 20017, 20047))
+_REFUSED = ("certificate", "TLS", "SSL")
+
+
+class Connection:
+    """A connection; what a SELECT returns comes as rows, or in lists of rows."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def rows(self, statement: str) -> list[Row]:
+        """All rows of a statement, none for one without a result."""
+        with self._driver.cursor() as cursor:
+            cursor.execute(statement)
+            found: list[Row] = cursor.fetchall() if cursor.description else []
+            return found
+
+    def value(self, statement: str) -> Any:
+        """The first column of the first row, None without one."""
+        found = self.rows(statement)
+        return found[0][0] if found else None
+
+    def run(self, *statements: str) -> None:
+        """Run statements without looking at results."""
+        with self._driver.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def blocks(self, statement: str, size: int) -> Iterator[list[Row]]:
+        """The rows of a statement, so many at a time. Nothing else can be asked meanwhile."""
+        with self._driver.cursor() as cursor:
+            cursor.execute(statement)
+            while found := cursor.fetchmany(size):
+                yield found
+
+    def close(self) -> None:
+        """Close it."""
+        self._driver.close()
+
+
+class SqlServerFailures(Failures):
+    """Implements Failures."""
+
+    driver_error: type[Exception] = pymssql.Error
+
+    def is_transient(self, error: BaseException) -> bool:
+        """See Failures.is_transient."""
+        number, text = number_of(error), str(_cause(error))
+        if number == LOGIN_FAILED or any(sign in text for sign in _REFUSED):
+            return False
+        # A failed login, and a database that is away, come with the driver's number for a connection not made.
+        is_told = any(f"({each}," in text for each in (LOGIN_FAILED, *NO_DATABASE))
+        return not is_told and (number in _TRANSIENT or number in _DEAD)
+
+    def is_lost(self, error: BaseException) -> bool:
+        """See Failures.is_lost."""
+        return number_of(error) in _DEAD
+
+    def is_passing(self, error: BaseException) -> bool:
+        """See Failures.is_passing."""
+        return self.is_transient(error) or number_of(error) == LOCK_TIMEOUT
+
+    def line(self, error: BaseException) -> str:
+        """See Failures.line: the server's own words."""
+        found = _cause(error)
+        said = found.args[1] if len(found.args) > 1 else found.args[0] if found.args else found
+        if isinstance(said, tuple):
+            said = said[-1]
+        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        return text.partition("DB-Lib error")[0].strip().partition("\n")[0] or text.strip().partition("\n")[0]
+
+    @contextmanager
+    def translated(self, doing: str) -> Iterator[None]:
+        """See Failures.translated."""
+        try:
+            yield
+        except pymssql.Error as error:
+            raise _sentence(error, doing, self.line(error)) from error
+
+
+FAILURES = SqlServerFailures()
+
+
+def connect(config: Config, application: str = "tailrace", database: str | None = None) -> Connection:
+    """A new connection, to the given database or to the only one. Raises pymssql.Error."""
+    names = config.names("database.names")
+    wanted = database or (names[0] if len(names) == 1 else "")
+    timeout = config.number("database.query.timeout.ms")
+    driver = pymssql.connect(
+        server=_address(config),
+        user=config.optional("database.user") or "",
+        password=config.optional("database.password") or "",
+        database=wanted,
+        port=str(config.number("database.port")),
+        timeout=-(-timeout // 1000),
+        login_timeout=max(1, config.number("driver.loginTimeout")),
+        charset="UTF-8",
+        appname=application[:128],
+        tds_version="7.4",
+        autocommit=True,
+        encryption="require" if config.text("driver.encrypt") in ("true", "strict") else "request",
+        read_only=_is_read_only(config),
+    )
+    return Connection(driver)
+
+
+def _address(config: Config) -> str:
+    """Host, and instance unless a port is given, which decides then."""
+    host, instance = config.text("database.hostname"), config.optional("database.instance")
+    return f"{host}\\{instance}" if instance and "database.port" not in config.given else host
+
+
+def _is_read_only(config: Config) -> bool:
+    return (config.optional("driver.applicationIntent") or "").lower() == "readonly"
+
+
+class Server:
+    """Asks one server over a connection that is kept; a server that is away is waited for, as the options say."""
+
+    def __init__(self, config: Config, application: str = "tailrace planner") -> None:
+        self.config, self._application = config, application
+        self._connection: Connection | None = None
+
+    def ask(self, question: Callable[[Connection], T], doing: str = "the server cannot be asked") -> T:
+        """The result of a question. Raises SourceError."""
+
+        def attempt() -> T:
+            with FAILURES.translated(doing):
+                try:
+                    return question(self.connection)
+                except pymssql.Error as error:
+                    if FAILURES.is_lost(error):
+                        self.close()
+                    raise
+
+        return retrying(self.config, attempt, FAILURES.is_transient)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection."""
+        if self._connection is None:
+            self._connection = connect(self.config, self._application)
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def number_of(error: BaseException) -> int | None:
+    """The number of an error of the server or of the driver."""
+    found = _cause(error).args
+    number = found[0] if found else None
+    if isinstance(number, tuple):
+        number = number[0]
+    return number if isinstance(number, int) else None
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The driver's error behind one of ours."""
+    while isinstance(error, TailraceError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _sentence(error: BaseException, doing: str, line: str) -> SourceError:
+    number, text = number_of(error), str(error)
+    if number == LOGIN_FAILED or "Login failed" in text:
+        remedy = "set database.user and database.password to a login of the server"
+        return SourceError(f"the server refuses the login: {line}", remedy=remedy)
+    if number in NO_DATABASE or "Cannot open database" in text:
+        remedy = "check database.names, and that the login is a user of each of these databases"
+        return SourceError(f"{doing}: {line}", where="database.names", remedy=remedy)
+    if number in _DEAD:
+        remedy = "check database.hostname and database.port, that the server runs, and the firewall"
+        return SourceError(f"{doing}: the server cannot be reached: {line}", remedy=remedy)
+    if number in NO_OBJECT and "cdc." in text:
+        remedy = "USE the database; EXEC sys.sp_cdc_enable_db; then sys.sp_cdc_enable_table for each table"
+        return SourceError(f"{doing}: change data capture is not enabled: {line}", remedy=remedy)
+    if number in NO_RIGHT:
+        remedy = "grant the privilege; docs/connectors/sqlserver.md lists what a pipeline's user needs"
+        return SourceError(f"{doing}: the user has not the privilege: {line}", remedy=remedy)
+    return SourceError(f"{doing}: {line}")

@@ -1,0 +1,158 @@
+"""The properties of the SQL Server connector, and what is wrong with them when seen together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tailrace.config import resolve as resolution
+from tailrace.config import shared
+from tailrace.config.dialects import from_mapping
+from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_INT, TEXT, choice, split_list
+from tailrace.config.masks import check_hashes
+from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.overrides import check_overrides
+from tailrace.config.resolve import Config, Problem
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
+from tailrace.transforms.registry import check as check_transforms
+
+CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
+CLASS = "io.debezium.connector.sqlserver.SqlServerConnector"
+NAMING = TableNaming(
+    DATABASE_SCHEMA_TABLE,
+    default_schema="dbo",
+    system_schemas="cdc|sys|INFORMATION_SCHEMA",
+    system_tables=("systranschemas",),
+)
+AGENT_QUERY = (
+    "SELECT CASE WHEN dss.[status]=4 THEN 1 ELSE 0 END AS isRunning FROM #db.sys.dm_server_services dss "
+    "WHERE dss.[servicename] LIKE N'SQL Server Agent (%';"
+)
+_STREAMED = "rows are streamed, and a change table is read once for each range"
+_DESCRIBED = "capture instances describe the rows of their change tables, so no history of schemas is kept"
+_DRIVER = "the driver here is FreeTDS"
+_LOGIN = "give a user and a password of the server; Entra ID and Kerberos cannot be used"
+
+CONNECTION = (
+    Option("connector.class", choice(CLASS), None, "Class of the connector."),
+    Option("database.hostname", ADDRESS, None, "Server's host.", required=True),
+    Option("database.port", POSITIVE_INT, "1433", "Server's port."),
+    Option("database.instance", TEXT, None, "Named instance; a given port goes before it."),
+    Option("database.user", TEXT, None, "Login."),
+    Option("database.password", TEXT, None, "Its password.", secret=True),
+    Option("database.names", NAMES, None, "Databases to capture.", required=True),
+    Option("database.query.timeout.ms", COUNT, "600000", "Time limit for a query; 0 is no limit."),
+    Option(
+        "database.sqlserver.agent.status.query",
+        TEXT,
+        AGENT_QUERY,
+        "Query that tells whether SQL Server Agent runs; `#db` or `[#db]` stands for the database.",
+    ),
+    Option("driver.encrypt", choice("true", "false", "strict"), "false", "Encrypt the connection.", protects=True),
+    Option(
+        "driver.trustServerCertificate",
+        choice(
+            "true", refused={"false": "FreeTDS compares no certificates; end TLS in a proxy that does, or use true"}
+        ),
+        None,
+        "Whether the server's certificate is taken as it is.",
+    ),
+    Option("driver.applicationIntent", choice("ReadOnly", "ReadWrite"), None, "ReadOnly: a readable replica is read."),
+    Option("driver.loginTimeout", COUNT, "15", "Time limit for connecting, in seconds."),
+    Option("driver.authentication", choice("SqlPassword", "NotSpecified", otherwise=_LOGIN), None, "How to log in."),
+    Option("driver.integratedSecurity", choice("false", refused={"true": _LOGIN}), None, "Kerberos."),
+    Option("driver.*", TEXT, None, "Settings of the Java driver.", CONNECT, _DRIVER),
+    Option("database.encrypt", choice("true", "false", "strict"), None, "Old.", REFUSED, "call it driver.encrypt"),
+    Option("database.*", TEXT, None, "Settings of the Java driver.", CONNECT, _DRIVER),
+)
+CHANGES = (
+    Option(
+        "data.query.mode", choice("direct", "function"), "direct", "Read change tables, or by the server's functions."
+    ),
+    Option(
+        "max.iteration.transactions", COUNT, "500", "Transactions of a read.", CONNECT, "maxBytesPerTrigger limits it"
+    ),
+    Option("streaming.fetch.size", COUNT, "0", "Rows of a page.", CONNECT, _STREAMED),
+    Option("streaming.lsn.optimization", FLAG, None, "Obsolete.", CONNECT, "it is obsolete"),
+    Option("internal.capture.instance.include.list", PATTERNS, None, "Capture instances to read.", protects=True),
+    Option(
+        "internal.capture.instance.exclude.list",
+        PATTERNS,
+        None,
+        "Capture instances to leave out.",
+        excluded_by="internal.capture.instance.include.list",
+        protects=True,
+    ),
+    Option(
+        "schema.history.internal.store.only.captured.tables.ddl",
+        FLAG,
+        "false",
+        "At the start, tell the structures of captured tables alone.",
+    ),
+)
+SNAPSHOT = (
+    *shared.SNAPSHOT,
+    Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, _DESCRIBED),
+    Option(
+        "snapshot.isolation.mode",
+        choice("repeatable_read", "exclusive", "snapshot", "read_committed", "read_uncommitted"),
+        "repeatable_read",
+        "Isolation level of reads of tables.",
+    ),
+    Option(
+        "snapshot.locking.mode",
+        choice("exclusive", "none", refused={"custom": "use exclusive or none"}),
+        "exclusive",
+        "Whether tables are locked while their columns are read (repeatable_read and exclusive).",
+    ),
+    Option("snapshot.lock.timeout.ms", LONG, "10000", "Time limit for a lock; 0: fail at once, -1: no limit."),
+    Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
+    Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
+    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
+    Option("snapshot.fetch.size", POSITIVE_INT, "10000", "Rows that are taken from the connection at once."),
+    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, "Spark's cores decide"),
+    Option(
+        "snapshot.tables.order.by.row.count",
+        choice("disabled", "ascending", "descending"),
+        "disabled",
+        "Order of tables by their rows.",
+    ),
+    Option("incremental.snapshot.option.recompile", FLAG, "false", "Append OPTION(RECOMPILE) to reads of chunks."),
+    Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", CONNECT, "they are always allowed"),
+)
+# Those of the shared properties that other defaults or other words suit.
+_OWN = {option.name for option in (*SNAPSHOT, *CHANGES)}
+OPTIONS = OptionTable(
+    {
+        "Connection": CONNECTION,
+        "Spark": shared.SPARK,
+        "Change tables": CHANGES,
+        "Filters": shared.FILTERS,
+        "Snapshot": SNAPSHOT,
+        "Values": shared.VALUES,
+        "Masks and propagation": shared.MASKS,
+        "Topics": shared.TOPICS,
+        "Converters and transforms": shared.CONVERTERS,
+        "Signals, notifications, heartbeats": tuple(each for each in shared.SIGNALS if each.name not in _OWN),
+        "Operation": shared.RUNTIME,
+    }
+)
+_CHECKS = (shared.check_together, check_hashes, check_overrides, check_transforms)
+
+
+def resolve(properties: Mapping[str, object]) -> Config:
+    """The checked Config of a SQL Server connector. Raises ConfigError naming every problem."""
+    given = from_mapping(properties)
+    names = split_list(given.get("database.names", ""))
+    naming = replace(NAMING, default_database=names[0]) if len(names) == 1 else NAMING
+    own = tuple(
+        Option(f"{name}.*", TEXT, None, "Settings of the converter.")
+        for name in split_list(given.get("converters", ""))
+    )
+    options = OptionTable({**OPTIONS.groups, "Converters of one's own": own}) if own else OPTIONS
+    return resolution.resolve(properties, options, (*_CHECKS, _check_names), naming)
+
+
+def _check_names(config: Config) -> Iterator[Problem]:
+    if not config.names("database.names"):
+        yield Problem("database.names", "A value is required", "name the databases to capture")

@@ -1,0 +1,67 @@
+"""Where the log of each database ends, and where it begins: what the capture job has read, and clean-up has left."""
+
+from __future__ import annotations
+
+import logging
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.sqlserver.catalog import Catalog
+from tailrace.connectors.sqlserver.client import FAILURES, Connection
+from tailrace.connectors.sqlserver.position import text_of
+from tailrace.connectors.sqlserver.statements import name
+
+log = logging.getLogger(__name__)
+
+AGENT_DOWN = "No maximum LSN recorded in the database; SQL Server Agent is not running"
+_IDLE = (
+    "no maximum LSN is recorded in %s: SQL Server Agent does not run, nothing was captured yet, or clean-up has "
+    "emptied the change tables of a quiet database. Which of these cannot be told, as the state of the Agent cannot be "
+    "queried (%s); grant VIEW SERVER STATE, or set database.sqlserver.agent.status.query"
+)
+
+
+def log_end(connection: Connection, config: Config) -> Reading:
+    """How far the log of each database is captured."""
+    return Reading.of({database: maximum(connection, database) for database in databases(connection, config)})
+
+
+def maximum(connection: Connection, database: str) -> str:
+    """The highest LSN that the capture job has reached; it notes one now and then in a quiet database, too."""
+    return text_of(connection.value(f"SELECT {name(database)}.sys.fn_cdc_get_max_lsn()"))
+
+
+def databases(connection: Connection, config: Config) -> list[str]:
+    """The names of the databases, as the server writes them."""
+    return Catalog(connection, config).databases()
+
+
+class AgentCheck:
+    """Says once why a database has no maximum LSN: a fault if the Agent is down, else normal."""
+
+    def __init__(self, config: Config) -> None:
+        self._query = config.text("database.sqlserver.agent.status.query")
+        self._asked: set[str] = set()
+
+    def look(self, connection: Connection, database: str, end: str) -> None:
+        """Ask the server, unless there is an end, or it was asked already."""
+        if end:
+            self._asked.discard(database)
+        elif database not in self._asked:
+            self._asked.add(database)
+            self._tell(connection, database)
+
+    def _tell(self, connection: Connection, database: str) -> None:
+        try:
+            runs = is_agent_running(connection, self._query, database)
+        except FAILURES.driver_error as error:
+            log.warning(_IDLE, database, FAILURES.line(error))
+            return
+        if not runs:
+            log.error(AGENT_DOWN)
+
+
+def is_agent_running(connection: Connection, query: str, database: str) -> bool:
+    """Whether SQL Server Agent runs. `[#db]` and `#db` in the query stand for the database. Raises pymssql.Error."""
+    quoted = name(database)
+    return bool(connection.value(query.replace("[#db]", quoted).replace("#db", quoted)))

@@ -1,0 +1,38 @@
+"""The last change that the log has up to a place: what `source` says of events that are no changes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailrace.connectors.sqlserver.catalog import Instance
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.position import literal_of, text_of
+
+_FIELDS = "[__$start_lsn], [__$seqval], [__$operation]"
+
+
+@dataclass(frozen=True)
+class LastChange:
+    """A change's commit and change LSN, and its serial number: 2 for an update, as that is two rows."""
+
+    commit: str
+    change: str
+    serial: int
+
+
+def last_change(connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
+    """The last change of these instances up to a commit, None if there is none."""
+    found = None
+    for instance in instances:
+        own = until if instance.stop is None else min(until, instance.stop)
+        sign = "<=" if own == until else "<"
+        rows = connection.rows(
+            f"SELECT TOP 1 {_FIELDS} FROM {instance.changes} WHERE [__$start_lsn] {sign} {literal_of(own)} "
+            "ORDER BY [__$start_lsn] DESC, [__$seqval] DESC, [__$operation] DESC"
+        )
+        for commit, change, kind in rows:
+            each = LastChange(text_of(commit), text_of(change), 2 if kind == 4 else 1)
+            if found is None or (each.commit, each.change) > (found.commit, found.change):
+                found = each
+    return found

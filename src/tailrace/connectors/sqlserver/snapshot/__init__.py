@@ -1,0 +1,1 @@
+"""Snapshots: whole tables, chunks, signals in a table."""

@@ -1,0 +1,256 @@
+"""Chunks of incremental snapshots: rows in the order of a key, and what of the log they may lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.connectors.base import Key
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
+from tailrace.connectors.snapshots import Flags, PagingKey, Unread
+from tailrace.connectors.sqlserver.arrays import images, selected
+from tailrace.connectors.sqlserver.catalog import Catalog, Described
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.log.end import log_end
+from tailrace.connectors.sqlserver.log.last import last_change
+from tailrace.connectors.sqlserver.position import SOURCE_TYPE
+from tailrace.connectors.sqlserver.snapshot.keys import KeyColumn, above, after, any_of, key_columns
+from tailrace.connectors.sqlserver.snapshot.signals import SignalTables
+from tailrace.connectors.sqlserver.statements import name
+from tailrace.connectors.sqlserver.statements import table as table_name
+from tailrace.errors import SourceError
+from tailrace.events.encode.arrow import flags
+from tailrace.model.change import COMMIT, ChangeBatch
+from tailrace.model.table import TableId, TableSchema
+
+# Keys of one statement.
+_PIECE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedUntil:
+    """Implements Fence: what was captured before a chunk was read was committed before, so the chunk's rows have it."""
+
+    position: Reading
+
+    @staticmethod
+    def parse(text: str) -> CapturedUntil:
+        """From its text."""
+        return CapturedUntil(Reading.from_text(text))
+
+    def supersedes(self, batch: ChangeBatch) -> Flags:
+        """See Fence."""
+        until = self.position.lsn(batch.table.id.database)
+        return flags(pc.greater(batch.rows.column(COMMIT), until))
+
+
+@dataclass(frozen=True)
+class Session(ChunkSession):
+    """Implements ChunkSession."""
+
+    connection: Connection
+    config: Config
+    signals: SignalTables
+
+    @contextmanager
+    def window(self) -> Iterator[None]:
+        """See ChunkSession.window."""
+        table = self.signals.of(next(iter(self.config.names("database.names")), ""))
+        opened = self.signals.open_window(self.connection, table)
+        try:
+            yield
+        finally:
+            self.signals.close_window(self.connection, table, opened)
+
+    @contextmanager
+    def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:
+        """See ChunkSession.table."""
+        catalog = Catalog(self.connection, self.config)
+        number = catalog.tables().get(table) if catalog.filter.captures(table) else None
+        if number is None:
+            raise Unread("no such table is captured", "UNKNOWN_SCHEMA")
+        whole = catalog.described(table, number)
+        captured = catalog.capture(catalog.now(table, catalog.newest(), number))
+        if captured is None:
+            raise Unread("none of its columns is captured", "UNKNOWN_SCHEMA")
+        yield PagedTable(self.connection, self.config, captured, whole)
+
+
+@dataclass(frozen=True)
+class PagedTable(ChunkTable):
+    """Implements ChunkTable."""
+
+    connection: Connection
+    config: Config
+    captured: CapturedTable
+    described: Described
+
+    @property
+    def schema(self) -> TableSchema:
+        """See ChunkTable.schema."""
+        return self.captured.schema
+
+    def page(self, condition: str | None, surrogate: str | None) -> Paging:
+        """By the key of the signal or of the events, told apart by the table's own."""
+        names = (surrogate,) if surrogate else self.schema.key
+        if not names:
+            raise Unread("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
+        key = key_columns(self.described, names)
+        if not key:
+            raise Unread(f"it has no column {', '.join(names)}", "SQL_EXCEPTION")
+        own = [each for each in key_columns(self.described, self.described.key) if each not in key]
+        return Paging(self, condition, (*key, *own))
+
+    def fence(self) -> str:
+        """See ChunkTable.fence."""
+        return log_end(self.connection, self.config).to_text()
+
+    def end(self) -> Reading:
+        """See ChunkTable.end."""
+        return log_end(self.connection, self.config)
+
+    def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
+        """See ChunkTable.rows_of."""
+        columns = self.key_of(self.schema.key)
+        if any(len(key) != len(columns) for key in keys):
+            raise SourceError(
+                f"the key has {len(columns)} columns, those of the signal have not", where=str(self.schema.id)
+            )
+        found, there = self.found(columns, keys)
+        gone = [key for key in dict.fromkeys(keys) if key not in there]
+        return found, self.of_keys(columns, gone)
+
+    def key_of(self, names: Sequence[str]) -> tuple[KeyColumn, ...]:
+        """The key's columns. Raises Unread."""
+        key = key_columns(self.described, names)
+        if not key:
+            raise Unread("it has no key", "NO_PRIMARY_KEY")
+        return key
+
+    def found(self, key: Sequence[KeyColumn], keys: Sequence[Key]) -> tuple[pa.StructArray, set[Key]]:
+        """Images of the rows there are of these keys, and which of the keys those are."""
+        parts: list[pa.StructArray] = []
+        there: set[Key] = set()
+        for start in range(0, len(keys), _PIECE):
+            piece = keys[start : start + _PIECE]
+            place = ", ".join(f"k.k{at}" for at in range(len(key)))
+            given = ", ".join(
+                "(" + ", ".join(f"N'{value.replace(chr(39), chr(39) * 2)}'" for value in values) + ")"
+                for values in piece
+            )
+            same = " AND ".join(
+                f"t.{name(column.name)} = {_typed(column, f'k.k{at}')}" for at, column in enumerate(key)
+            )
+            columns = ", ".join(f"k{at}" for at in range(len(key)))
+            statement = (
+                f"SELECT {place}, {', '.join(selected(self.captured, 't.'))} FROM {table_name(self.schema.id)} AS t "
+                f"JOIN (VALUES {given}) AS k ({columns}) ON {same}"
+            )
+            rows = self.connection.rows(statement)
+            there.update(tuple(row[: len(key)]) for row in rows)
+            parts.append(self.images([row[len(key) :] for row in rows]))
+        return pa.concat_arrays(parts) if parts else self.images([]), there
+
+    def of_keys(self, key: Sequence[KeyColumn], keys: Sequence[Key]) -> pa.StructArray:
+        """Images that have a key and nothing else, as the server reads its texts."""
+        if not keys:
+            return self.images([])
+        known = {column.name: at for at, column in enumerate(key)}
+        kinds = dict(zip((column.name for column in self.schema.columns), self.captured.types, strict=True))
+        rows = []
+        for values in keys:
+            listed = [
+                kinds[column.name].text.format(key[known[column.name]].literal(values[known[column.name]]))
+                if column.name in known
+                else "NULL"
+                for column in self.schema.columns
+            ]
+            rows += self.connection.rows(f"SELECT {', '.join(listed)}")
+        return self.images(rows)
+
+    def images(self, rows: Sequence[tuple[object, ...]]) -> pa.StructArray:
+        """Row images of rows of the driver."""
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self.schema.columns)
+        return images(self.captured, columns, len(rows))
+
+    def source(self, count: int, end: Reading) -> pa.StructArray:
+        """See ChunkTable.source: the last change that was captured."""
+        database = self.schema.id.database
+        last = last_change(
+            self.connection, Catalog(self.connection, self.config).instances(database), end.lsn(database)
+        )
+        values = (None, end.lsn(database) or None, None) if last is None else (last.change, last.commit, last.serial)
+        typed = (pa.scalar(each, field.type) for each, field in zip(values, SOURCE_TYPE, strict=True))
+        columns = [pa.repeat(each, count) for each in typed]
+        return pa.StructArray.from_arrays(columns, fields=list(SOURCE_TYPE))
+
+
+@dataclass(frozen=True)
+class Paging(Page):
+    """Implements Page. The server compares keys, by its collations and its order of types."""
+
+    table: PagedTable
+    condition: str | None
+    key: tuple[KeyColumn, ...]
+
+    @property
+    def key_text(self) -> str:
+        """See Page.key_text."""
+        return ", ".join(f"{name(column.name)} {column.type.declared}" for column in self.key)
+
+    def check(self) -> None:
+        """See Page.check: parsed, not run."""
+        if self.condition is None:
+            return
+        statement = f"SELECT TOP 0 1 FROM {table_name(self.table.schema.id)} WHERE ({self.condition}\n)"
+        self.table.connection.rows(statement)
+
+    def estimate(self) -> int:
+        """See Page.estimate."""
+        return int(
+            self.table.connection.value(f"SELECT COUNT_BIG(*) FROM {table_name(self.table.schema.id)}{self._where()}")
+        )
+
+    def maximum(self) -> PagingKey | None:
+        """See Page.maximum."""
+        order = ", ".join(f"{name(column.name)} DESC" for column in self.key)
+        rows = self.table.connection.rows(
+            f"SELECT TOP 1 {self._printed()} FROM {table_name(self.table.schema.id)}{self._where()} ORDER BY {order}"
+        )
+        return tuple(rows[0]) if rows else None
+
+    def after(
+        self, last: PagingKey | None, maximum: PagingKey, size: int
+    ) -> tuple[pa.StructArray, PagingKey | None, int]:
+        """See Page.after."""
+        conditions = [f"NOT {after(self.key, maximum)}", *([after(self.key, last)] if last is not None else [])]
+        hint = " OPTION(RECOMPILE)" if self.table.config.flag("incremental.snapshot.option.recompile") else ""
+        statement = (
+            f"SELECT TOP {size} {self._printed()}, {', '.join(selected(self.table.captured))} "
+            f"FROM {table_name(self.table.schema.id)}{self._where(*conditions)} {above(self.key)}{hint}"
+        )
+        rows = self.table.connection.rows(statement)
+        found = self.table.images([row[len(self.key) :] for row in rows])
+        return found, (tuple(rows[-1][: len(self.key)]) if rows else None), len(rows)
+
+    def _printed(self) -> str:
+        return ", ".join(f"{column.printed} AS k{place}" for place, column in enumerate(self.key))
+
+    def _where(self, *conditions: str) -> str:
+        given = [*([f"({self.condition}\n)"] if self.condition else []), *conditions]
+        return f" WHERE {' AND '.join(given)}" if given else ""
+
+
+def _typed(column: KeyColumn, expression: str) -> str:
+    """An expression of text in the column's type."""
+    return column.literal("").replace("N''", expression, 1)
+
+
+__all__ = ["CapturedUntil", "PagedTable", "Session", "any_of"]

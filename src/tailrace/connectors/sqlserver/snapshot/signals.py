@@ -1,0 +1,106 @@
+"""The tables of signals: reads the rows that are new, and writes the rows that open and close a window."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import Counter
+from datetime import datetime, timezone
+
+from tailrace.config import Config
+from tailrace.config.filters import tables_of_signals
+from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.statements import name, text
+from tailrace.connectors.sqlserver.statements import table as table_name
+from tailrace.errors import SourceError
+from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
+
+# The offset has a mark of each row, so that none is carried out twice.
+MOST_ROWS = 1000
+_COLUMNS = """
+SELECT c.name FROM {db}.sys.columns c JOIN {db}.sys.tables t ON t.object_id = c.object_id
+JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id WHERE s.name = {schema} AND t.name = {table} ORDER BY c.column_id
+"""
+Window = tuple[str, str]
+
+
+class SignalTables:
+    """The tables that `signal.data.collection` names; without one there are no signals and no windows."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.tables = tables_of_signals(config)
+        self._is_read = SOURCE in config.names("signal.enabled.channels")
+        self._names: dict[TableId, list[str]] = {}
+
+    def new(self, connection: Connection, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
+        """The signals that are not handled yet, in the order of their ids, and the marks of all. Raises SourceError."""
+        left, new, marks = Counter(handled), [], []
+        for table in self.tables if self._is_read else ():
+            for signal in self._rows(connection, table):
+                mark = (signal.id, None)
+                marks.append(mark)
+                if left[mark]:
+                    left[mark] -= 1
+                else:
+                    new.append(signal)
+        return new, tuple(marks)
+
+    def _rows(self, connection: Connection, table: TableId) -> list[Signal]:
+        names = self._columns(connection, table)
+        if len(names) != 3:
+            log.warning("signal.data.collection: %s needs the columns id, type, data, in this order", table)
+            return []
+        id_, kind, data = map(name, names)
+        statement = (
+            f"SELECT TOP {MOST_ROWS + 1} CONVERT(nvarchar(max), {id_}), CONVERT(nvarchar(max), {kind}), "
+            f"LEFT(CONVERT(nvarchar(max), {data}), {DATA_BYTES + 1}) FROM {table_name(table)} "
+            f"WHERE {kind} NOT IN ({text(OPEN)}, {text(CLOSE)})"
+        )
+        found = connection.rows(statement)
+        if len(found) > MOST_ROWS:
+            what = f"{table} holds more than {MOST_ROWS:,} signals"
+            remedy = "DELETE the rows of signals that were carried out; to do so regularly is safe"
+            raise SourceError(what, where="signal.data.collection", remedy=remedy)
+        return [Signal(*row) for row in found]
+
+    def _columns(self, connection: Connection, table: TableId) -> list[str]:
+        if table not in self._names:
+            query = _COLUMNS.format(db=name(table.database), schema=text(table.schema), table=text(table.table))
+            self._names[table] = [str(row[0]) for row in connection.rows(query)]
+        return self._names[table]
+
+    def of(self, database: str) -> TableId | None:
+        """The table of signals that windows of a database's chunks are written to."""
+        mine = [table for table in self.tables if table.database == database]
+        return next(iter([*mine, *self.tables]), None)
+
+    def open_window(self, connection: Connection, table: TableId | None) -> Window | None:
+        """Write the row that opens a window, if such rows are wanted; returns the window's id and time."""
+        if table is None or self._config.flag("read.only"):
+            return None
+        window, now = str(uuid.uuid4()), _now()
+        self._insert(connection, table, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
+        return window, now
+
+    def close_window(self, connection: Connection, table: TableId | None, opened: Window | None) -> None:
+        """Write what closes a window: another row, or the removal of the first one."""
+        if opened is None or table is None:
+            return
+        window, since = opened
+        if self._config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
+            first = name(self._columns(connection, table)[0])
+            connection.run(f"DELETE FROM {table_name(table)} WHERE {first} = {text(window + '-open')}")
+        else:
+            times = f'{{"openWindowTimestamp": "{since}", "closeWindowTimestamp": "{_now()}"}}'
+            self._insert(connection, table, f"{window}-close", CLOSE, times)
+
+    def _insert(self, connection: Connection, table: TableId, *values: str) -> None:
+        connection.run(f"INSERT INTO {table_name(table)} VALUES ({', '.join(map(text, values))})")
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,164 @@
+"""The splits of a snapshot: which tables, in which ranges of their keys, with which markers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from tailrace.config import Config
+from tailrace.config.overrides import overrides
+from tailrace.connectors.snapshots import Place
+from tailrace.connectors.split_sizes import pieces
+from tailrace.connectors.sqlserver.catalog import Catalog, Described
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.snapshot.keys import KeyColumn, after, key_columns
+from tailrace.connectors.sqlserver.snapshot.rows import Moment, Split
+from tailrace.connectors.sqlserver.statements import name
+from tailrace.connectors.sqlserver.statements import table as table_name
+from tailrace.events.notifications import is_wanted
+from tailrace.events.snapshot_notices import around_splits
+from tailrace.model.table import TableId
+
+_PAGE = 8192
+_SIZE = """
+SELECT SUM(p.used_page_count), SUM(CASE WHEN p.index_id < 2 THEN p.row_count ELSE 0 END)
+FROM {db}.sys.dm_db_partition_stats p WHERE p.object_id = {id}
+"""
+
+
+def size_of(connection: Connection, table: TableId, number: int) -> tuple[int, int]:
+    """About the bytes and rows of a table; 0 where the login may not see them."""
+    rows = connection.rows(_SIZE.format(db=name(table.database), id=number))
+    return (int(rows[0][0] or 0) * _PAGE, int(rows[0][1] or 0)) if rows else (0, 0)
+
+
+class SplitPlanner:
+    """Plans the splits of a snapshot over one connection."""
+
+    def __init__(self, connection: Connection, config: Config) -> None:
+        self.connection, self.config = connection, config
+        self.catalog = Catalog(connection, config)
+        self._numbers = self.catalog.tables()
+        self._instances = self.catalog.newest()
+
+    def sizes(self) -> list[tuple[TableId, int]]:
+        """The tables that a first snapshot reads, with their sizes in bytes."""
+        return [(table, size_of(self.connection, table, self._numbers[table])[0]) for table in self.to_read()]
+
+    def to_read(self) -> list[TableId]:
+        """The tables that a first snapshot reads, in order."""
+        tables = self.catalog.read_first()
+        order = self.config.text("snapshot.tables.order.by.row.count")
+        if order == "disabled":
+            return tables
+        rows = {table: size_of(self.connection, table, self._numbers[table])[1] for table in tables}
+        return sorted(tables, key=lambda table: rows[table], reverse=order == "descending")
+
+    def plan(self, moment: Moment, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[Split]:
+        """The splits of all tables, of those `wanted`, or of what is left at `place`."""
+        given = overrides(self.config) if wanted is None else wanted
+        splits: list[Split] = []
+        tables = self._tables(wanted, place)
+        for table in tables:
+            resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
+            found = self._of_table(moment, table, given.get(str(table)), resumed)
+            if resumed is None and found:
+                is_first = not splits and (place is None or place.is_whole)
+                found[0] = replace(found[0], first="first" if is_first else "first_in_data_collection")
+            splits += found
+        splits = self._with_last(splits)
+        return self._told(splits, tables, wanted) if is_wanted(self.config) else splits
+
+    def structures(self) -> tuple[Described, ...]:
+        """The structures of all tables, captured or not, as the reference engine keeps them."""
+        if not self.config.flag("include.schema.changes"):
+            return ()
+        only_captured = self.config.flag("schema.history.internal.store.only.captured.tables.ddl")
+        tables = [each for each in self._numbers if not only_captured or self.catalog.filter.captures(each)]
+        return tuple(self._described(table) for table in self.catalog.filter.order(tables))
+
+    def _described(self, table: TableId) -> Described:
+        return self.catalog.now(table, self._instances, self._numbers[table])
+
+    def _tables(self, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[TableId]:
+        if wanted is not None:
+            return [table for table in self.catalog.captured() if str(table) in wanted]
+        tables = self.to_read()
+        if place is None:
+            return tables
+        known = {str(table): table for table in tables}
+        return [known[each] for each in place.left if each in known]
+
+    def _of_table(self, moment: Moment, table: TableId, select: str | None, resumed: Place | None) -> list[Split]:
+        described = self._described(table)
+        if select is not None:
+            return [Split(moment, table, select=_listed(select, described), last="last_in_data_collection")]
+        size, rows = size_of(self.connection, table, self._numbers[table])
+        key = key_columns(described, described.key)
+        low = None if resumed is None or resumed.last is None else tuple(resumed.last)
+        bounds = self._bounds(table, key, pieces(self.config, str(table), size), rows, low)
+        found = [
+            Split(moment, table, key, first, last, bytes=size // len(bounds), is_whole=len(bounds) == 1 and low is None)
+            for first, last in pairwise([*bounds, None])
+        ]
+        began = None if resumed is None else resumed.began
+        found = [replace(each, began=began) for each in found]
+        found[-1] = replace(found[-1], last="last_in_data_collection")
+        return found
+
+    def _bounds(
+        self, table: TableId, key: Sequence[KeyColumn], count: int, rows: int, low: tuple[str | None, ...] | None
+    ) -> list[tuple[str | None, ...] | None]:
+        """Where each of so many ranges begins: behind a key; None is the very beginning."""
+        step = rows // count if count > 1 else 0
+        if not key or not step:
+            return [low]
+        texts = ", ".join(f"{column.printed} AS k{place}" for place, column in enumerate(key))
+        columns = ", ".join(f"k{place}" for place in range(len(key)))
+        order = ", ".join(name(column.name) for column in key)
+        where = "" if low is None else f" WHERE {after(key, low)}"
+        numbered = f"SELECT {texts}, ROW_NUMBER() OVER (ORDER BY {order}) AS place FROM {table_name(table)}{where}"
+        statement = f"SELECT {columns} FROM ({numbered}) AS numbered WHERE place % {step} = 0 ORDER BY place"
+        found = self.connection.rows(statement)
+        return [low, *(tuple(row) for row in found[: count - 1])]
+
+    def _with_last(self, splits: list[Split]) -> list[Split]:
+        """The splits, the last of them that has a row with the marker of the last row."""
+        for number in range(len(splits) - 1, -1, -1):
+            split = splits[number]
+            if split.select is not None or self._has_rows(split):
+                splits[number] = replace(split, last="last")
+                break
+        return splits
+
+    def _has_rows(self, split: Split) -> bool:
+        condition = f" WHERE {after(split.key, split.low)}" if split.low else ""
+        return bool(self.connection.rows(f"SELECT TOP 1 1 FROM {table_name(split.table)}{condition}"))
+
+    def _told(self, splits: list[Split], tables: list[TableId], wanted: Mapping[str, str | None] | None) -> list[Split]:
+        """The splits with the notices around them."""
+        names = [str(split.table) for split in splits]
+        listed = (
+            tables
+            if wanted is not None
+            else [each for each in self.catalog.captured() if self.catalog.filter.lists(each)]
+        )
+        several = {each for each in names if names.count(each) > 1}
+        counts = {str(table): self._count(table) for table in tables if str(table) in several}
+        chunked = self.config.number("snapshot.max.threads") > 1 and not self.config.flag("legacy.snapshot.max.threads")
+        around, _ = around_splits(
+            names, [str(table) for table in tables], [str(each) for each in listed], counts, chunked=chunked
+        )
+        return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+
+    def _count(self, table: TableId) -> int:
+        return int(self.connection.value(f"SELECT COUNT(*) FROM {table_name(table)}"))
+
+
+def _listed(select: str, described: Described) -> str:
+    """A SELECT of the user's; the `*` of its list stands for the columns."""
+    head, star, rest = select.partition("*")
+    is_list = star and head.strip().upper() in ("SELECT", "SELECT ALL", "SELECT DISTINCT")
+    columns = ", ".join(name(column.name) for column in described.columns)
+    return f"{head}{columns}{rest}".rstrip().rstrip(";") if is_list else select.rstrip().rstrip(";")

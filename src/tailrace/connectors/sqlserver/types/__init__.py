@@ -1,0 +1,1 @@
+"""Types of columns: from what a SELECT returns to values of events."""

@@ -1,0 +1,141 @@
+"""Dates and times: from ISO text of up to seven digits of fraction to Connect's integers and texts, by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.connectors.types import temporal
+from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS
+from tailrace.connectors.value_type import Convert, ValueType, is_strict
+from tailrace.errors import DecodeError
+from tailrace.events.encode.arrow import join, literal
+
+TYPES = ("date", "time", "datetime", "datetime2", "smalldatetime", "datetimeoffset")
+_TEXT = {
+    "date": "CONVERT(varchar(10), {}, 23)",
+    "time": "CONVERT(varchar(16), {}, 121)",
+    "datetime": "CONVERT(varchar(27), CAST({} AS datetime2(3)), 121)",
+    "smalldatetime": "CONVERT(varchar(27), CAST({} AS datetime2(0)), 121)",
+    "datetime2": "CONVERT(varchar(27), {}, 121)",
+    "datetimeoffset": "CONVERT(varchar(34), {}, 121)",
+}
+_TICKS_A_SECOND, _TICK_NS = 10_000_000, 100
+_DIGITS = 7
+
+
+def temporal_type(name: str, scale: int, config: Config) -> ValueType:
+    """A column of one of TYPES under `time.precision.mode`; `scale` is its digits of fraction."""
+    mode = config.text("time.precision.mode")
+    text, digits = _TEXT[name], {"datetime": 3, "smalldatetime": 0}.get(name, scale)
+    if name == "datetimeoffset":
+        return replace(temporal.zoned_timestamp_form(0).read_by(offset_text), text=text)
+    if name == "date":
+        form = temporal.date_form(mode)
+        return replace(form.read_by({DAYS: _days, ISO: _iso_date}[form.unit]), text=text)
+    if name == "time":
+        form = temporal.time_form(mode, digits)
+        return replace(form.read_by(_TIMES[form.unit]), text=text)
+    form, strict = temporal.timestamp_form(mode, digits), is_strict(config)
+    if form.unit == NANOS:
+        return replace(form.read_by(lambda found: _nanoseconds(found, strict)), text=text)
+    return replace(form.read_by(_TIMESTAMPS[form.unit]), text=text)
+
+
+def _ticks(text: pa.Array) -> pa.Array:
+    """Seconds and fraction (`... hh:mm:ss.fffffff`) as seconds since 1970 times ten million, as two columns' sum."""
+    seconds, fraction = _split(text)
+    whole = pc.cast(pc.cast(seconds, pa.timestamp("s")), pa.int64())
+    return pc.add(pc.multiply(whole, _TICKS_A_SECOND), fraction)
+
+
+def _split(text: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The text up to the seconds, and the fraction in units of 100 ns."""
+    point = pc.find_substring(text, ".")
+    if pc.max(point).as_py() in (None, -1):
+        return text, pc.cast(pc.if_else(text.is_valid(), 0, None), pa.int64())
+    at = int(pc.max(point).as_py())
+    digits = pc.utf8_rpad(pc.utf8_slice_codeunits(text, at + 1, at + 1 + _DIGITS), _DIGITS, "0")
+    fraction = pc.cast(pc.if_else(pc.equal(digits, literal("")), literal("0"), digits), pa.int64())
+    return pc.utf8_slice_codeunits(text, 0, at), fraction
+
+
+def _days(text: pa.Array) -> pa.Array:
+    return pc.cast(pc.cast(text, pa.date32()), pa.int32())
+
+
+def _iso_date(text: pa.Array) -> pa.Array:
+    return join(text, "Z")
+
+
+def _of_day(text: pa.Array) -> pa.Array:
+    """100 ns of the day."""
+    return _ticks(join("1970-01-01 ", text))
+
+
+def _coarse(read: Callable[[pa.Array], pa.Array], divisor: int, arrow: pa.DataType) -> Convert:
+    return lambda text: pc.cast(temporal.coarser(read(text), divisor), arrow)
+
+
+def _iso_time(text: pa.Array) -> pa.Array:
+    return join(_without_zeros(text), "Z")
+
+
+def _iso_timestamp(text: pa.Array) -> pa.Array:
+    return join(_without_zeros(pc.replace_substring(text, " ", "T")), "Z")
+
+
+def _without_zeros(text: pa.Array) -> pa.Array:
+    """The text with no more digits of fraction than it needs."""
+    trimmed = pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), ".")
+    return pc.if_else(pc.match_substring(text, "."), trimmed, text)
+
+
+def _nanoseconds(text: pa.Array, strict: bool) -> pa.Array:
+    """Since 1970; what int64 cannot hold becomes null, or is an error."""
+    ticks = _ticks(text)
+    far = pc.greater(pc.abs(ticks), LARGEST // _TICK_NS)
+    if pc.any(far).as_py():
+        # Microseconds find the values that nanoseconds cannot hold, and tell of them.
+        return temporal.nanoseconds(temporal.coarser(ticks, 10), strict)
+    return pc.multiply(ticks, _TICK_NS)
+
+
+def offset_text(text: pa.Array) -> pa.Array:
+    """`2018-07-13 12:23:45.4560000 +11:00` as ISO has it, with its offset and as Java prints fractions.
+
+    Raises DecodeError for another form.
+    """
+    parts = pc.extract_regex(
+        text, r"^(?P<day>[\d-]{10})[ T](?P<time>[\d:]{8})(?P<digits>\.\d+)? ?(?P<offset>[+-]\d\d:\d\d)$"
+    )
+    if parts.null_count != text.null_count:
+        raise DecodeError("a DATETIMEOFFSET is not in ISO form")
+    digits = pc.utf8_rtrim(pc.utf8_rtrim(parts.field("digits"), "0"), ".")
+    offset = parts.field("offset")
+    zone = pc.if_else(pc.equal(offset, literal("+00:00")), literal("Z"), offset)
+    shown = join(parts.field("day"), "T", parts.field("time"), digits, zone)
+    return pc.if_else(text.is_valid(), shown, literal(None))
+
+
+def moments(text: pa.Array) -> pa.Array:
+    """`2018-07-13 12:23:45.456 +11:00` as microseconds since 1970 UTC."""
+    zoned = pc.replace_substring_regex(text, r"(?:(\.\d{1,6})\d*)? ([+-]\d\d:\d\d)$", r"\1\2")
+    return pc.cast(pc.cast(zoned, pa.timestamp("us", "UTC")), pa.int64())
+
+
+_TIMES: dict[str, Convert] = {
+    MILLIS: _coarse(_of_day, 10_000, pa.int32()),
+    MICROS: _coarse(_of_day, 10, pa.int64()),
+    NANOS: lambda text: pc.multiply(_of_day(text), _TICK_NS),
+    ISO: _iso_time,
+}
+_TIMESTAMPS: dict[str, Convert] = {
+    MILLIS: _coarse(_ticks, 10_000, pa.int64()),
+    MICROS: _coarse(_ticks, 10, pa.int64()),
+    ISO: _iso_timestamp,
+}

@@ -1,0 +1,168 @@
+"""SQL Server's log in odd hours: instances that go, half updates, clean-up, a stopped Agent. By the stand-in."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pymssql
+import pytest
+
+from tailrace.capture.capture import Capture
+from tailrace.connectors import registry
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.log import reader
+from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
+from tailrace.connectors.sqlserver.position import BLOCK
+from tailrace.errors import DecodeError, OffsetError
+from tailrace.events.keychange import split_key_changes
+from tailrace.events.record import RecordEncoder
+from tailrace.events.schema_change import SchemaChangeWriter
+from tailrace.events.selection import select
+from tests.conformance.sqlserver import LOGIN, PASSWORD, SqlServerSource
+from tests.servers.sqlserver.server import SqlServer
+
+Record = dict[str, Any]
+
+
+@pytest.fixture
+def source(sqlserver: SqlServer, request: pytest.FixtureRequest) -> Iterator[SqlServerSource]:
+    source = SqlServerSource(sqlserver, f"b{abs(hash(request.node.name)) % 10**8}")
+    source.create("orders")
+    yield source
+    source.close()
+
+
+class Stream:
+    """A pipeline that is read step by step, without Spark."""
+
+    def __init__(self, source: SqlServerSource, **properties: str) -> None:
+        given = {**source.properties("p"), "topic.prefix": "t", "table.include.list": r"dbo\.orders"}
+        given |= {name.replace("__", "."): value for name, value in properties.items()}
+        package = registry.named("sqlserver").load()
+        self.config = package.resolve(given)
+        self.capture = Capture(package.connector(self.config))
+        self.offset = self.capture.begin()
+        self._source = source
+
+    def step(self) -> tuple[list[Record], list[Record]]:
+        """The events of the next step, and the changes of structure that it tells."""
+        server = self._source.server
+        server.capture.scan(int(server.lookup(f"SELECT ms.db_id('{self._source.name}')") or 0))
+        start, self.offset = self.offset, self.capture.head(self.offset, None)
+        encoder, writer = RecordEncoder(self.config, BLOCK, "run"), SchemaChangeWriter(self.config, BLOCK)
+        events, structures = [], []
+        for split in self.capture.plan(start, self.offset):
+            for chunk in self.capture.read(split):
+                for batch in chunk.batches:
+                    told = writer.record(batch)
+                    if batch.schema_change is None:
+                        chosen = select(split_key_changes(batch, faults=False), self.config)
+                        events += [row for rows in encoder.encode(chosen) for row in rows.to_pylist()]
+                    elif told is not None:
+                        structures += [json.loads(value) for value in told.rows.column("value").to_pylist()]
+        return [json.loads(each["value"])["payload"] for each in events if each["value"]], structures
+
+
+@contextmanager
+def streaming(source: SqlServerSource, **properties: str) -> Iterator[Stream]:
+    """A pipeline whose snapshot is read."""
+    stream = Stream(source, **properties)
+    try:
+        stream.step()
+        stream.step()
+        yield stream
+    finally:
+        stream.capture.close()
+
+
+def test_a_table_that_is_no_longer_captured_is_told(source: SqlServerSource) -> None:
+    with streaming(source) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        assert [event["after"]["id"] for event in stream.step()[0]] == [1]
+        disable = (
+            "EXEC sys.sp_cdc_disable_table @source_schema = 'dbo', @source_name = 'orders', @capture_instance = 'all'"
+        )
+        source.run(disable)
+        source.run("INSERT INTO signals VALUES ('x', 'x', NULL)")
+        (told,) = stream.step()[1]
+        (change,) = told["tableChanges"]
+        assert (change["type"], change["table"], told["ddl"]) == ("DROP", None, None)
+        assert stream.step()[1] == []
+
+
+def test_a_new_column_comes_with_its_capture_instance(source: SqlServerSource) -> None:
+    with streaming(source) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        source.add_column("orders", "extra")
+        source.run("INSERT INTO orders VALUES (2, 2, N'b', 22)")
+        events, structures = stream.step()
+        assert [event["after"].get("extra", "none") for event in events] == ["none", 22]
+        (change,) = structures[0]["tableChanges"]
+        assert (change["type"], structures[0]["ddl"]) == ("ALTER", None)
+        assert [column["name"] for column in change["table"]["columns"]] == ["id", "v", "note", "extra"]
+
+
+def test_half_an_update_names_its_table_and_place(source: SqlServerSource) -> None:
+    with streaming(source) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        source.run("UPDATE orders SET v = 2")
+        source.server.capture.scan(int(source.server.lookup(f"SELECT ms.db_id('{source.name}')") or 0))
+        source.run("DELETE FROM cdc.dbo_orders_CT WHERE __$operation = 3")
+        with pytest.raises(DecodeError, match="has no partner") as caught:
+            stream.step()
+        assert f"{source.name}.dbo.orders, commit " in str(caught.value)
+
+
+def test_clean_up_that_passed_the_position_is_an_error(source: SqlServerSource) -> None:
+    with streaming(source) as stream:
+        for number in range(3):
+            source.run(f"INSERT INTO orders VALUES ({number}, 1, N'a')")
+        source.server.capture.scan(int(source.server.lookup(f"SELECT ms.db_id('{source.name}')") or 0))
+        cleaned = "DECLARE @low binary(10) = sys.fn_cdc_get_max_lsn(); EXEC sys.sp_cdc_cleanup_change_table "
+        source.run(cleaned + "@capture_instance = 'dbo_orders', @low_water_mark = @low")
+        with pytest.raises(OffsetError, match="clean-up has removed changes") as caught:
+            stream.step()
+        assert "sp_cdc_change_job" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize("place", ["#db", "[#db]"])
+def test_a_stopped_agent_is_told_once(sqlserver: SqlServer, caplog: pytest.LogCaptureFixture, place: str) -> None:
+    asked: list[str] = []
+
+    class Answers:
+        def value(self, statement: str) -> int:
+            asked.append(statement)
+            return 0
+
+    given = {"database.hostname": "h", "database.names": "shop", "topic.prefix": "t", "database.user": LOGIN}
+    given |= {"database.password": PASSWORD, "database.sqlserver.agent.status.query": f"SELECT {place}.running()"}
+    check = AgentCheck(registry.named("sqlserver").load().resolve(given))
+    with caplog.at_level(logging.ERROR):
+        for end in ("", ""):
+            check.look(Answers(), "shop", end)  # type: ignore[arg-type]
+    assert asked == ["SELECT [shop].running()"]
+    assert [record.message for record in caplog.records] == [AGENT_DOWN]
+
+
+def test_connections_that_are_cut_are_made_again(source: SqlServerSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_ROWS", 100)  # so that a table is read in several blocks
+    cuts = iter([1, 2, 3])
+    blocks = Connection.blocks
+
+    def cut(self: Connection, statement: str, size: int) -> Iterator[list[Any]]:
+        for number, block in enumerate(blocks(self, statement, size)):
+            if number == next(cuts, -1):
+                raise pymssql.OperationalError(20047, b"DBPROCESS is dead or not enabled")
+            yield block
+
+    monkeypatch.setattr(Connection, "blocks", cut)
+    with streaming(source, retriable__restart__connector__wait__ms="1") as stream:
+        source.run("INSERT INTO orders SELECT value, 1, N'a' FROM GENERATE_SERIES(1, 1000, 1)")
+        for number in range(1001, 1400):
+            source.run(f"INSERT INTO orders VALUES ({number}, 1, N'b')")
+        assert [event["after"]["id"] for event in stream.step()[0]] == [*range(1, 1400)]
+    assert next(cuts, None) is None

@@ -1,0 +1,206 @@
+"""The toy connector of tests/toy in the conformance suite: a writer of change files, as its database would be."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import pytest
+
+from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tests.conformance.subject import (
+    KEY,
+    NO_PRIVILEGE,
+    NOTE,
+    SECRET,
+    UNREACHABLE,
+    VALUE,
+    WRONG_PASSWORD,
+    Change,
+    Delete,
+    Insert,
+    Row,
+    Source,
+    Subject,
+    Update,
+)
+
+TOY = Path(__file__).parents[1] / "toy"
+PASSWORD = f"{SECRET}-right"
+COLUMNS = {KEY: "int", VALUE: "int", NOTE: "text"}
+SIGNALS = {"id": "text", "type": "text", "data": "text"}
+LINES_A_FILE = 40
+
+
+def install() -> None:
+    """Have this process and the ones it starts find the toy's package; before Spark starts."""
+    sys.path.append(str(TOY))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(TOY)]))
+
+
+class FolderSource(Source):
+    """A folder with two databases' tables: the ones of the tests are in `box`, schema `main`."""
+
+    signals = "signals"
+
+    def __init__(self, folder: Path) -> None:
+        from tailrace_folder.log import Log
+
+        self.folder, self.log = folder, Log(folder)
+        for name in ("log", "readers"):
+            (folder / name).mkdir(parents=True)
+        users = {"me": {"password": PASSWORD, "reads": True}, "poor": {"password": PASSWORD, "reads": False}}
+        (folder / "users.json").write_text(json.dumps(users), encoding="utf-8")
+        self._describe(self.signals, SIGNALS, [KEY])
+
+    def properties(self, pipeline: str) -> dict[str, str]:
+        """See Source.properties."""
+        return {
+            "folder.path": str(self.folder),
+            "folder.user": "me",
+            "folder.password": PASSWORD,
+            "folder.reader": pipeline,
+        }
+
+    def id(self, table: str) -> TableId:
+        """See Source.id."""
+        return TableId("box", "main", table, DATABASE_SCHEMA_TABLE)
+
+    def create(self, *tables: str, has_key: bool = True) -> None:
+        """See Source.create."""
+        for table in tables:
+            self._describe(table, COLUMNS, [KEY] if has_key else [])
+
+    def commit(self, *changes: Change) -> None:
+        """See Source.commit."""
+        with self._locked():
+            tables = self._tables()
+            done = [each for change in changes for each in self._changes(tables, change)]
+            self._append(done)
+
+    def roll_back(self, *changes: Change) -> None:
+        """See Source.roll_back."""
+        raise NotImplementedError
+
+    def truncate(self, table: str) -> None:
+        """See Source.truncate."""
+        with self._locked():
+            self._append([{"op": "t", "table": self.id(table).parts}])
+
+    def add_column(self, table: str, name: str) -> None:
+        """See Source.add_column."""
+        content = self._tables()[self.id(table)]
+        self._describe(table, {**content.columns, name: "int"}, list(content.key))
+
+    def signal(self, id_: str, kind: str, data: str) -> None:
+        """See Source.signal."""
+        with self._locked():
+            row = {"id": id_, "type": kind, "data": data}
+            self._append([{"op": "c", "table": self.id(self.signals).parts, "after": row}])
+
+    def rows(self, table: str) -> list[Row]:
+        """See Source.rows."""
+        found: list[Row] = self._tables()[self.id(table)].rows
+        return found
+
+    def lose_position(self, pipeline: str) -> None:
+        """See Source.lose_position: all change files are removed, after one more change."""
+        self.truncate(self.signals)
+        with self._locked():
+            tables, place = self._tables(), self.log.end().to_text()
+            parts = [
+                {"op": "s", "table": table.parts, "columns": each.columns, "key": each.key, "rows": each.rows}
+                for table, each in tables.items()
+            ]
+            draft = self.folder / "base.draft"
+            draft.write_text(json.dumps({"line": place, "tables": parts}), encoding="utf-8")
+            draft.rename(self.folder / "base.json")
+            for file in self._files():
+                file.unlink()
+            number = int(place.partition(".")[0]) + 1
+            (self.folder / "log" / f"{number:06d}.jsonl").touch()
+
+    @contextmanager
+    def fault(self, kind: str) -> Iterator[dict[str, str]]:
+        """See Source.fault."""
+        yield {
+            WRONG_PASSWORD: {"folder.password": f"{SECRET}-wrong"},
+            UNREACHABLE: {"folder.path": str(self.folder / "elsewhere")},
+            NO_PRIVILEGE: {"folder.user": "poor"},
+        }[kind]
+
+    def url(self) -> tuple[str, dict[str, str]]:
+        """See Source.url."""
+        return f"folder://{quote(str(self.folder))}?user=me", {"FOLDER_PASSWORD": PASSWORD}
+
+    def _describe(self, table: str, columns: dict[str, str], key: list[str]) -> None:
+        with self._locked():
+            self._append([{"op": "s", "table": self.id(table).parts, "columns": columns, "key": key}])
+
+    def _changes(self, tables: dict[TableId, Any], change: Change) -> Iterator[dict[str, Any]]:
+        """A change as lines have it, made in `tables`."""
+        table = tables[self.id(change.table)]
+        if isinstance(change, Insert):
+            found = [{"op": "c", "after": {**dict.fromkeys(table.columns), **change.row}}]
+        else:
+            olds = [row for row in table.rows if row[KEY] == change.key]
+            if isinstance(change, Delete):
+                found = [{"op": "d", "before": old} for old in olds]
+            else:
+                assert isinstance(change, Update)
+                found = [{"op": "u", "before": old, "after": {**old, **change.values}} for old in olds]
+        for each in found:
+            table.apply(each)
+            yield {**each, "table": self.id(change.table).parts}
+
+    def _tables(self) -> dict[TableId, Any]:
+        from tailrace_folder.log import Log
+
+        self.log = Log(self.folder)
+        return self.log.tables(self.log.end())
+
+    def _files(self) -> list[Path]:
+        return sorted((self.folder / "log").glob("*.jsonl"))
+
+    def _append(self, changes: list[dict[str, Any]]) -> None:
+        """Write a line, in a new file now and then."""
+        files = self._files()
+        file = files[-1] if files else self.folder / "log" / "000001.jsonl"
+        if files and len(file.read_bytes().splitlines()) >= LINES_A_FILE:
+            file = file.with_name(f"{int(file.stem) + 1:06d}.jsonl")
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"ts_us": time.time_ns() // 1000, "changes": changes}) + "\n")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+class FolderSubject(Subject):
+    """Change files in a folder."""
+
+    connector = "folder"
+    is_killed = False
+    cannot: ClassVar[Mapping[str, str]] = {
+        "rolled_back_changes_are_no_events": "a line is a committed transaction, there are no others",
+    }
+
+    def start(self, request: pytest.FixtureRequest) -> None:
+        """See Subject.start."""
+        self._root: Path = request.getfixturevalue("tmp_path_factory").mktemp("folders")
+
+    @contextmanager
+    def source(self) -> Iterator[Source]:
+        """See Subject.source."""
+        yield FolderSource(self._root / str(len(list(self._root.iterdir()))))

@@ -1,0 +1,214 @@
+"""MongoDB in the conformance suite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+from uuid import uuid4
+
+import pytest
+
+from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_TABLE
+from tests.conformance.subject import (
+    KEY,
+    NO_PRIVILEGE,
+    SECRET,
+    UNREACHABLE,
+    WRONG_PASSWORD,
+    Change,
+    Delete,
+    Insert,
+    Row,
+    Source,
+    Subject,
+    Update,
+)
+from tests.servers.mongodb.server import ReplicaSet
+
+PASSWORD = f"{SECRET}-right"
+USER, POOR = "conformance", "poor"
+ID = "_id"
+
+
+def create_users(servers: ReplicaSet) -> None:
+    """One that may read and write everything, and one that may do nothing."""
+    servers.create_user(USER, PASSWORD, ["root"])
+    servers.create_user(POOR, PASSWORD, [])
+
+
+class MongoSource(Source):
+    """A database. A row is a document whose `_id` is KEY; without a key KEY is a field like others.
+
+    Collections keep documents as they were before and after changes, so that events have the exact images.
+    """
+
+    signals = "signals"
+
+    def __init__(self, servers: ReplicaSet, name: str) -> None:
+        self.servers, self.name = servers, name
+        self.client = servers.client()
+        self.database = self.client[name]
+        self._keyless: set[str] = set()
+        self.database.create_collection(self.signals)
+
+    def properties(self, pipeline: str) -> dict[str, str]:
+        """See Source.properties."""
+        return {
+            "mongodb.connection.string": f"mongodb://{self.servers.hosts}/?replicaSet=rs0",
+            "mongodb.user": USER,
+            "mongodb.password": PASSWORD,
+            "capture.scope": "database",
+            "capture.target": self.name,
+            "capture.mode": "change_streams_update_full_with_pre_image",
+            "capture.mode.full.update.type": "post_image",
+        }
+
+    def id(self, table: str) -> TableId:
+        """See Source.id."""
+        return TableId(self.name, "", table, DATABASE_TABLE)
+
+    def create(self, *tables: str, has_key: bool = True) -> None:
+        """See Source.create."""
+        for table in tables:
+            self.database.create_collection(table, changeStreamPreAndPostImages={"enabled": True})
+        self._keyless.update(() if has_key else tables)
+
+    def commit(self, *changes: Change) -> None:
+        """See Source.commit."""
+        with self.client.start_session() as session:
+            session.with_transaction(lambda session: [self._change(change, session) for change in changes])
+
+    def roll_back(self, *changes: Change) -> None:
+        """See Source.roll_back."""
+        with self.client.start_session() as session:
+            session.start_transaction()
+            for change in changes:
+                self._change(change, session)
+            session.abort_transaction()
+
+    def truncate(self, table: str) -> None:
+        """See Source.truncate."""
+        self.database[table].delete_many({})
+
+    def add_column(self, table: str, name: str) -> None:
+        """See Source.add_column: documents have no columns."""
+
+    def signal(self, id_: str, kind: str, data: str) -> None:
+        """See Source.signal."""
+        self.database[self.signals].insert_one({ID: id_, "type": kind, "data": json.loads(data)})
+
+    def rows(self, table: str) -> list[Row]:
+        """See Source.rows."""
+        return [_row(document) for document in self.database[table].find()]
+
+    def lose_position(self, pipeline: str) -> None:
+        """See Source.lose_position: the documents are restored on a new server, whose log begins now."""
+        documents = {name: list(self.database[name].find()) for name in self.database.list_collection_names()}
+        self.client.close()
+        self.servers.recreate()
+        create_users(self.servers)
+        self.client = self.servers.client()
+        self.database = self.client[self.name]
+        for name, found in documents.items():
+            self.database.create_collection(name, changeStreamPreAndPostImages={"enabled": True})
+            if found:
+                self.database[name].insert_many(found)
+
+    @contextmanager
+    def fault(self, kind: str) -> Iterator[dict[str, str]]:
+        """See Source.fault."""
+        if kind == WRONG_PASSWORD:
+            yield {"mongodb.password": f"{SECRET}-wrong"}
+        elif kind == UNREACHABLE:
+            address = "mongodb://127.0.0.1:1/?replicaSet=rs0"
+            yield {"mongodb.connection.string": address, "mongodb.server.selection.timeout.ms": "300"}
+        else:
+            assert kind == NO_PRIVILEGE
+            yield {"mongodb.user": POOR}
+
+    def url(self) -> tuple[str, dict[str, str]]:
+        """See Source.url."""
+        address = f"mongodb://{USER}@{self.servers.hosts}/{self.name}?replicaSet=rs0&authSource=admin"
+        return address, {"MONGODB_PASSWORD": PASSWORD}
+
+    def image(self, written: Any) -> Row | None:
+        """See Source.image."""
+        if isinstance(written, dict) and "_key" in written:
+            return _row({name: value for name, value in written.items() if name not in ("_key", "_rest")})
+        text = written["document"] if isinstance(written, dict) else written
+        return None if text is None else _row(json.loads(text))
+
+    def key(self, written: Any) -> int:
+        """See Source.key: beside columns its name is another."""
+        return int(json.loads(written["_key" if "_key" in written else "id"]))
+
+    def excluding(self, table: str, column: str) -> dict[str, str]:
+        """See Source.excluding."""
+        return {"field.exclude.list": f"{self.name}.{table}.{column}"}
+
+    def masking(self, table: str, column: str) -> dict[str, str]:
+        """See Source.masking: there is none."""
+        return {}
+
+    def _change(self, change: Change, session: Any) -> None:
+        collection, key = self.database[change.table], KEY if change.table in self._keyless else ID
+        if isinstance(change, Insert):
+            collection.insert_one(_document(change.row, key), session=session)
+        elif isinstance(change, Delete):
+            collection.delete_many({key: change.key}, session=session)
+        else:
+            assert isinstance(change, Update)
+            self._update(change, key, session)
+
+    def _update(self, change: Update, key: str, session: Any) -> None:
+        """An update; a new `_id` is a new document."""
+        collection = self.database[change.table]
+        if KEY not in change.values or key == KEY:
+            collection.update_many({key: change.key}, {"$set": _document(change.values, key)}, session=session)
+            return
+        old = collection.find_one_and_delete({key: change.key}, session=session)
+        if old is not None:
+            collection.insert_one({**old, **_document(change.values, key)}, session=session)
+
+
+def _document(row: Row, key: str) -> Row:
+    return {key if name == KEY else name: value for name, value in row.items()}
+
+
+def _row(document: Row) -> Row:
+    """A document as a row; the `_id` of one without a key is nobody's."""
+    if KEY in document:
+        return {name: value for name, value in document.items() if name != ID}
+    return {KEY if name == ID else name: value for name, value in document.items()}
+
+
+class MongoSubject(Subject):
+    """A replica set of one member with authentication."""
+
+    connector = "mongodb"
+    is_killed = False  # make crash kills its pipelines
+    cannot: ClassVar[Mapping[str, str]] = {
+        "a_new_key_is_a_delete_and_a_create": "the _id of a document cannot be changed",
+        "events_of_a_new_key_have_the_other_key_in_a_header": "the _id of a document cannot be changed",
+        "a_table_without_a_key_has_events_without_keys": "every document has an _id",
+        "masked_columns_have_asterisks": "the reference connector has no masks, but field.exclude.list",
+        "status_and_drop_know_what_a_pipeline_has_created": "a change stream creates nothing on the server",
+        "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
+    }
+
+    def start(self, request: pytest.FixtureRequest) -> None:
+        """See Subject.start."""
+        self.servers: ReplicaSet = request.getfixturevalue("mongodb")
+
+    @contextmanager
+    def source(self) -> Iterator[Source]:
+        """See Subject.source."""
+        source = MongoSource(self.servers, f"c{uuid4().hex[:8]}")
+        try:
+            yield source
+        finally:
+            source.client.drop_database(source.name)
+            source.client.close()

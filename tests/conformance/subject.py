@@ -1,0 +1,159 @@
+"""What the conformance suite asks of a database: start it, change its rows, configure a pipeline of it.
+
+A new connector is tested by a Subject of its own in SUBJECTS (conftest.py). Tests use nothing else of a database.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tailrace.connectors import registry
+from tailrace.connectors.ports import ConnectorPackage
+from tailrace.model.table import TableId
+
+Row = dict[str, Any]
+KEY, VALUE, NOTE = "id", "v", "note"
+"""The columns of every table: two integers, the first one the key if the table has one, and a text that may be null."""
+
+WRONG_PASSWORD, UNREACHABLE, NO_PRIVILEGE = "wrong password", "unreachable", "no privilege"
+SECRET = "not-for-the-log-5d21"
+"""The password of every fault; of all others it is a part."""
+
+
+@dataclass(frozen=True)
+class Insert:
+    """A new row."""
+
+    table: str
+    row: Row
+
+
+@dataclass(frozen=True)
+class Update:
+    """New values of the rows that have this value of KEY; a new KEY moves the row."""
+
+    table: str
+    key: int
+    values: Row
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Rows that have this value of KEY go."""
+
+    table: str
+    key: int
+
+
+Change = Insert | Update | Delete
+
+
+class Source(ABC):
+    """One empty database, for the tests of a module. Tables are named by one lower-case word."""
+
+    signals: str
+    """The name of the signal table, which is there from the beginning."""
+
+    @abstractmethod
+    def properties(self, pipeline: str) -> dict[str, str]:
+        """Connection and names of a pipeline's own; without topic.prefix. The password contains SECRET."""
+
+    @abstractmethod
+    def id(self, table: str) -> TableId:
+        """A table's full name."""
+
+    @abstractmethod
+    def create(self, *tables: str, has_key: bool = True) -> None:
+        """Create tables with the columns KEY, VALUE and NOTE."""
+
+    @abstractmethod
+    def commit(self, *changes: Change) -> None:
+        """Make changes in one transaction. May be called in several threads."""
+
+    @abstractmethod
+    def roll_back(self, *changes: Change) -> None:
+        """Make changes in one transaction and roll it back."""
+
+    @abstractmethod
+    def truncate(self, table: str) -> None:
+        """Remove all rows by one command."""
+
+    @abstractmethod
+    def add_column(self, table: str, name: str) -> None:
+        """Add an integer column, null in the rows that exist."""
+
+    @abstractmethod
+    def signal(self, id_: str, kind: str, data: str) -> None:
+        """Insert a row into the signal table."""
+
+    @abstractmethod
+    def rows(self, table: str) -> list[Row]:
+        """All rows as of now."""
+
+    @abstractmethod
+    def lose_position(self, pipeline: str) -> None:
+        """Have the server forget the log that a stopped pipeline needs."""
+
+    @abstractmethod
+    def fault(self, kind: str) -> AbstractContextManager[dict[str, str]]:
+        """Properties that differ from `properties`, by which a pipeline fails: WRONG_PASSWORD, UNREACHABLE, ..."""
+
+    @abstractmethod
+    def url(self) -> tuple[str, dict[str, str]]:
+        """A URL for `tailrace init`, without the password, and the environment variables that contain it."""
+
+    def image(self, written: Any) -> Row | None:
+        """A row image of an event's value, or a row of a replica, as a row of `rows`."""
+        return written  # type: ignore[no-any-return]
+
+    def key(self, written: Any) -> int:
+        """The value of KEY in an event's key."""
+        return int(written[KEY])
+
+    def excluding(self, table: str, column: str) -> dict[str, str]:
+        """Properties that keep a column out of events."""
+        return {"column.exclude.list": self._named(table, column)}
+
+    def masking(self, table: str, column: str) -> dict[str, str]:
+        """Properties that replace a text by three asterisks."""
+        return {"column.mask.with.3.chars": self._named(table, column)}
+
+    def _named(self, table: str, column: str) -> str:
+        """An expression for one column."""
+        return self.id(table).column(column)[0].replace(".", r"\.")
+
+
+class Subject(ABC):
+    """A database that the suite runs on. `cannot` names behaviours that it cannot have, each with the reason."""
+
+    connector: str
+    """The name in the registry."""
+    cannot: Mapping[str, str] = {}
+    """Names of tests without `test_`, or their parameters in brackets as well: the reason is printed in the report."""
+
+    is_killed = True
+    """Whether its pipelines are killed in the default suite, too."""
+
+    @abstractmethod
+    def start(self, request: pytest.FixtureRequest) -> None:
+        """Start the server for all tests, by a fixture of the session that ends it."""
+
+    @abstractmethod
+    def source(self) -> AbstractContextManager[Source]:
+        """An empty database on it."""
+
+    @property
+    def package(self) -> ConnectorPackage:
+        """The connector's package."""
+        return registry.named(self.connector).load()
+
+    @property
+    def format(self) -> str:
+        """The name of the Spark data source."""
+        return registry.named(self.connector).format

@@ -1,0 +1,144 @@
+"""A replica equals its source, whatever is asked of the running pipeline meanwhile. All tests share the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from tailrace.pipeline.runner import Run
+from tests.conformance.pipelines import Line, by_key
+from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Row, Source, Subject, Update
+from tests.conformance.traffic import traffic
+
+TIMEOUT_S = 100
+
+
+def row(key: int) -> Row:
+    return {KEY: key, VALUE: 0, NOTE: None}
+
+
+class Kept:
+    """A pipeline that keeps a replica."""
+
+    def __init__(self, line: Line, run: Run) -> None:
+        self.line, self.run, self.source = line, run, line.source
+
+    def until_equal(self, *tables: str) -> None:
+        """Wait until the replica of the tables has the rows of the source."""
+        self.line.until(lambda: self.line.equals(*tables), self.run)
+
+    def until_over(self) -> None:
+        """Wait until no snapshot is being read or waits for its turn."""
+        state: dict[str, Any] = {}
+
+        def over() -> bool:
+            state.update(self.line.json("status"))
+            return state["snapshot"] is None
+
+        self.line.until(over, self.run)
+        assert state["incomplete"] == []
+
+    def reconciled(self, *arguments: object, code: int = 0) -> dict[str, dict[str, Any]]:
+        """The reports of the tables that `reconcile` compares."""
+        found = self.line.json("reconcile", "--timeout", TIMEOUT_S, *arguments, code=code)
+        return {report["table"]: report for report in found["tables"]}
+
+
+@pytest.fixture(scope="module")
+def kept(subject: Subject, source: Source, folder: Path, spark: SparkSession) -> Iterator[Kept]:
+    """A pipeline that keeps three tables; two more are there."""
+    source.create("items", "compared", "added", "read_whole", "removed")
+    source.create("bag", has_key=False)
+    for table in ("items", "compared", "added", "read_whole", "removed", "bag"):
+        source.commit(*(Insert(table, row(key)) for key in range(1, 31)))
+    properties = {"incremental.snapshot.chunk.size": "4", "signal.data.collection": str(source.id(source.signals))}
+    line = Line(
+        subject,
+        source,
+        folder / "kept",
+        {"replica": {"path": "lake"}},
+        tables=["items", "compared", "bag", "removed", source.signals],
+        properties=properties,
+    )
+    with line.running(spark) as run:
+        yield Kept(line, run)
+
+
+def test_a_replica_has_the_rows_of_its_source(kept: Kept) -> None:
+    kept.until_equal("items", "compared", "bag")
+    source = kept.source
+    source.commit(Insert("items", row(40)), Update("items", 1, {NOTE: "new"}), Delete("items", 2))
+    source.commit(Update("items", 3, {KEY: 300}), Insert("bag", row(50)), Insert("bag", row(50)))
+    source.commit(Delete("bag", 1), Update("bag", 50, {VALUE: 5}), Delete("items", 40), Insert("items", row(40)))
+    kept.until_equal("items", "bag")
+    assert {KEY: 300, VALUE: 0, NOTE: None} in kept.line.replica("items")
+
+
+def test_a_table_is_added_under_load(kept: Kept) -> None:
+    name = str(kept.source.id("added"))
+    with traffic(kept.source, "added", "items"):
+        change = kept.line.json("add", name)
+        assert change["tables"] == [name]
+        kept.line.until(lambda: len(kept.line.replica("added")) > 30, kept.run)
+    kept.until_equal("added", "items")
+    kept.until_over()
+
+
+def test_a_table_is_added_by_a_blocking_snapshot(kept: Kept) -> None:
+    with traffic(kept.source, "read_whole"):
+        kept.line.command("add", str(kept.source.id("read_whole")), "--snapshot", "blocking")
+        kept.line.until(lambda: len(kept.line.replica("read_whole")) > 30, kept.run)
+    kept.until_equal("read_whole")
+
+
+def test_a_table_is_removed_under_load(kept: Kept) -> None:
+    kept.until_equal("removed")
+    with traffic(kept.source, "items"):
+        edit = kept.line.json("remove", str(kept.source.id("removed")))["edit"]
+        assert edit["written"]
+        kept.line.until(lambda: _is_captured(kept, "removed") is False, kept.run)
+        kept.source.commit(Delete("removed", 1))
+    kept.until_equal("items")
+    assert len(kept.line.replica("removed")) == 30, "the target keeps what it has"
+
+
+def _is_captured(kept: Kept, table: str) -> bool | None:
+    """Whether the running pipeline captures a table that a signal has changed, None if it has taken no signal yet."""
+    tables = (kept.run.progress().offset.get("snapshots") or {}).get("tables") or {}
+    written = kept.source.id(table).written
+    named = {str(kept.source.id(table)), written} & set(tables)
+    return bool(tables[named.pop()]) if named else None
+
+
+def test_a_snapshot_under_load_leaves_a_replica_equal(kept: Kept) -> None:
+    name = str(kept.source.id("items"))
+    for kind in ("incremental", "blocking"):
+        with traffic(kept.source, "items"):
+            kept.line.command("signal", "execute-snapshot", "-t", name, "--type", kind)
+            kept.until_over()
+        kept.until_equal("items")
+
+
+def test_reconcile_finds_and_repairs_wrong_rows(kept: Kept) -> None:
+    name = str(kept.source.id("compared"))
+    assert kept.reconciled("-t", name)[name]["outcome"] == "equal"
+    table = DeltaTable(str(kept.line.folder / "lake" / kept.source.id("compared").unique))
+    table.delete(f"{KEY} IN (7, 8)")
+    with traffic(kept.source, "items"):
+        report = kept.reconciled("-t", name, code=1)[name]
+    assert (report["outcome"], report["missing"]) == ("different", 2)
+    mended = kept.reconciled("-t", name, "--repair")[name]
+    assert (mended["outcome"], mended["repaired"]) == ("equal", 2)
+    kept.until_equal("compared")
+    assert kept.line.replica("compared") == by_key([row(key) for key in range(1, 31)])
+
+
+def test_a_truncate_empties_a_replica(kept: Kept) -> None:
+    kept.source.truncate("bag")
+    kept.source.commit(Insert("bag", row(1)))
+    kept.until_equal("bag")

@@ -1,0 +1,119 @@
+"""When the tables are read, and what is read after it: the snapshot modes, restarts, the position that is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tailrace.errors import OffsetError
+from tests.conformance.pipelines import Line
+from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Row, Source, Subject, Update
+
+BASED = {
+    "snapshot.mode": "configuration_based",
+    "snapshot.mode.configuration.based.snapshot.data": "true",
+    "snapshot.mode.configuration.based.start.stream": "true",
+}
+# Operation and key of each event of a first run, and of a second one after an insert of row 3.
+READ, CREATED = [("r", 1), ("r", 2)], [("c", 3)]
+READ_AGAIN = [*READ, ("r", 3)]
+MODES: dict[str, tuple[dict[str, str], list[tuple[str, int]], list[tuple[str, int]]]] = {
+    "initial": ({"snapshot.mode": "initial"}, READ, CREATED),
+    "when_needed": ({"snapshot.mode": "when_needed"}, READ, CREATED),
+    "no_data": ({"snapshot.mode": "no_data"}, [], CREATED),
+    "initial_only": ({"snapshot.mode": "initial_only"}, READ, []),
+    "always": ({"snapshot.mode": "always"}, READ, READ_AGAIN),
+    "configuration_based": (BASED, READ, READ_AGAIN),
+}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What each mode gave: after the first run, after the second, and what the second added."""
+
+    first: dict[str, list[tuple[str, int]]]
+    second: dict[str, list[tuple[str, int]]]
+    lines: dict[str, Line]
+
+
+def row(key: int) -> Row:
+    return {KEY: key, VALUE: 0, NOTE: None}
+
+
+@pytest.fixture(scope="module")
+def runs(subject: Subject, source: Source, folder: Path, spark: SparkSession) -> Runs:
+    """Two runs of a pipeline of each mode, two modes at a time."""
+    source.create("items")
+    source.commit(Insert("items", row(1)), Insert("items", row(2)))
+    lines = {
+        mode: Line(subject, source, folder / mode, tables=["items"], properties=properties)
+        for mode, (properties, _, _) in MODES.items()
+    }
+    first = _run(lines, spark)
+    source.commit(Insert("items", row(3)))
+    both = _run(lines, spark)
+    return Runs(first, {mode: both[mode][len(first[mode]) :] for mode in MODES}, lines)
+
+
+def _run(lines: dict[str, Line], spark: SparkSession) -> dict[str, list[tuple[str, int]]]:
+    waiting = [*lines.values()]
+    # Two at a time: each starts Python processes, and Spark waits 10 seconds for one.
+    while waiting:
+        for started in [line.starts(spark) for line in waiting[:2]]:
+            started.to_end()
+        waiting = waiting[2:]
+    return {mode: line.keys("items") for mode, line in lines.items()}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_mode_reads_the_tables_at_its_first_start(runs: Runs, mode: str) -> None:
+    assert sorted(runs.first[mode]) == MODES[mode][1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_restart_resumes_as_its_mode_says(runs: Runs, mode: str) -> None:
+    assert sorted(runs.second[mode]) == MODES[mode][2]
+
+
+def test_a_run_without_changes_has_no_events(runs: Runs, spark: SparkSession) -> None:
+    line = runs.lines["initial"]
+    before = line.records()
+    line.once(spark)
+    assert line.records() == before
+
+
+@pytest.fixture(scope="module")
+def lost(runs: Runs, source: Source) -> Runs:
+    """The same, and what they need to resume is gone."""
+    for mode in ("initial", "when_needed"):
+        source.lose_position(runs.lines[mode].name)
+    source.commit(Update("items", 1, {NOTE: "in the gap"}))
+    return runs
+
+
+def test_check_names_a_lost_position(lost: Runs) -> None:
+    said = lost.lines["initial"].command("check", code=1)
+    assert "problem" in said
+    assert "Remedy" in said
+
+
+def test_a_lost_position_is_an_error_with_its_remedy(lost: Runs, spark: SparkSession) -> None:
+    error = lost.lines["initial"].fails(spark)
+    assert isinstance(error, OffsetError)
+    assert ": " in error.what, "what came through Spark has the place before the message"
+    assert error.remedy
+
+
+def test_when_needed_reads_the_tables_again_if_the_position_is_lost(lost: Runs, spark: SparkSession) -> None:
+    line = lost.lines["when_needed"]
+    before = len(line.keys("items"))
+    line.once(spark)
+    added = line.changes("items")[before:]
+    assert sorted((op, (after or {})[KEY], (after or {})[NOTE]) for op, _, after in added) == [
+        ("r", 1, "in the gap"),
+        ("r", 2, None),
+        ("r", 3, None),
+    ]

@@ -1,0 +1,1 @@
+"""The databases that scenarios run on, one module each."""

@@ -1,0 +1,87 @@
+"""Scenarios on MongoDB: a replica set of one member."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tailrace.connectors.mongodb.position import end_of
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time
+from tests.golden.compare import Event
+from tests.golden.databases.database import GoldenServer
+from tests.golden.script import Directive
+from tests.servers.mongodb.server import ReplicaSet
+
+
+class GoldenMongo(GoldenServer):
+    """Implements GoldenServer."""
+
+    format = "mongodb-cdc"
+
+    def __init__(self) -> None:
+        self._set = ReplicaSet().start()
+        self._client = self._set.client()
+
+    def places(self) -> Mapping[str, object]:
+        """See GoldenServer.places."""
+        return {"mongo_url": self._set.url()}
+
+    def check(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """See GoldenServer.check: there is nothing that a scenario could lack."""
+
+    def prepare(self, folder: Path) -> None:
+        """See GoldenServer.prepare."""
+        self.clear()
+        workload = _module(folder)
+        if hasattr(workload, "setup"):
+            workload.setup(self._client)
+
+    def workload(self, folder: Path) -> Iterator[Directive]:
+        """See GoldenServer.workload."""
+        running = _module(folder).run(self._client)
+        if inspect.isgenerator(running):
+            for directive in running:
+                name, _, argument = str(directive).partition(" ")
+                yield Directive(name, argument)
+
+    def log_end(self) -> str:
+        """See GoldenServer.log_end."""
+        return end_of(cluster_time(self._client))
+
+    def position(self, text: str) -> str:
+        """See GoldenServer.position."""
+        return text
+
+    def comparable(self, events: list[Event]) -> list[Event]:
+        """The reference engine ends a transaction when the next change comes, we do at once."""
+        if (
+            events
+            and events[-1]["topic"].endswith(".transaction")
+            and events[-1]["value"]["payload"]["status"] == "END"
+        ):
+            return events[:-1]
+        return events
+
+    def clear(self) -> None:
+        """See GoldenServer.clear."""
+        for name in self._client.list_database_names():
+            if name not in ("admin", "config", "local"):
+                self._client.drop_database(name)
+
+    def close(self) -> None:
+        """See GoldenServer.close."""
+        self._client.close()
+        self._set.close()
+
+
+def _module(folder: Path) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(folder.name.replace("-", "_"), folder / "workload.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module

@@ -1,0 +1,102 @@
+"""Scenarios on SQL Server: the stand-in of the project's own (tests/servers/sqlserver)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.sqlserver.position import text_of
+from tests.golden.compare import Event
+from tests.golden.databases.database import GoldenServer, SkippedError
+from tests.golden.script import Directive, split
+from tests.servers.sqlserver.server import SqlServer
+
+# The recordings name the database.
+DATABASE = "testdb"
+
+
+class GoldenSqlServer(GoldenServer):
+    """Implements GoldenServer."""
+
+    format = "sqlserver-cdc"
+
+    def __init__(self) -> None:
+        self._server = SqlServer(capture_interval=0.02).start()
+        self._sessions: dict[str, Any] = {}
+
+    def places(self) -> Mapping[str, object]:
+        """See GoldenServer.places."""
+        server = self._server
+        known = {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
+        return {**known, "dbname": DATABASE}
+
+    def check(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """See GoldenServer.check."""
+        if not (folder / "setup.sql").exists():
+            raise SkippedError("it has no script")
+
+    def prepare(self, folder: Path) -> None:
+        """See GoldenServer.prepare."""
+        self.clear()
+        self._server.execute(f"CREATE DATABASE {DATABASE}")
+        # The server of the recordings needed no option for this isolation level.
+        self._server.execute(f"ALTER DATABASE {DATABASE} SET ALLOW_SNAPSHOT_ISOLATION ON")
+        self._execute("main", "EXEC sys.sp_cdc_enable_db")
+        for step in split((folder / "setup.sql").read_text(encoding="utf-8")):
+            if not isinstance(step, Directive):
+                self._execute("main", step.text)
+        self._capture()
+
+    def workload(self, folder: Path) -> Iterator[Directive]:
+        """See GoldenServer.workload."""
+        current = "main"
+        for step in split((folder / "workload.sql").read_text(encoding="utf-8")):
+            if not isinstance(step, Directive):
+                self._execute(current, step.text)
+            elif step.name == "session":
+                current = step.argument
+            elif step.name == "start" and step.argument:
+                # The recorded engine was stopped after so many events; a batch here has whole transactions.
+                yield from (Directive("start"), Directive("wait"), Directive("stop"))
+            else:
+                yield Directive("wait") if step.name == "events" else step
+
+    def log_end(self) -> Reading:
+        """See GoldenServer.log_end."""
+        self._capture()
+        with self._sessions["main"].cursor() as cursor:
+            cursor.execute("SELECT sys.fn_cdc_get_max_lsn()")
+            return Reading.of({DATABASE: text_of(cursor.fetchone()[0])})
+
+    def position(self, text: str) -> Reading:
+        """See GoldenServer.position."""
+        return Reading.from_text(text)
+
+    def comparable(self, events: list[Event]) -> list[Event]:
+        """The reference engine ends a transaction when the next change comes, we do at once."""
+        last = events[-1] if events else None
+        if last and last["topic"].endswith(".transaction") and last["value"]["payload"]["status"] == "END":
+            return events[:-1]
+        return events
+
+    def clear(self) -> None:
+        """See GoldenServer.clear."""
+        for session in self._sessions.values():
+            session.close()
+        self._sessions = {}
+        self._server.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+
+    def close(self) -> None:
+        """See GoldenServer.close."""
+        self._server.stop()
+
+    def _execute(self, session: str, text: str) -> None:
+        if session not in self._sessions:
+            self._sessions[session] = self._server.connect(DATABASE)
+        with self._sessions[session].cursor() as cursor:
+            cursor.execute(text)
+
+    def _capture(self) -> None:
+        self._server.capture.scan(int(self._server.lookup(f"SELECT ms.db_id('{DATABASE}')") or 0))

@@ -1,0 +1,241 @@
+"""The test double: listens for clients and holds what their sessions share."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .catalogue.literals import quote
+from .catalogue.store import Catalogue
+from .cdc.capture import Capture
+from .engine import Engine
+from .session.session import Session
+from .session.transactions import TableLocks
+from .tds.certificate import tls_context
+from .tds.connection import Connection
+from .tds.login import Login
+from .tsql.errors import SqlError, error
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_FIRST_SPID = 51
+_DROP_SECONDS = 10
+
+
+class SqlServer:
+    """A SQL Server on a free port of 127.0.0.1, started by `start()` or `with`.
+
+    Without `folder` its data is temporary. `encryption` is `login` (the log-in, or all if the client asks), `off` or
+    `required`. `utc_offset` is the offset of the server's local time, in minutes. `capture_interval` is the time in
+    seconds between two scans of the capture step; `idle_seconds` how long a database is idle before the capture job
+    notes it in `lsn_time_mapping`. With `record`, `statements` keeps the texts that clients send.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        port: int = 0,
+        password: str = "Double-Password-1",
+        encryption: str = "login",
+        utc_offset: int = 0,
+        capture_interval: float = 0.1,
+        idle_seconds: float = 300,
+        record: bool = False,
+    ) -> None:
+        self.host = "127.0.0.1"
+        self.port = port
+        self.user = "sa"
+        self.password = password
+        self.name = "DOUBLE"
+        self.encryption = encryption
+        self.engine = Engine(folder / "postgres" if folder is not None else None, utc_offset)
+        self.table_locks = TableLocks()
+        self.statements: list[tuple[int, str]] = []
+        self._record = record
+        self._capture_settings = (capture_interval, idle_seconds)
+        self._connections: set[Connection] = set()
+        self._sessions: dict[int, Session] = {}
+        self._lock = threading.Lock()
+        self._spids = itertools.count(_FIRST_SPID)
+        self._listener: socket.socket | None = None
+        self._tls: ssl.SSLContext | None = None
+
+    # Life
+
+    def start(self) -> Self:
+        """Start listening; return once clients can connect."""
+        self.engine.start()
+        self._lookups = self.engine.connect("lookups")
+        self._lookups.run("TRUNCATE cat.sessions")
+        self._lookup_lock = threading.Lock()
+        self.catalogue = Catalogue(self.engine.connect("catalogue"))
+        self.views = self.engine.views(self._lookups)
+        self.capture = Capture(self.engine, *self._capture_settings)
+        self.capture.start()
+        self._listener = socket.create_server((self.host, self.port), backlog=128)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, name="listener", daemon=True).start()
+        return self
+
+    def stop(self) -> None:
+        """Cut all connections and stop."""
+        if self._listener is not None:
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+            self._listener = None
+        for connection in list(self._connections):
+            connection.close()
+        deadline = time.monotonic() + _DROP_SECONDS
+        while self._connections and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.capture.close()
+        self.engine.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _accept(self) -> None:
+        listener = self._listener
+        while listener is not None:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            connection = Connection(self, client)
+            self._connections.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        try:
+            connection.serve()
+        finally:
+            self._connections.discard(connection)
+
+    def tls_context(self) -> ssl.SSLContext:
+        """The certificate of this run, made when a client first asks for encryption."""
+        with self._lock:
+            if self._tls is None:
+                self._tls = tls_context()
+            return self._tls
+
+    # Sessions
+
+    def open_session(self, who: Login) -> Session:
+        """The session of a client whose password is right."""
+        self._check_password(who)
+        spid = next(self._spids)
+        session = Session(self, spid, who.user, who.host, who.application)
+        default = (
+            self.lookup(f"SELECT default_database FROM cat.logins WHERE lower(name) = {quote(who.user.lower())}")
+            or "master"
+        )
+        try:
+            session.use(who.database or default)
+        except SqlError as failure:
+            session.close()
+            raise error(4060, who.database or default) from failure
+        with self._lock:
+            self._sessions[spid] = session
+        pid = session.backend.scalar("SELECT pg_backend_pid()")
+        values = (
+            f"{spid}, {pid}, {quote(who.user)}, {quote(who.host)}, {quote(who.application)},"
+            f" {session.database.database_id}"
+        )
+        self.run(f"INSERT INTO cat.sessions VALUES ({values})")
+        return session
+
+    def _check_password(self, who: Login) -> None:
+        found = self.lookup(
+            f"SELECT coalesce(password, '') FROM cat.logins WHERE type = 'S' AND is_disabled = 0 AND lower(name) ="
+            f" {quote(who.user.lower())}"
+        )
+        wanted = self.password if who.user.lower() == "sa" else found
+        if found is None or who.password != wanted:
+            raise error(18456, who.user)
+
+    def session_ended(self, session: Session) -> None:
+        """Forget a session whose client has left."""
+        with self._lock:
+            self._sessions.pop(session.spid, None)
+        session.close()
+        self.run(f"DELETE FROM cat.sessions WHERE session_id = {session.spid}")
+
+    def note_database(self, session: Session) -> None:
+        """Note that a session has changed its database."""
+        self.run(
+            f"UPDATE cat.sessions SET database_id = {session.database.database_id} WHERE session_id = {session.spid}"
+        )
+
+    def note_statement(self, session: Session, text: str) -> None:
+        """Keep the text of a statement, if statements are recorded."""
+        if self._record:
+            self.statements.append((session.spid, text))
+
+    def users_of(self, database: str, asking: Session) -> bool:
+        """Whether other sessions still use a database, after those that are just leaving have left."""
+        deadline = time.monotonic() + _DROP_SECONDS
+        while any(
+            session is not asking and session.database_name == database for session in list(self._sessions.values())
+        ):
+            if time.monotonic() > deadline:
+                return True
+            time.sleep(0.02)
+        return False
+
+    @contextmanager
+    def capture_paused(self, database_id: int) -> Iterator[None]:
+        """Keep the capture step away from a database."""
+        with self.capture.paused(database_id):
+            yield
+
+    # Look-ups
+
+    def lookup(self, query: str) -> str | None:
+        """One value of the catalogue as it is committed."""
+        with self._lookup_lock:
+            return self._lookups.scalar(query)
+
+    def run(self, statement: str) -> None:
+        """Run a statement of the double's own."""
+        with self._lookup_lock:
+            self._lookups.run(statement)
+
+    # For tests
+
+    def connect(self, database: str = "master", **options: Any) -> Any:
+        """A connection of pymssql as administrator, which commits each statement."""
+        import pymssql  # only tests that use it need it
+
+        settings = {
+            "server": self.host,
+            "port": str(self.port),
+            "user": self.user,
+            "password": self.password,
+            "tds_version": "7.4",
+            "autocommit": True,
+        }
+        return pymssql.connect(database=database, **{**settings, **options})
+
+    def execute(self, *statements: str, database: str = "master") -> list[tuple[Any, ...]]:
+        """Run statements one after the other; return the rows of the last."""
+        with self.connect(database) as connection, connection.cursor() as cursor:
+            rows: list[tuple[Any, ...]] = []
+            for statement in statements:
+                cursor.execute(statement)
+                rows = cursor.fetchall() if cursor.description else []
+            return rows

@@ -1,0 +1,132 @@
+"""What commands ask of the folder: checks, tables, its state, and its rows as of now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.finding import Finding
+from tailrace.connectors.offset import Reached, fields, position_of
+from tailrace.connectors.ports import Admin, Begun, Detail, Key, SourceNow, SourceState, TableOverview
+from tailrace.errors import OffsetError, SourceError
+from tailrace.model.native import native_rows
+from tailrace.model.table import TableId, TableSchema
+from tailrace_folder import rows
+from tailrace_folder.connector import FolderConnector
+from tailrace_folder.log import Line, Log
+from tailrace_folder.snapshots import by_key, key_text, keyed
+
+
+class FolderAdmin(Admin):
+    """Implements Admin."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def checks(self, begun: Begun | None = None) -> list[Finding]:
+        try:
+            captured = rows.tables(self.config, Log.of(self.config).now())
+        except SourceError as error:
+            return [Finding("folder", False, error.what, error.remedy)]
+        lost = None if begun is None else self.resumable(begun)
+        found = [Finding("tables", True, f"{len(captured)} tables are captured")]
+        return found if lost is None else [*found, lost]
+
+    def overview(self) -> list[TableOverview]:
+        contents = Log.of(self.config).now()
+        return [TableOverview(one, len(contents[one].rows), 0, bool(contents[one].key)) for one in sorted(contents)]
+
+    def unreadable(self, tables: Sequence[TableId]) -> Finding:
+        """A user reads all tables or none."""
+        return Finding("folder", False, f"{', '.join(map(str, tables))} cannot be read", "set reads in users.json")
+
+    def position(self, offset: Mapping[str, Any]) -> Line | None:
+        text = position_of(offset)
+        return None if text is None else Line.from_text(text)
+
+    def state(self, pipeline: str | None = None) -> SourceState:
+        log = Log.of(self.config)
+        line = log.kept().to_text() if log.reader.exists() else None
+        detail = Detail("reader", f"{log.reader.stem}, at {line}", is_fine=line is not None)
+        return SourceState(log.end(), details=(detail,), fields={"reader": line})
+
+    def resumable(self, begun: Begun) -> Finding | None:
+        offset = next((offset for offset in begun if offset is not None), None)
+        if offset is None:
+            return None
+        connector = FolderConnector(self.config)
+        try:
+            lost = connector.lost(Reached(**fields(offset, "folder", connector.identity, Line.from_text)))
+            error = lost and lost.error()
+        except OffsetError as wrong:
+            error = wrong
+        return Finding("reader", False, error.what, error.remedy) if error else None
+
+    def extended(self) -> str:
+        return "the folder"
+
+    def owned(self) -> str:
+        return f"the reader {self.config.text('folder.reader')} in {self.config.text('folder.path')}"
+
+    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
+        reader = Log.of(self.config).reader
+        done = "dropped" if reader.exists() else "there is none"
+        reader.unlink(missing_ok=True)
+        return [f"reader {reader.stem}: {done}"]
+
+    @contextmanager
+    def now(self) -> Iterator[FolderNow]:
+        yield FolderNow(self.config)
+
+
+class FolderNow(SourceNow):
+    """Implements SourceNow by the tables as of the end of the log."""
+
+    def __init__(self, config: Config) -> None:
+        log = Log.of(config)
+        self._config, self._end = config, log.end()
+        self._tables = {one.captured.schema.id: one for one in rows.tables(config, log.tables(self._end))}
+
+    @property
+    def horizon(self) -> Line:
+        return self._end
+
+    def tables(self) -> list[TableId]:
+        return [*self._tables]
+
+    def followed(self) -> list[TableId]:
+        return list(filter(TableFilter.from_config(self._config).snapshots, self._tables))
+
+    def table(self, table: TableId) -> TableSchema:
+        if table not in self._tables:
+            raise SourceError("the table is gone", where=str(table), remedy="remove it from the pipeline")
+        return self._tables[table].captured.schema
+
+    def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
+        return None
+
+    def rows(self, table: TableSchema) -> Iterator[pa.Table]:
+        yield self._native(table, self._tables[table.id].rows)
+
+    def texts(self, keys: pa.Table) -> list[Key]:
+        return [key_text(row, keys.column_names) for row in keys.to_pylist()]
+
+    def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
+        yield self._native(table, [keyed(names, key) for key in wanted]).select(names)
+
+    def rows_of(
+        self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
+    ) -> Iterator[tuple[pa.Table, pa.Array]]:
+        known = by_key(self._tables[table.id].rows, names)
+        found = [known[key] for key in wanted if key in known]
+        yield self._native(table, found), pa.array(map(json.dumps, found), pa.string())
+
+    def _native(self, table: TableSchema, found: Sequence[dict[str, Any]]) -> pa.Table:
+        native = native_rows(table, self._tables[table.id].images(found))
+        return pa.Table.from_arrays(native.flatten(), schema=pa.schema(list(native.type)))

@@ -1,0 +1,59 @@
+"""The folder as the registry loads it: its properties, its connector, its administration, new pipelines for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import parse_qs, urlsplit
+
+from tailrace.config import Config, shared
+from tailrace.config import resolve as resolution
+from tailrace.config.kinds import TEXT
+from tailrace.config.option import Option, OptionTable
+from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
+from tailrace.model.source import SourceBlock
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
+from tailrace_folder.admin import FolderAdmin
+from tailrace_folder.connector import FolderConnector
+from tailrace_folder.rows import SOURCE
+
+FOLDER = (
+    Option("connector.class", TEXT, None, "Class of the connector."),
+    Option("folder.path", TEXT, None, "The folder.", required=True),
+    Option("folder.user", TEXT, None, "A user of users.json.", required=True),
+    Option("folder.password", TEXT, None, "The password.", required=True, secret=True),
+    Option("folder.reader", TEXT, "tailrace", "Name of the pipeline among the readers of the folder."),
+)
+SHARED = ("SPARK", "FILTERS", "VALUES", "MASKS", "TOPICS", "CONVERTERS", "SNAPSHOT", "SIGNALS", "RUNTIME")
+OPTIONS = OptionTable({"Folder": FOLDER, **{group.title(): getattr(shared, group) for group in SHARED}})
+NAMING = TableNaming(DATABASE_SCHEMA_TABLE, default_schema="main")
+
+
+class FolderPackage(ConnectorPackage):
+    """Implements ConnectorPackage."""
+
+    include_list, exclude_list, stop_property = "table.include.list", "table.exclude.list", None
+    replica_properties: dict[str, str] = {}  # noqa: RUF012  # a protocol's member
+
+    def resolve(self, properties: object) -> Config:
+        return resolution.resolve(properties, OPTIONS, [shared.check_together], NAMING)  # type: ignore[arg-type]
+
+    def source_block(self, config: Config) -> SourceBlock:
+        return SOURCE
+
+    def connector(self, config: Config) -> FolderConnector:
+        return FolderConnector(config)
+
+    def admin(self, config: Config) -> FolderAdmin:
+        return FolderAdmin(config)
+
+    def new_source(self, url: str) -> NewSource:
+        parts = urlsplit(url)
+        user = parse_qs(parts.query).get("user", ["tailrace"])[0]
+        properties = {"folder.path": parts.path, "folder.user": user, "folder.password": "${env:FOLDER_PASSWORD}"}
+        secret = "folder.password"
+        properties["topic.prefix"] = "folder"
+        return NewSource("folder", parts.path, properties, {}, {secret: "FOLDER_PASSWORD"}, {secret: "Password"})
+
+    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
+        return {self.include_list: ",".join(re.escape(table.id.filtered) for table in tables)}

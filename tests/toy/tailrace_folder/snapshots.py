@@ -1,0 +1,253 @@
+"""Snapshots of the folder: its tables as of a line, which read the same whenever they are read."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.config.filters import table_of_signals
+from tailrace.connectors.base import Chunk, Key
+from tailrace.connectors.offset import Reached
+from tailrace.connectors.signal import SOURCE, Mark, Signal
+from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
+from tailrace.connectors.snapshots import Flags, PagingKey, Place, SnapshotGone, Unread
+from tailrace.errors import SourceError
+from tailrace.events.encode.arrow import flags
+from tailrace.events.notifications import Notice, is_wanted, notify
+from tailrace.events.snapshot_notices import around_splits
+from tailrace.model.change import COMMIT, ChangeBatch, SnapshotRead
+from tailrace.model.table import TableId, TableSchema
+from tailrace_folder import rows
+from tailrace_folder.log import Line, Log, Row
+
+
+class FolderFailures(Failures):
+    driver_error = OSError
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Implements SnapshotHandle: a line, and a name that no other snapshot has."""
+
+    position: Line
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def stands(self, config: Config) -> bool:
+        return Log.of(config).begin <= self.position
+
+    def close(self) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class Split:
+    """Implements SnapshotSplit: a whole table."""
+
+    moment: Moment
+    table: TableId
+    bytes: int
+    before: tuple[Notice, ...] = ()
+    after: tuple[Notice, ...] = ()
+    resume_point: None = None
+    read_id: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (str(self.table),)
+
+    def announced(self, notices: tuple[Notice, ...]) -> Split:
+        return replace(self, before=(*notices, *self.before))
+
+
+def read(config: Config, split: Split) -> Iterator[Chunk]:
+    """See Connector.rows."""
+    at = split.moment.position
+    table = rows.table(config, split.table, Log.of(config).tables(at)[split.table])
+    assert table is not None
+    yield Chunk([], controls=notify(config, split.before))
+    yield rows.snapshot(table, at, SnapshotRead(split.read_id, split.moment.name, at.to_text()))
+    yield Chunk([], controls=notify(config, [each.with_rows(len(table.rows)) for each in split.after]))
+
+
+@dataclass(frozen=True)
+class Fence:
+    """Implements connectors.snapshots.Fence: the line as of which a chunk was read."""
+
+    line: str
+
+    def supersedes(self, batch: ChangeBatch) -> Flags:
+        return flags(pc.greater(batch.rows.column(COMMIT), self.line))
+
+
+class FolderSnapshots(OnDemandSnapshots):
+    """Implements OnDemandSnapshots."""
+
+    failures: Failures = FolderFailures()
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def tables(self, config: Config) -> list[TableId]:
+        return [table.captured.schema.id for table in rows.tables(config, Log.of(config).now())]
+
+    def sizes(self, config: Config) -> list[tuple[str, int]]:
+        return [(str(split.table), split.bytes) for split in self.plan(config, self.open_now(config))]
+
+    def open_at_log(self, config: Config, start: Reached, end: Reached) -> Moment:
+        handle = self.open_now(config)
+        Log.of(config).keep(handle.position)
+        return handle
+
+    def open_now(self, config: Config) -> Moment:
+        return Moment(Log.of(config).end(), uuid.uuid4().hex)
+
+    def plan(
+        self,
+        config: Config,
+        handle: Moment,
+        wanted: Mapping[str, str | None] | None = None,
+        place: Place | None = None,
+    ) -> list[Split]:
+        """A split a table."""
+        if not handle.stands(config):
+            raise SnapshotGone("the log has moved past the snapshot", where=config.text("folder.path"))
+        found = rows.tables(config, Log.of(config).tables(handle.position), first=wanted is None)
+        asked = wanted if wanted is not None else None if place is None else place.left
+        splits = [Split(handle, table.captured.schema.id, 100 * len(table.rows)) for table in found]
+        splits = [split for split in splits if asked is None or str(split.table) in asked]
+        if not is_wanted(config):
+            return splits
+        names = [str(split.table) for split in splits]
+        around, _ = around_splits(names, names, names, {}, chunked=False)
+        return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+
+    def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
+        """Those that the log still has; the line tells a signal from another of the same id."""
+        table, log = table_of_signals(self._config), Log.of(self._config)
+        if table is None or SOURCE not in self._config.names("signal.enabled.channels"):
+            return [], ()
+        found = [
+            (Signal(**change["after"]), (change["after"]["id"], line.to_text()))
+            for line, transaction, _ in log.lines(log.begin)
+            for change in transaction["changes"]
+            if change["op"] == "c" and change["table"][-2:] == [table.schema, table.table]
+        ]
+        return [signal for signal, mark in found if mark not in handled], tuple(mark for _, mark in found)
+
+    def chunks(self, config: Config) -> AbstractContextManager[Session]:
+        return nullcontext(Session(config))
+
+    def existing(self, tables: Sequence[TableId]) -> list[TableId]:
+        return [table for table in tables if table in Log.of(self._config).now()]
+
+
+@dataclass(frozen=True)
+class Session(ChunkSession):
+    """Implements ChunkSession."""
+
+    config: Config
+
+    @contextmanager
+    def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtLine]:
+        log = Log.of(self.config)
+        line = log.end()
+        found = [each for each in rows.tables(self.config, log.tables(line)) if each.captured.schema.id == table]
+        if not found:
+            raise Unread("no such table is captured", "UNKNOWN_SCHEMA")
+        yield TableAtLine(found[0], line)
+
+
+@dataclass(frozen=True)
+class TableAtLine(ChunkTable):
+    """Implements ChunkTable: it ends where it is read, as the log up to there has nothing that the rows lack."""
+
+    now: rows.Table
+    line: Line
+
+    @property
+    def schema(self) -> TableSchema:
+        return self.now.captured.schema
+
+    def page(self, condition: str | None, surrogate: str | None) -> Paging:
+        wanted = (surrogate,) if surrogate else self.schema.key
+        if not wanted:
+            raise Unread("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
+        return Paging(self.now, condition, tuple(dict.fromkeys((*wanted, *self.schema.key))))
+
+    def fence(self) -> str:
+        return self.line.to_text()
+
+    def end(self) -> Line:
+        return self.line
+
+    def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
+        found = by_key(self.now.rows, self.schema.key)
+        gone = [keyed(self.schema.key, key) for key in keys if key not in found]
+        return self.now.images([found[key] for key in keys if key in found]), self.now.images(gone)
+
+    def source(self, count: int, end: Line) -> pa.StructArray:
+        return pa.array([{"place": end.to_text()}] * count, rows.SOURCE_TYPE)
+
+
+class Paging:
+    """Implements Page. A condition is a JSON object of the values that a row must have."""
+
+    def __init__(self, table: rows.Table, condition: str | None, names: tuple[str, ...]) -> None:
+        self._table, self._condition, self._names = table, condition, names
+        self.key_text = ",".join(names)
+        self._rows: list[Row] = sorted(table.rows, key=lambda row: _ordered(row[name] for name in names))
+
+    def check(self) -> None:
+        try:
+            wanted = json.loads(self._condition or "{}").items()
+        except (ValueError, AttributeError) as error:
+            raise SourceError("the condition is no JSON object", where=str(self._table.captured.schema.id)) from error
+        self._rows = [row for row in self._rows if all(row.get(name) == value for name, value in wanted)]
+
+    def estimate(self) -> int:
+        return len(self._rows)
+
+    def maximum(self) -> PagingKey | None:
+        return key_text(self._rows[-1], self._names) if self._rows else None
+
+    def after(
+        self, last: PagingKey | None, maximum: PagingKey, size: int
+    ) -> tuple[pa.StructArray, PagingKey | None, int]:
+        above, most = None if last is None else _ordered(map(json.loads, last)), _ordered(map(json.loads, maximum))
+        keys = [_ordered(row[name] for name in self._names) for row in self._rows]
+        left = [
+            row for row, key in zip(self._rows, keys, strict=True) if (above is None or above < key) and key <= most
+        ]
+        found = left[:size]
+        return self._table.images(found), key_text(found[-1], self._names) if found else None, len(found)
+
+
+def by_key(found: Sequence[Row], names: Sequence[str]) -> dict[Key, Row]:
+    """Rows by the texts of their keys."""
+    return {key_text(row, names): row for row in found}
+
+
+def key_text(row: Row, names: Sequence[str]) -> Key:
+    """A key as texts."""
+    return tuple(json.dumps(row[name]) for name in names)
+
+
+def keyed(names: Sequence[str], key: Key) -> Row:
+    """A row of nothing but a key."""
+    return dict(zip(names, map(json.loads, key), strict=True))
+
+
+def _ordered(key: Iterable[Any]) -> list[tuple[bool, Any]]:
+    """A key that can be compared; nulls come last."""
+    return [(value is None, value) for value in key]

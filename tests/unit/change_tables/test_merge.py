@@ -1,0 +1,134 @@
+"""Rows of change tables: pairs of updates, the order of the log, serial numbers, whole transactions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.connectors.change_tables.changes import (
+    AFTER,
+    BEFORE,
+    DELETED,
+    INSERTED,
+    ChangeRows,
+    in_log_order,
+    paired,
+    transactions,
+    whole_transactions,
+)
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.errors import DecodeError, OffsetError
+
+Row = tuple[str, str, int]
+
+
+def rows(*found: Row) -> ChangeRows:
+    """Rows of commit, change and kind, whose image is their number."""
+    images = pa.StructArray.from_arrays([pa.array(range(len(found)), pa.int64())], names=["n"])
+    return ChangeRows(
+        commit=pa.array([row[0] for row in found], pa.string()),
+        change=pa.array([row[1] for row in found], pa.string()),
+        kind=np.array([row[2] for row in found], np.int64),
+        ts_us=pa.array([0] * len(found), pa.int64()),
+        images=images,
+        mask=pa.array([b""] * len(found), pa.binary()),
+    )
+
+
+def test_an_update_is_one_change() -> None:
+    found = paired(rows(("1", "a", INSERTED), ("1", "b", BEFORE), ("1", "b", AFTER), ("2", "c", DELETED)), "t")
+    assert found.op.to_pylist() == ["c", "u", "d"]
+    assert [each and each["n"] for each in found.before.to_pylist()] == [None, 1, 3]
+    assert [each and each["n"] for each in found.after.to_pylist()] == [0, 2, None]
+    assert found.rows.tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [("1", "a", BEFORE)],
+        [("1", "a", AFTER)],
+        [("1", "a", AFTER), ("1", "a", BEFORE)],
+        [("1", "a", BEFORE), ("1", "b", AFTER)],
+        [("1", "a", 5)],
+        [("1", "a", BEFORE), ("1", "a", INSERTED), ("1", "a", AFTER)],
+    ],
+)
+def test_half_an_update_is_an_error(found: list[Row]) -> None:
+    with pytest.raises(DecodeError) as caught:
+        paired(rows(*found), "shop.dbo.orders")
+    assert "shop.dbo.orders, commit 1" in str(caught.value)
+
+
+def test_changes_of_tables_are_in_the_order_of_commits_and_changes() -> None:
+    first = paired(rows(("1", "a", INSERTED), ("2", "d", BEFORE), ("2", "d", AFTER)), "t")
+    second = paired(rows(("1", "b", DELETED), ("1", "b", INSERTED), ("2", "c", INSERTED)), "u")
+    one, two = in_log_order([first, second], 100)
+    order = sorted([*one.order.tolist(), *two.order.tolist()])
+    assert order[0] == 100
+    assert [order.index(each) for each in one.order] == [0, 4]
+    assert [order.index(each) for each in two.order] == [1, 2, 3]
+    assert (one.serial.tolist(), two.serial.tolist()) == ([1, 2], [1, 2, 1])
+    assert [each[0] for each in transactions([one, two])] == ["1", "2"]
+
+
+def test_a_change_that_goes_back_within_its_table_keeps_its_place() -> None:
+    (found,) = in_log_order([paired(rows(("1", "b", INSERTED), ("1", "a", INSERTED), ("1", "c", INSERTED)), "t")], 0)
+    assert all(first < second for first, second in pairwise(found.order.tolist()))
+
+
+Kinds = st.sampled_from([(INSERTED,), (DELETED,), (BEFORE, AFTER)])
+Tables = st.lists(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9), Kinds), max_size=12).map(sorted), min_size=1, max_size=4
+)
+
+
+@given(tables=Tables, size=st.integers(1, 5))
+def test_whole_transactions_come_whatever_the_blocks(
+    tables: list[list[tuple[int, int, tuple[int, ...]]]], size: int
+) -> None:
+    listed = [
+        [(str(commit), f"{table}{change}", kind) for commit, change, kinds in found for kind in kinds]
+        for table, found in enumerate(tables)
+    ]
+
+    def blocks(found: list[Row]) -> list[ChangeRows]:
+        return [rows(*found[start : start + size]) for start in range(0, len(found), size)]
+
+    told: dict[int, list[Row]] = defaultdict(list)
+    seen: set[str] = set()
+    for block in whole_transactions([iter(blocks(found)) for found in listed]):
+        commits: set[str] = set()
+        for table, each in enumerate(block):
+            if each is not None:
+                assert len(each)
+                commits.update(each.commit.to_pylist())
+                told[table] += zip(each.commit.to_pylist(), each.change.to_pylist(), each.kind.tolist(), strict=True)
+        assert commits
+        assert not seen or min(commits) > max(seen), "a transaction comes in one piece, and in its order"
+        seen |= commits
+    assert [told[table] for table in range(len(listed))] == listed
+
+
+NAMES = st.text(min_size=1, max_size=6)
+
+
+@given(lsns=st.dictionaries(NAMES, st.from_regex(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}", fullmatch=True), min_size=1))
+def test_a_position_is_read_as_it_was_printed(lsns: dict[str, str]) -> None:
+    assert Reading.from_text(Reading.of(lsns).to_text()) == Reading.of(lsns)
+
+
+def test_positions_are_ordered_by_all_databases() -> None:
+    low, high = Reading.of({"a": "1", "b": "1"}), Reading.of({"a": "1", "b": "2"})
+    assert low < high
+    assert high > low
+    assert low <= low
+    assert not high < low
+    with pytest.raises(OffsetError, match="no position in change tables"):
+        Reading.from_text("0/16B3748")

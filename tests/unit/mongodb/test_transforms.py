@@ -1,0 +1,200 @@
+"""Transforms of documents: the struct that a document becomes, and what becomes of updates and deletions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from bson import Int64, ObjectId, json_util
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.connectors.mongodb.transforms.documents import Converter, parse
+from tailrace.connectors.mongodb.transforms.outbox import MongoEventRouter
+from tailrace.connectors.mongodb.transforms.unwrap import ExtractNewDocumentState
+from tailrace.errors import TransformError
+from tailrace.events.payload import array
+from tailrace.events.records import Part, Records, struct
+from tailrace.model.schema import STRING, ConnectSchema
+from tailrace.transforms.settings import Given, SettingsError
+
+NAMES = st.text("abcdefgh", min_size=1, max_size=4)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**31), 2**31 - 1),
+    st.integers(-(2**63), 2**63 - 1).map(Int64),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+    st.binary(max_size=4),
+    st.binary(min_size=12, max_size=12).map(ObjectId),
+)
+DOCUMENTS = st.recursive(
+    st.dictionaries(NAMES, SCALARS, min_size=1, max_size=4),
+    lambda inner: st.dictionaries(NAMES, st.one_of(SCALARS, inner, st.lists(st.booleans(), max_size=3)), max_size=4),
+    max_leaves=8,
+)
+TEXT = ConnectSchema("string", optional=True)
+
+
+def plain(value: Any) -> Any:
+    """A value as Arrow gives it back."""
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return str(value) if isinstance(value, ObjectId) else value
+
+
+@given(DOCUMENTS)
+def test_a_document_is_a_struct_of_its_fields(document: dict[str, Any]) -> None:
+    text = json_util.dumps(document, json_options=json_util.CANONICAL_JSON_OPTIONS)
+    converter = Converter()
+    schema = converter.struct(parse(text), "t")
+    (found,) = array([converter.value(parse(text), schema)], schema).to_pylist()
+    assert [field.name for field in schema.fields] == list(document)
+    assert found == plain(document)
+
+
+@given(st.lists(SCALARS, min_size=1, max_size=4))
+def test_an_array_as_a_document_has_a_field_for_each_item(items: list[Any]) -> None:
+    text = json_util.dumps({"a": items}, json_options=json_util.CANONICAL_JSON_OPTIONS)
+    converter = Converter(as_documents=True)
+    schema = converter.struct(parse(text), "t")
+    (found,) = array([converter.value(parse(text), schema)], schema).to_pylist()
+    assert found == {"a": {f"_{place}": plain(item) for place, item in enumerate(items)}}
+
+
+def test_types_of_documents() -> None:
+    text = (
+        '{"i": 1, "l": {"$numberLong": "1"}, "big": 3000000000, "d": {"$date": 1582979696789}, '
+        '"t": {"$timestamp": {"t": 5, "i": 1}}, "n": {"$numberDecimal": "1.50"}, '
+        '"r": {"$regex": "^a", "$options": "i"}, "min": {"$minKey": 1}, "empty": {}, "none": []}'
+    )
+    schema = Converter().struct(parse(text), "t")
+    assert {field.name: (field.schema.type, field.schema.name) for field in schema.fields} == {
+        "i": ("int32", None),
+        "l": ("int64", None),
+        "big": ("int64", None),
+        "d": ("int64", "org.apache.kafka.connect.data.Timestamp"),
+        "t": ("int64", "org.apache.kafka.connect.data.Timestamp"),
+        "n": ("string", None),
+        "r": ("struct", "io.debezium.mongodb.regex"),
+        "empty": ("struct", None),
+        "none": ("array", None),
+    }
+    value = Converter().value(parse(text), schema)
+    assert (value["d"], value["t"], value["n"]) == (1582979696789, 5000, "1.50")
+    assert value["r"] == {"regex": "^a", "options": "i"}
+
+
+def test_documents_in_an_array_share_a_schema() -> None:
+    converter = Converter()
+    document = parse('{"a": [{"x": 1}, {"y": "b", "x": 2}]}')
+    schema = converter.struct(document, "t")
+    (found,) = array([converter.value(document, schema)], schema).to_pylist()
+    assert found == {"a": [{"x": 1, "y": None}, {"x": 2, "y": "b"}]}
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, "b"]}', '{"a": [{"x": 1}, {"x": "b"}]}', '{"a": [1, {"x": 1}]}'])
+def test_an_array_of_several_types_is_an_error_with_its_remedy(text: str) -> None:
+    with pytest.raises(TransformError) as caught:
+        Converter().struct(parse(text), "t")
+    assert "array.encoding" in (caught.value.remedy or "")
+
+
+def records(*events: tuple[str, str | None, dict[str, Any] | None], key: str = "1") -> Records:
+    """Change events of one document: op, the text of `after`, the update description."""
+    count = len(events)
+    described = pa.struct([("removedFields", pa.list_(pa.string())), ("updatedFields", pa.string())])
+    changes = pa.array([change for _, _, change in events], described)
+    description = ConnectSchema("struct", optional=True)
+    parts = [
+        ("before", Part(TEXT, pa.nulls(count, pa.string()))),
+        (
+            "after",
+            Part(TEXT.with_(name="io.debezium.data.Json"), pa.array([text for _, text, _ in events], pa.string())),
+        ),
+        ("updateDescription", Part(description, changes)),
+        ("ts_ms", Part(ConnectSchema("int64", optional=True), pa.array([0] * count, pa.int64()))),
+        ("op", Part(STRING, pa.array([op for op, _, _ in events], pa.string()))),
+    ]
+    value = struct(ConnectSchema("struct", name="p.db.docs.Envelope"), parts, count)
+    ids = struct(ConnectSchema("struct", name="p.db.docs.Key"), [("id", Part(STRING, pa.array([key] * count)))], count)
+    nothing = pa.nulls(count, pa.int32())
+    order = np.arange(count, dtype=np.int64) * 2
+    return Records(order, pa.array(["p.db.docs"] * count), nothing, pa.nulls(count, pa.int64()), ids, value)
+
+
+def unwrapped(found: Records, **settings: str) -> list[tuple[Any, Any]]:
+    """Keys and values, in order, as a transform with these settings leaves them."""
+    transform = ExtractNewDocumentState.of(
+        Given("", {name.replace("__", "."): text for name, text in settings.items()})
+    )
+    out: dict[int, tuple[Any, Any]] = {}
+    for group in transform.apply(found):
+        keys = [None] * len(group) if group.key is None else group.key.values.to_pylist()
+        values = [None] * len(group) if group.value is None else group.value.values.to_pylist()
+        out.update(zip(group.order.tolist(), zip(keys, values, strict=True), strict=True))
+    return [out[place] for place in sorted(out)]
+
+
+UPDATE = {"removedFields": ["gone"], "updatedFields": '{"a.b": 2}'}
+
+
+def test_an_update_without_its_document_has_what_changed() -> None:
+    found = unwrapped(records(("u", None, UPDATE)))
+    assert found == [({"id": 1}, {"a.b": 2, "_id": 1})]
+    assert unwrapped(records(("u", None, UPDATE)), flatten__struct="true") == [({"id": 1}, {"a_b": 2, "_id": 1})]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [({"id": "x"}, None)]),
+        ({"delete.tombstone.handling.mode": "drop"}, []),
+        ({"delete.tombstone.handling.mode": "rewrite"}, [({"id": "x"}, {"__deleted": True})]),
+        (
+            {
+                "delete.tombstone.handling.mode": "rewrite",
+                "delete.tombstone.handling.mode.rewrite-with-id": "true",
+            },
+            [({"id": "x"}, {"__deleted": True, "_id": "x"})],
+        ),
+    ],
+)
+def test_deletions_by_mode(settings: dict[str, str], expected: list[Any]) -> None:
+    given = {name.replace(".", "__"): text for name, text in settings.items()}
+    assert unwrapped(records(("d", None, None), key='"x"'), **given) == expected
+
+
+def test_documents_of_several_schemas_keep_their_order() -> None:
+    found = unwrapped(records(("c", '{"a": 1}', None), ("c", '{"b": "x"}', None), ("c", '{"a": 2}', None)))
+    assert [value for _, value in found] == [{"a": 1}, {"b": "x"}, {"a": 2}]
+
+
+def test_an_unknown_setting_is_an_error() -> None:
+    with pytest.raises(SettingsError, match=r"array\.encodin"):
+        ExtractNewDocumentState.of(Given("transforms.unwrap.", {"array.encodin": "array"}))
+
+
+def test_an_outbox_document_becomes_a_message() -> None:
+    text = (
+        '{"_id": "1", "aggregatetype": "Order", "aggregateid": "7", "type": "Made", "payload": {"id": 7, "name": "é"}}'
+    )
+    (message,) = MongoEventRouter.of(Given("", {})).apply(records(("c", text, None), ("d", None, None)))
+    assert message.topic.to_pylist() == ["outbox.event.Order"]
+    assert message.value is not None
+    assert json.loads(message.value.values[0].as_py()) == {"id": {"$numberInt": "7"}, "name": "é"}
+    assert {header.name for header in message.headers} == {"id"}
+
+
+def test_an_expanded_payload_is_a_struct() -> None:
+    text = '{"_id": "1", "aggregatetype": "Order", "aggregateid": "7", "payload": {"id": 7, "lines": [1, 2]}}'
+    router = MongoEventRouter.of(Given("", {"collection.expand.json.payload": "true"}))
+    (message,) = router.apply(records(("c", text, None)))
+    assert message.value is not None
+    assert message.value.values.to_pylist() == [{"id": 7, "lines": [1, 2]}]

@@ -1,0 +1,110 @@
+"""Values of SQL Server as a SELECT returns them, and what events have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tailrace.connectors.sqlserver.arrays import lsn_texts
+from tailrace.connectors.sqlserver.config import resolve
+from tailrace.connectors.sqlserver.defaults import parse_default
+from tailrace.connectors.sqlserver.log.reader import _bit
+from tailrace.connectors.sqlserver.position import literal_of, text_of
+from tailrace.connectors.sqlserver.types.times import moments
+from tailrace.connectors.sqlserver.types.values import SqlType, value_type
+from tailrace.errors import ConfigError, DecodeError
+
+DEBEZIUM, CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
+BASE = {"database.hostname": "h", "database.names": "testDB", "topic.prefix": "server1"}
+
+
+def converted(kind: SqlType, value: Any, **properties: str) -> tuple[str | None, Any]:
+    config = resolve({**BASE, **{name.replace("__", "."): text for name, text in properties.items()}})
+    found = value_type(kind, config)
+    assert found is not None
+    return found.schema.name, found.convert(pa.array([value, None]))[0].as_py()
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "mode", "text", "expected"),
+    [
+        ("date", 0, "adaptive", "2018-07-13", (DEBEZIUM + "Date", 17725)),
+        ("date", 0, "isostring", "2018-07-13", (DEBEZIUM + "IsoDate", "2018-07-13Z")),
+        ("time", 2, "adaptive", "10:23:45.68", (DEBEZIUM + "Time", 37425680)),
+        ("time", 4, "adaptive", "10:23:45.6789", (DEBEZIUM + "MicroTime", 37425678900)),
+        ("time", 7, "adaptive", "10:23:45.6789012", (DEBEZIUM + "NanoTime", 37425678901200)),
+        ("time", 7, "connect", "10:23:45.6789012", (CONNECT + "Time", 37425678)),
+        ("datetime2", 7, "adaptive", "2018-07-13 11:23:45.3400000", (DEBEZIUM + "NanoTimestamp", 1531481025340000000)),
+        ("datetime2", 6, "adaptive", "2018-06-20 15:13:16.945104", (DEBEZIUM + "MicroTimestamp", 1529507596945104)),
+        ("datetime", 3, "adaptive", "2018-07-13 13:23:45.780", (DEBEZIUM + "Timestamp", 1531488225780)),
+        ("smalldatetime", 0, "adaptive", "2018-07-13 14:24:00", (DEBEZIUM + "Timestamp", 1531491840000)),
+        ("datetime2", 0, "adaptive", "1969-12-31 23:59:59", (DEBEZIUM + "Timestamp", -1000)),
+        ("datetime2", 3, "adaptive", "0001-01-01 00:00:00.001", (DEBEZIUM + "Timestamp", -62135596799999)),
+        ("datetime2", 7, "isostring", "2018-07-13 11:00:00.3400000",
+         (DEBEZIUM + "IsoTimestamp", "2018-07-13T11:00:00.34Z")),
+        ("datetime2", 7, "isostring", "2018-07-13 11:00:00.0000000",
+         (DEBEZIUM + "IsoTimestamp", "2018-07-13T11:00:00Z")),
+        ("datetimeoffset", 7, "adaptive", "2018-07-13 12:23:45.4560000 +11:00",
+         (DEBEZIUM + "ZonedTimestamp", "2018-07-13T12:23:45.456+11:00")),
+        ("datetimeoffset", 0, "connect", "2018-07-13 12:23:45 +00:00",
+         (DEBEZIUM + "ZonedTimestamp", "2018-07-13T12:23:45Z")),
+    ],
+)  # fmt: skip
+def test_times(name: str, scale: int, mode: str, text: str, expected: tuple[str, Any]) -> None:
+    assert converted(SqlType(name, 8, 0, scale), text, time__precision__mode=mode) == expected
+
+
+def test_a_nanosecond_too_far_is_null_or_an_error() -> None:
+    far = SqlType("datetime2", 8, 27, 7)
+    assert converted(far, "9999-12-31 23:59:59.9999999")[1] is None
+    with pytest.raises(DecodeError):
+        converted(far, "9999-12-31 23:59:59.9999999", event__converting__failure__handling__mode="fail")
+
+
+def test_the_time_of_a_transaction_is_utc() -> None:
+    texts = pa.array(["2018-07-13 12:23:45.4560000 +11:00", "2018-07-13 12:23:45 -03:30"])
+    assert moments(texts).to_pylist() == [1531445025456000, 1531497225000000]
+
+
+@pytest.mark.parametrize(
+    ("definition", "kind", "literal"),
+    [
+        ("((255))", "tinyint", "255"),
+        ("('abc')", "varchar", "abc"),
+        ("(N'it''s')", "nvarchar", "it's"),
+        ("((3147483648.))", "bigint", "3147483648"),
+        ("((1.5e+003))", "float", "1.5e+003"),
+        ("(NULL)", "int", None),
+        ("(newid())", "uniqueidentifier", None),
+        ("(getdate())", "datetime", None),
+        ("((1)+(2))", "int", None),
+        ("(0x0102)", "varbinary", None),
+    ],
+)
+def test_defaults(definition: str, kind: str, literal: str | None) -> None:
+    found = parse_default(definition, SqlType(kind, 4, 0, 0))
+    assert found is not None
+    assert found.literal == literal
+
+
+def test_bits_of_an_update_mask_are_counted_from_the_end() -> None:
+    """Ten captured columns: the first eight are in the last byte."""
+    mask = bytes([0b00000010, 0b00000001])
+    assert [ordinal for ordinal in range(10) if _bit(mask, ordinal)] == [0, 9]
+
+
+def test_lsns() -> None:
+    lsn = bytes.fromhex("00000027000007580005")
+    assert text_of(lsn) == "00000027:00000758:0005"
+    assert lsn_texts([lsn, bytes(10)]).to_pylist() == ["00000027:00000758:0005", "00000000:00000000:0000"]
+    assert literal_of("00000027:00000758:0005") == "0x00000027000007580005"
+    assert literal_of("") == "0x" + "0" * 20
+
+
+def test_what_is_wrong_in_a_configuration_is_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({"database.hostname": "h", "topic.prefix": "p", "driver.authentication": "ActiveDirectoryPassword"})
+    assert "database.names" in str(caught.value)
+    assert "driver.authentication" in str(caught.value)
