@@ -28,13 +28,14 @@ class Link:
 class Proxy:
     """Forwards to a port; `mode` is what connections begin with.
 
-    `watch` sees what a client sends before it is forwarded.
+    `watch` sees what a client sends before it is forwarded. A connection ends after `cut` bytes of the server.
     """
 
     port: int
     mode: str = FORWARD
     links: list[Link] = field(default_factory=list)
     watch: Callable[[Link, bytes], None] = lambda link, data: None
+    cut: int | None = None
 
     def __post_init__(self) -> None:
         self.target, self.ended = self.port, threading.Event()
@@ -86,10 +87,11 @@ class Proxy:
             if source is link.client:
                 self.watch(link, data)
             else:
+                data = data if self.cut is None else data[: self.cut - link.sent]
                 link.sent += len(data)
             if link.mode == FORWARD:
                 (link.server if source is link.client else link.client).sendall(data)
-        return True
+        return self.cut is None or link.sent < self.cut
 
 
 @contextmanager

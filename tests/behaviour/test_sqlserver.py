@@ -13,15 +13,16 @@ import pytest
 
 from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
-from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log import reader
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.connectors.sqlserver.position import BLOCK
-from tailrace.errors import DecodeError, OffsetError
+from tailrace.errors import DecodeError, OffsetError, SourceError
 from tailrace.events.keychange import split_key_changes
 from tailrace.events.record import RecordEncoder
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.selection import select
+from tests.behaviour.proxies import proxy
 from tests.conformance.sqlserver import LOGIN, PASSWORD, SqlServerSource
 from tests.servers.sqlserver.server import SqlServer
 
@@ -166,3 +167,27 @@ def test_connections_that_are_cut_are_made_again(source: SqlServerSource, monkey
             source.run(f"INSERT INTO orders VALUES ({number}, 1, N'b')")
         assert [event["after"]["id"] for event in stream.step()[0]] == [*range(1, 1400)]
     assert next(cuts, None) is None
+
+
+def test_a_connection_that_is_cut_anywhere_is_told_and_made_again(source: SqlServerSource) -> None:
+    given = source.properties("p") | {"topic.prefix": "t", "errors.max.retries": "0", "driver.loginTimeout": "5"}
+    question = "SELECT name, object_id FROM sys.objects"
+    with proxy(source.server.port) as between:
+        given |= {"database.hostname": "127.0.0.1", "database.port": str(between.port)}
+        server = Server(registry.named("sqlserver").load().resolve(given))
+        expected = server.ask(lambda connection: connection.rows(question))
+        whole = between.links[-1].sent
+        outcomes = set()
+        for between.cut in [*range(1, whole, max(1, whole // 40)), None]:
+            server.close()
+            try:
+                outcomes.add(server.ask(lambda connection: connection.rows(question)) == expected)
+            except SourceError as error:
+                outcomes.add(error.what.partition(": ")[2].partition(":")[0])
+        assert outcomes == {True, "the server cannot be reached"}
+        # A connection that the server has ended is made again by itself.
+        between.cut = 0
+        with pytest.raises(SourceError, match="cannot be reached"):
+            server.ask(lambda connection: connection.rows(question))
+        between.cut = None
+        assert server.ask(lambda connection: connection.rows(question)) == expected

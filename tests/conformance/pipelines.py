@@ -71,6 +71,7 @@ class Line:
 
     def starts(self, spark: SparkSession) -> Started:
         """Read all that is there now, in the background."""
+        self.source.settle()
         definition = load(self.file).model_copy(update={"trigger": "availableNow"})
         return Started(Pipeline(definition, spark))
 

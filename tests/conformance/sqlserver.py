@@ -117,6 +117,10 @@ class SqlServerSource(Source):
         """See Source.signal."""
         self.run(f"INSERT INTO signals VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
 
+    def settle(self) -> None:
+        """See Source.settle: one scan of the capture job."""
+        self.server.capture.scan(int(self.server.lookup(f"SELECT ms.db_id('{self.name}')") or 0))
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         names = [row[0] for row in self.run(f"SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.{table}')")]

@@ -108,6 +108,9 @@ class Source(ABC):
     def url(self) -> tuple[str, dict[str, str]]:
         """A URL for `tailrace init`, without the password, and the environment variables that contain it."""
 
+    def settle(self) -> None:  # noqa: B027  # most have nothing to do
+        """Wait until the log has what is committed, where a job of the server writes the log."""
+
     def image(self, written: Any) -> Row | None:
         """A row image of an event's value, or a row of a replica, as a row of `rows`."""
         return written  # type: ignore[no-any-return]

@@ -48,6 +48,7 @@ class Backend:
         if self._connection.status != pq.ConnStatus.OK:
             raise ConnectionError(self._connection.get_error_message())
         self._connection.notice_handler = None
+        self._copying = False
         self.watched: int | None = None
         self.was_cancelled = False
         self.watch: Callable[[], bool] = lambda: False
@@ -90,11 +91,12 @@ class Backend:
             self._drain()
             assert result is not None
             raise EngineError(result)
+        self._copying = True
         try:
             yield from self._chunks()
         except GeneratorExit:
             self.cancel()
-            while self._read_row() is not None:
+            while self._copying and self._read_row() is not None:
                 pass
             self._drain()
             raise
@@ -140,6 +142,7 @@ class Backend:
         get = self._connection.get_copy_data
         while True:
             count, row = get(1)
+            self._copying = count >= 0
             if count > 0:
                 return row
             if count < 0:

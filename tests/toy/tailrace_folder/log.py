@@ -135,7 +135,9 @@ class Log:
 
     def keep(self, line: Line) -> None:
         """Note that the reader needs what comes after a line."""
-        self.reader.write_text(json.dumps({"line": line.to_text()}), encoding="utf-8")
+        draft = self.reader.with_suffix(".draft")
+        draft.write_text(json.dumps({"line": line.to_text()}), encoding="utf-8")
+        draft.replace(self.reader)
 
     def kept(self) -> Line:
         """The line that the reader has noted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -103,6 +104,8 @@ def test_no_documents() -> None:
         (document((b"a", (0x02, struct.pack("<i", 100) + b"x\0"))), "a value of type 0x02"),
         (document((b"a", (0x02, struct.pack("<i", -5) + b"x\0"))), "a value of type 0x02"),
         (document((b"a", (0x02, struct.pack("<i", 1) + b"x"))), "a string"),
+        (document((b"a", (0x05, struct.pack("<i", -1)))), "a string or binary value"),
+        (document((b"a", (0x05, struct.pack("<i", 2) + b"\x02ab"))), "a string or binary value"),
         (document((b"a", (0x03, struct.pack("<i", 20) + b"\0"))), "a value of type 0x03"),
         (document((b"a", (0x0F, struct.pack("<ii", 13, -9) + string(b"")))), "the size of a code"),
         (struct.pack("<i", 99) + document()[4:], "the size of a document"),
@@ -116,7 +119,7 @@ def test_damage_is_an_error(damaged: bytes, message: str, times: int) -> None:
         json_text(values_of([damaged] * times), STRICT)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")), deadline=None)
 @given(data=documents(), place=st.integers(0, 10**6), byte=st.integers(0, 255), times=st.sampled_from([1, 60]))
 def test_a_damaged_byte_never_hangs_or_crashes(data: bytes, place: int, byte: int, times: int) -> None:
     damaged = bytearray(data)

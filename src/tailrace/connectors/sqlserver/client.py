@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pymssql
+from pymssql import _mssql
 
 from tailrace.config import Config
 from tailrace.connectors.retry import retrying
@@ -21,6 +22,8 @@ NO_OBJECT, NO_RIGHT, LOCK_TIMEOUT = (208, 313), (229, 230, 262, 297, 300, 916, 2
 # Of the server: starting, shutting down, deadlock, out of memory; of the driver: the connection was cut or not made.
 _TRANSIENT = frozenset((1205, 701, 6005, 17142, 18401, 40197, 40501, 40613, 49918, 49919, 49920, 10928, 10929))
 _DEAD = frozenset((20002, 20003, 20004, 20006, 20009, 20017, 20047))
+# What the driver says, without a number, of a connection that was lost before.
+_CUT = ("Not connected", "Connection is closed", "Could not set connection properties")
 _REFUSED = ("certificate", "TLS", "SSL")
 
 
@@ -32,7 +35,7 @@ class Connection:
 
     def rows(self, statement: str) -> list[Row]:
         """All rows of a statement, none for one without a result."""
-        with self._driver.cursor() as cursor:
+        with self._cursor() as cursor:
             cursor.execute(statement)
             found: list[Row] = cursor.fetchall() if cursor.description else []
             return found
@@ -44,13 +47,13 @@ class Connection:
 
     def run(self, *statements: str) -> None:
         """Run statements without looking at results."""
-        with self._driver.cursor() as cursor:
+        with self._cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
 
     def blocks(self, statement: str, size: int) -> Iterator[list[Row]]:
         """The rows of a statement, so many at a time. Nothing else can be asked meanwhile."""
-        with self._driver.cursor() as cursor:
+        with self._cursor() as cursor:
             cursor.execute(statement)
             while found := cursor.fetchmany(size):
                 yield found
@@ -58,6 +61,21 @@ class Connection:
     def close(self) -> None:
         """Close it."""
         self._driver.close()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        """A cursor."""
+        with _public_errors(), self._driver.cursor() as cursor:
+            yield cursor
+
+
+@contextmanager
+def _public_errors() -> Iterator[None]:
+    """When a connection is cut, the driver raises errors of its lower half as well, which are no pymssql.Error."""
+    try:
+        yield
+    except _mssql.MSSQLException as error:
+        raise pymssql.OperationalError(*error.args) from error
 
 
 class SqlServerFailures(Failures):
@@ -72,11 +90,12 @@ class SqlServerFailures(Failures):
             return False
         # A failed login, and a database that is away, come with the driver's number for a connection not made.
         is_told = any(f"({each}," in text for each in (LOGIN_FAILED, *NO_DATABASE))
-        return not is_told and (number in _TRANSIENT or number in _DEAD)
+        return not is_told and (number in _TRANSIENT or self.is_lost(error))
 
     def is_lost(self, error: BaseException) -> bool:
         """See Failures.is_lost."""
-        return number_of(error) in _DEAD
+        number = number_of(error)
+        return number in _DEAD or (number is None and str(_cause(error)).startswith(_CUT))
 
     def is_passing(self, error: BaseException) -> bool:
         """See Failures.is_passing."""
@@ -108,21 +127,22 @@ def connect(config: Config, application: str = "tailrace", database: str | None 
     names = config.names("database.names")
     wanted = database or (names[0] if len(names) == 1 else "")
     timeout = config.number("database.query.timeout.ms")
-    driver = pymssql.connect(
-        server=_address(config),
-        user=config.optional("database.user") or "",
-        password=config.optional("database.password") or "",
-        database=wanted,
-        port=str(config.number("database.port")),
-        timeout=-(-timeout // 1000),
-        login_timeout=max(1, config.number("driver.loginTimeout")),
-        charset="UTF-8",
-        appname=application[:128],
-        tds_version="7.4",
-        autocommit=True,
-        encryption="require" if config.text("driver.encrypt") in ("true", "strict") else "request",
-        read_only=_is_read_only(config),
-    )
+    with _public_errors():
+        driver = pymssql.connect(
+            server=_address(config),
+            user=config.optional("database.user") or "",
+            password=config.optional("database.password") or "",
+            database=wanted,
+            port=str(config.number("database.port")),
+            timeout=-(-timeout // 1000),
+            login_timeout=max(1, config.number("driver.loginTimeout")),
+            charset="UTF-8",
+            appname=application[:128],
+            tds_version="7.4",
+            autocommit=True,
+            encryption="require" if config.text("driver.encrypt") in ("true", "strict") else "request",
+            read_only=_is_read_only(config),
+        )
     return Connection(driver)
 
 
@@ -195,7 +215,7 @@ def _sentence(error: BaseException, doing: str, line: str) -> SourceError:
     if number in NO_DATABASE or "Cannot open database" in text:
         remedy = "check database.names, and that the login is a user of each of these databases"
         return SourceError(f"{doing}: {line}", where="database.names", remedy=remedy)
-    if number in _DEAD:
+    if FAILURES.is_lost(error):
         remedy = "check database.hostname and database.port, that the server runs, and the firewall"
         return SourceError(f"{doing}: the server cannot be reached: {line}", remedy=remedy)
     if number in NO_OBJECT and "cdc." in text:

@@ -326,7 +326,11 @@ def _drop_one(executor: Executor, statement: s.Drop, name: s.Name) -> None:
         if statement.if_exists:
             return
         raise error(3701, statement.kind.lower(), ".".join(name))
-    if found.kind == "U":
+    if found.kind == "U" and found.captured:
+        # The capture job would wait for the table's lock, and hold the tables that go with it.
+        with session.server.capture_paused(found.database_id):
+            drop_table(executor, found)
+    elif found.kind == "U":
         drop_table(executor, found)
     else:
         session.backend.run(f"DELETE FROM cat.objects WHERE object_id = {found.object_id}")

@@ -47,7 +47,13 @@ def slices(buffer: Buffer, starts: Ints, ends: Ints) -> pa.Array:
 
 
 def byte_slices(buffer: Buffer, starts: Ints, ends: Ints) -> pa.Array:
-    """The bytes from `starts` to `ends` as a binary column."""
+    """The bytes from `starts` to `ends` as a binary column. Raises DecodeError when a length is negative or too long.
+
+    Arrow does not check offsets: with wrong ones it reads memory of others.
+    """
+    wrong = np.flatnonzero((ends < starts) | (ends > buffer.size))
+    if wrong.size:
+        raise broken(buffer, int(starts[wrong[0]]), "a string or binary value")
     if len(starts) and (starts[1:] < ends[:-1]).any():
         lengths = ends - starts
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
