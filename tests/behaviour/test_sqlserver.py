@@ -13,8 +13,8 @@ import pytest
 
 from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
+from tailrace.connectors.change_tables import reader
 from tailrace.connectors.sqlserver.client import Connection, Server
-from tailrace.connectors.sqlserver.log import reader
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.connectors.sqlserver.position import BLOCK
 from tailrace.errors import DecodeError, OffsetError, SourceError

@@ -7,11 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailrace.connectors.sqlserver.arrays import lsn_texts
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.log.reader import _bit
-from tailrace.connectors.sqlserver.position import literal_of, text_of
+from tailrace.connectors.sqlserver.position import literal_of, lsn_texts, text_of
 from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.connectors.sqlserver.types.values import SqlType, value_type
 from tailrace.errors import ConfigError, DecodeError

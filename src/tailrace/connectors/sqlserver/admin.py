@@ -7,17 +7,18 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.source_now import ChangeTableNow
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.offset import Reached, fields, position_of
 from tailrace.connectors.ports import Admin, Begun, Detail, SourceNow, SourceState, TableOverview
-from tailrace.connectors.sqlserver.catalog import Catalog, Instance
+from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server, connect
 from tailrace.connectors.sqlserver.connector import SqlServerConnector
 from tailrace.connectors.sqlserver.log.end import is_agent_running, log_end
-from tailrace.connectors.sqlserver.position import BLOCK, parse
-from tailrace.connectors.sqlserver.snapshot.splits import size_of
-from tailrace.connectors.sqlserver.source_now import SqlServerNow
+from tailrace.connectors.sqlserver.position import BLOCK
+from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.errors import OffsetError, SourceError
 from tailrace.model.table import TableId
@@ -107,7 +108,7 @@ class SqlServerAdmin(Admin):
     def position(self, offset: Mapping[str, Any]) -> Reading | None:
         """See Admin.position."""
         found = position_of(offset)
-        return None if found is None else parse(found)
+        return None if found is None else Reading.from_text(found)
 
     def state(self, pipeline: str | None = None) -> SourceState:
         """See Admin.state."""
@@ -189,7 +190,7 @@ class SqlServerAdmin(Admin):
             FAILURES.translated("the source cannot be read"),
             closing(connect(self._config, "tailrace reconcile")) as one,
         ):
-            yield SqlServerNow(one, self._config)
+            yield ChangeTableNow(DIALECT, one, self._config)
 
     @contextmanager
     def _server(self) -> Iterator[Server]:
@@ -235,7 +236,7 @@ def _isolation(connection: Connection, database: str) -> Finding:
 def _overview(
     connection: Connection, catalog: Catalog, table: TableId, number: int, *, is_captured: bool
 ) -> TableOverview:
-    size, rows = size_of(connection, table, number)
+    size, rows = DIALECT.size_of(connection, table, number)
     key = catalog.described(table, number).key
     can_read = connection.value(
         f"SELECT HAS_PERMS_BY_NAME({text('.'.join(map(name, table.parts)))}, N'OBJECT', N'SELECT')"

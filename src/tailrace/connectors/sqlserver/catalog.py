@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.connectors.change_tables import dialect
+from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.defaults import Default
@@ -18,7 +20,6 @@ from tailrace.connectors.sqlserver.position import text_of
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
 from tailrace.errors import SourceError
-from tailrace.model.schema_change import DescribedColumn
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
@@ -55,61 +56,8 @@ _SYSTEM = "__$"
 _COMMAND = "__$command_id"
 
 
-@dataclass(frozen=True)
-class Instance:
-    """A capture instance: it has the rows of commits from `start` on, and before `stop` if another one follows it.
-
-    `columns` are those captured, in the order of the bits of an update mask. `is_first`: no other instance of the table
-    is older.
-    """
-
-    name: str
-    table: TableId
-    object_id: int
-    source_id: int
-    start: str
-    stop: str | None = None
-    is_first: bool = True
-
-    @property
-    def changes(self) -> str:
-        """The change table, as SQL names it."""
-        return f"{name(self.table.database)}.cdc.{name(self.name + '_CT')}"
-
-
-@dataclass(frozen=True)
-class SourceColumn:
-    """A column as the catalog has it."""
-
-    name: str
-    type: SqlType
-    required: bool
-    is_identity: bool = False
-    is_computed: bool = False
-    default: str | None = None
-    comment: str | None = None
-
-
-@dataclass(frozen=True)
-class Described:
-    """A table as the catalog has it: its columns, and the columns of its key."""
-
-    id: TableId
-    columns: tuple[SourceColumn, ...]
-    key: tuple[str, ...]
-
-    def only(self, names: Sequence[str]) -> Described:
-        """The table with these of its columns. A key that lacks a column is none."""
-        kept = tuple(column for column in self.columns if column.name in names)
-        return replace(self, columns=kept, key=self.key if set(self.key) <= set(names) else ())
-
-    def shown(self) -> tuple[DescribedColumn, ...]:
-        """The columns as schema changes describe them."""
-        return tuple(_shown(column, place) for place, column in enumerate(self.columns, 1))
-
-
-class Catalog:
-    """Reads the catalogs of the databases over one connection. Raises pymssql.Error."""
+class Catalog(dialect.Catalog):
+    """Implements Catalog."""
 
     def __init__(self, connection: Connection, config: Config) -> None:
         self.connection, self.config = connection, config
@@ -155,7 +103,8 @@ class Catalog:
             id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
             is_in = not includes or any(pattern.fullmatch(instance) for pattern in includes)
             if is_in and not any(pattern.fullmatch(instance) for pattern in excludes):
-                new = Instance(instance, id_, int(number), int(source), text_of(start))
+                changes = f"{name(database)}.cdc.{name(instance + '_CT')}"
+                new = Instance(instance, id_, int(number), int(source), text_of(start), changes)
                 known = found.setdefault(id_, [])
                 if known and known[-1].start == new.start:
                     known.pop()  # of two that begin at once the newer one has all
@@ -174,20 +123,20 @@ class Catalog:
 
     def at(self, instance: Instance) -> Described:
         """The table as a capture instance has it: its columns and types, the rest as the source table still has it."""
-        own = self.described(instance.table, instance.object_id)
-        source = {column.name: column for column in self.described(instance.table, instance.source_id).columns}
+        own = self.described(instance.table, instance.number)
+        source = {column.name: column for column in self.described(instance.table, instance.source).columns}
         columns = tuple(
             replace(source[column.name], type=column.type) if column.name in source else replace(column, required=False)
             for column in own.columns
             if not column.name.startswith(_SYSTEM)
         )
         names = {column.name for column in columns}
-        key = self._key(name(instance.table.database), instance.source_id)
+        key = self._key(name(instance.table.database), instance.source)
         return Described(instance.table, columns, key if set(key) <= names else ())
 
     def has_commands(self, instance: Instance) -> bool:
         """Whether the change table numbers the commands of a transaction; those of old servers do not."""
-        columns = self.described(instance.table, instance.object_id).columns
+        columns = self.described(instance.table, instance.number).columns
         return any(column.name == _COMMAND for column in columns)
 
     def now(self, table: TableId, instances: Mapping[TableId, Instance], number: int) -> Described:
@@ -246,21 +195,3 @@ def _column(row: tuple[object, ...]) -> SourceColumn:
 
 def _default(column: SourceColumn) -> Default | None:
     return parse_default(column.default, column.type)
-
-
-def _shown(column: SourceColumn, place: int) -> DescribedColumn:
-    printed = source_type(column.type, is_identity=column.is_identity).printed
-    return DescribedColumn(
-        name=column.name,
-        jdbc_type=column.type.jdbc,
-        type_name=printed,
-        position=place,
-        type_expression=printed,
-        length=column.type.length,
-        scale=column.type.digits,
-        optional=not column.required,
-        auto_incremented=column.is_identity,
-        generated=column.is_computed,
-        comment=column.comment,
-        default=column.default,
-    )

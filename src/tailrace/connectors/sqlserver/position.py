@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.position import Reading
 from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, Field
 from tailrace.model.source import SourceBlock
 
@@ -22,9 +24,9 @@ BLOCK = SourceBlock(
     transaction_id=("commit_lsn",),
     position=("commit_lsn", "change_lsn", "event_serial_no"),
 )
-# In the `log` of an offset: where the log begins that comes after the first snapshot.
-BEGINS = "begins"
-_GROUPS = (8, 8, 4)
+# Digits of each group: the first, the one behind the last, and where the text has them.
+_GROUPS = ((0, 8, 0), (8, 16, 9), (16, 20, 18))
+_DIGITS, _WIDTH = 20, 22
 
 
 def text_of(lsn: bytes | None) -> str:
@@ -37,9 +39,16 @@ def text_of(lsn: bytes | None) -> str:
 
 def literal_of(lsn: str) -> str:
     """An LSN as SQL writes it; the lowest there is for the empty text."""
-    return "0x" + (lsn.replace(":", "") or "0" * sum(_GROUPS))
+    return "0x" + (lsn.replace(":", "") or "0" * _DIGITS)
 
 
-def parse(text: str) -> Reading:
-    """A position from its text. Raises OffsetError."""
-    return Reading.from_text(text)
+def lsn_texts(values: Sequence[bytes]) -> pa.Array:
+    """LSNs as texts of three groups of digits."""
+    if not values:
+        return pa.nulls(0, pa.string())
+    digits = np.frombuffer(b"".join(values).hex().encode(), np.uint8).reshape(len(values), _DIGITS)
+    shown = np.full((len(values), _WIDTH), ord(":"), np.uint8)
+    for first, last, place in _GROUPS:
+        shown[:, place : place + last - first] = digits[:, first:last]
+    offsets = pa.py_buffer(np.arange(0, _WIDTH * len(values) + 1, _WIDTH, dtype=np.int32))
+    return pa.StringArray.from_buffers(len(values), offsets, pa.py_buffer(shown.tobytes()))

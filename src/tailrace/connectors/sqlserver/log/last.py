@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tailrace.connectors.sqlserver.catalog import Instance
+from tailrace.connectors.change_tables.changes import AFTER
+from tailrace.connectors.change_tables.dialect import Instance, LastChange
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.position import literal_of, text_of
 
 _FIELDS = "[__$start_lsn], [__$seqval], [__$operation]"
 
 
-@dataclass(frozen=True)
-class LastChange:
-    """A change's commit and change LSN, and its serial number: 2 for an update, as that is two rows."""
-
-    commit: str
-    change: str
-    serial: int
-
-
 def last_change(connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
     """The last change of these instances up to a commit, None if there is none."""
-    found = None
+    found: LastChange | None = None
     for instance in instances:
         own = until if instance.stop is None else min(until, instance.stop)
         sign = "<=" if own == until else "<"
@@ -32,7 +23,7 @@ def last_change(connection: Connection, instances: Sequence[Instance], until: st
             "ORDER BY [__$start_lsn] DESC, [__$seqval] DESC, [__$operation] DESC"
         )
         for commit, change, kind in rows:
-            each = LastChange(text_of(commit), text_of(change), 2 if kind == 4 else 1)
-            if found is None or (each.commit, each.change) > (found.commit, found.change):
+            each = LastChange(text_of(commit), text_of(change), 2 if kind == AFTER else 1)
+            if found is None or (each.commit, each.change or "") > (found.commit, found.change or ""):
                 found = each
     return found

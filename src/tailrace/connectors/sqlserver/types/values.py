@@ -74,6 +74,10 @@ class SqlType:
         """The number in java.sql.Types, or the driver's own."""
         return _JDBC.get(self.name, 1111)
 
+    def printed(self, *, is_identity: bool) -> str:
+        """The name that the JDBC driver reports: it says `identity` behind it."""
+        return f"{self.name} identity" if is_identity else self.name
+
     @property
     def declared(self) -> str:
         """The type as T-SQL declares it."""
@@ -118,8 +122,8 @@ def value_type(kind: SqlType, config: Config) -> ValueType | None:
 
 
 def source_type(kind: SqlType, *, is_identity: bool = False) -> SourceType:
-    """The type as it is named in parameters and masks; the driver says `identity` behind it."""
-    printed = f"{kind.name} identity" if is_identity else kind.name
+    """The type as it is named in parameters and masks."""
+    printed = kind.printed(is_identity=is_identity)
     return SourceType(
         name=kind.name,
         printed=printed,

@@ -11,20 +11,14 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
+from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.signals import SignalTables
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
-from tailrace.connectors.sqlserver.arrays import images, selected
-from tailrace.connectors.sqlserver.catalog import Catalog, Described
-from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.log.end import log_end
-from tailrace.connectors.sqlserver.log.last import last_change
-from tailrace.connectors.sqlserver.position import SOURCE_TYPE
-from tailrace.connectors.sqlserver.snapshot.keys import KeyColumn, above, after, any_of, key_columns
-from tailrace.connectors.sqlserver.snapshot.signals import SignalTables
-from tailrace.connectors.sqlserver.statements import name
-from tailrace.connectors.sqlserver.statements import table as table_name
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
@@ -55,6 +49,7 @@ class CapturedUntil:
 class Session(ChunkSession):
     """Implements ChunkSession."""
 
+    dialect: Dialect
     connection: Connection
     config: Config
     signals: SignalTables
@@ -72,7 +67,7 @@ class Session(ChunkSession):
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:
         """See ChunkSession.table."""
-        catalog = Catalog(self.connection, self.config)
+        catalog = self.dialect.catalog(self.connection, self.config)
         number = catalog.tables().get(table) if catalog.filter.captures(table) else None
         if number is None:
             raise Unread("no such table is captured", "UNKNOWN_SCHEMA")
@@ -80,13 +75,14 @@ class Session(ChunkSession):
         captured = catalog.capture(catalog.now(table, catalog.newest(), number))
         if captured is None:
             raise Unread("none of its columns is captured", "UNKNOWN_SCHEMA")
-        yield PagedTable(self.connection, self.config, captured, whole)
+        yield PagedTable(self.dialect, self.connection, self.config, captured, whole)
 
 
 @dataclass(frozen=True)
 class PagedTable(ChunkTable):
     """Implements ChunkTable."""
 
+    dialect: Dialect
     connection: Connection
     config: Config
     captured: CapturedTable
@@ -110,11 +106,11 @@ class PagedTable(ChunkTable):
 
     def fence(self) -> str:
         """See ChunkTable.fence."""
-        return log_end(self.connection, self.config).to_text()
+        return self.dialect.log_end(self.connection, self.config).to_text()
 
     def end(self) -> Reading:
         """See ChunkTable.end."""
-        return log_end(self.connection, self.config)
+        return self.dialect.log_end(self.connection, self.config)
 
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """See ChunkTable.rows_of."""
@@ -141,16 +137,15 @@ class PagedTable(ChunkTable):
         for start in range(0, len(keys), _PIECE):
             piece = keys[start : start + _PIECE]
             place = ", ".join(f"k.k{at}" for at in range(len(key)))
-            given = ", ".join(
-                "(" + ", ".join(f"N'{value.replace(chr(39), chr(39) * 2)}'" for value in values) + ")"
-                for values in piece
-            )
+            given = ", ".join(f"({', '.join(map(self.dialect.text, values))})" for values in piece)
             same = " AND ".join(
-                f"t.{name(column.name)} = {_typed(column, f'k.k{at}')}" for at, column in enumerate(key)
+                f"t.{self.dialect.name(column.name)} = {self.dialect.typed(column.type, f'k.k{at}')}"
+                for at, column in enumerate(key)
             )
             columns = ", ".join(f"k{at}" for at in range(len(key)))
+            listed = ", ".join(selected(self.dialect.name, self.captured, "t."))
             statement = (
-                f"SELECT {place}, {', '.join(selected(self.captured, 't.'))} FROM {table_name(self.schema.id)} AS t "
+                f"SELECT {place}, {listed} FROM {self.dialect.table(self.schema.id)} AS t "
                 f"JOIN (VALUES {given}) AS k ({columns}) ON {same}"
             )
             rows = self.connection.rows(statement)
@@ -167,12 +162,14 @@ class PagedTable(ChunkTable):
         rows = []
         for values in keys:
             listed = [
-                kinds[column.name].text.format(key[known[column.name]].literal(values[known[column.name]]))
+                kinds[column.name].text.format(
+                    literal(self.dialect, key[known[column.name]], values[known[column.name]])
+                )
                 if column.name in known
                 else "NULL"
                 for column in self.schema.columns
             ]
-            rows += self.connection.rows(f"SELECT {', '.join(listed)}")
+            rows += self.connection.rows(self.dialect.one_row(listed))
         return self.images(rows)
 
     def images(self, rows: Sequence[tuple[object, ...]]) -> pa.StructArray:
@@ -183,13 +180,9 @@ class PagedTable(ChunkTable):
     def source(self, count: int, end: Reading) -> pa.StructArray:
         """See ChunkTable.source: the last change that was captured."""
         database = self.schema.id.database
-        last = last_change(
-            self.connection, Catalog(self.connection, self.config).instances(database), end.lsn(database)
-        )
-        values = (None, end.lsn(database) or None, None) if last is None else (last.change, last.commit, last.serial)
-        typed = (pa.scalar(each, field.type) for each, field in zip(values, SOURCE_TYPE, strict=True))
-        columns = [pa.repeat(each, count) for each in typed]
-        return pa.StructArray.from_arrays(columns, fields=list(SOURCE_TYPE))
+        instances = self.dialect.catalog(self.connection, self.config).instances(database)
+        last = self.dialect.last_change(self.connection, instances, end.lsn(database))
+        return source_rows(self.dialect, last or LastChange(end.lsn(database)), count)
 
 
 @dataclass(frozen=True)
@@ -201,56 +194,48 @@ class Paging(Page):
     key: tuple[KeyColumn, ...]
 
     @property
+    def _name(self) -> str:
+        return self.table.dialect.table(self.table.schema.id)
+
+    @property
     def key_text(self) -> str:
         """See Page.key_text."""
-        return ", ".join(f"{name(column.name)} {column.type.declared}" for column in self.key)
+        return ", ".join(f"{self.table.dialect.name(column.name)} {column.type.declared}" for column in self.key)
 
     def check(self) -> None:
         """See Page.check: parsed, not run."""
         if self.condition is None:
             return
-        statement = f"SELECT TOP 0 1 FROM {table_name(self.table.schema.id)} WHERE ({self.condition}\n)"
-        self.table.connection.rows(statement)
+        self.table.connection.rows(f"SELECT 1 FROM {self._name} WHERE 1 = 0 AND ({self.condition}\n)")
 
     def estimate(self) -> int:
         """See Page.estimate."""
-        return int(
-            self.table.connection.value(f"SELECT COUNT_BIG(*) FROM {table_name(self.table.schema.id)}{self._where()}")
-        )
+        statement = f"SELECT {self.table.dialect.count} FROM {self._name}{self._where()}"
+        return int(self.table.connection.value(statement))
 
     def maximum(self) -> PagingKey | None:
         """See Page.maximum."""
-        order = ", ".join(f"{name(column.name)} DESC" for column in self.key)
-        rows = self.table.connection.rows(
-            f"SELECT TOP 1 {self._printed()} FROM {table_name(self.table.schema.id)}{self._where()} ORDER BY {order}"
-        )
+        dialect = self.table.dialect
+        backwards = order(dialect, self.key, " DESC")
+        statement = f"SELECT {printed(dialect, self.key)} FROM {self._name}{self._where()} ORDER BY {backwards}"
+        rows = self.table.connection.rows(dialect.limited(statement, 1))
         return tuple(rows[0]) if rows else None
 
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
     ) -> tuple[pa.StructArray, PagingKey | None, int]:
         """See Page.after."""
-        conditions = [f"NOT {after(self.key, maximum)}", *([after(self.key, last)] if last is not None else [])]
-        hint = " OPTION(RECOMPILE)" if self.table.config.flag("incremental.snapshot.option.recompile") else ""
+        dialect = self.table.dialect
+        conditions = [f"NOT {after(dialect, self.key, maximum)}"]
+        conditions += [after(dialect, self.key, last)] if last is not None else []
         statement = (
-            f"SELECT TOP {size} {self._printed()}, {', '.join(selected(self.table.captured))} "
-            f"FROM {table_name(self.table.schema.id)}{self._where(*conditions)} {above(self.key)}{hint}"
+            f"SELECT {printed(dialect, self.key)}, {', '.join(selected(dialect.name, self.table.captured))} "
+            f"FROM {self._name}{self._where(*conditions)} ORDER BY {order(dialect, self.key)}"
         )
-        rows = self.table.connection.rows(statement)
+        rows = self.table.connection.rows(dialect.limited(statement, size) + dialect.hint(self.table.config))
         found = self.table.images([row[len(self.key) :] for row in rows])
         return found, (tuple(rows[-1][: len(self.key)]) if rows else None), len(rows)
-
-    def _printed(self) -> str:
-        return ", ".join(f"{column.printed} AS k{place}" for place, column in enumerate(self.key))
 
     def _where(self, *conditions: str) -> str:
         given = [*([f"({self.condition}\n)"] if self.condition else []), *conditions]
         return f" WHERE {' AND '.join(given)}" if given else ""
-
-
-def _typed(column: KeyColumn, expression: str) -> str:
-    """An expression of text in the column's type."""
-    return column.literal("").replace("N''", expression, 1)
-
-
-__all__ = ["CapturedUntil", "PagedTable", "Session", "any_of"]

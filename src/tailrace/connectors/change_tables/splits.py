@@ -8,52 +8,40 @@ from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.overrides import overrides
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect
+from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
+from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import pieces
-from tailrace.connectors.sqlserver.catalog import Catalog, Described
-from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.snapshot.keys import KeyColumn, after, key_columns
-from tailrace.connectors.sqlserver.snapshot.rows import Moment, Split
-from tailrace.connectors.sqlserver.statements import name
-from tailrace.connectors.sqlserver.statements import table as table_name
 from tailrace.events.notifications import is_wanted
 from tailrace.events.snapshot_notices import around_splits
 from tailrace.model.table import TableId
-
-_PAGE = 8192
-_SIZE = """
-SELECT SUM(p.used_page_count), SUM(CASE WHEN p.index_id < 2 THEN p.row_count ELSE 0 END)
-FROM {db}.sys.dm_db_partition_stats p WHERE p.object_id = {id}
-"""
-
-
-def size_of(connection: Connection, table: TableId, number: int) -> tuple[int, int]:
-    """About the bytes and rows of a table; 0 where the login may not see them."""
-    rows = connection.rows(_SIZE.format(db=name(table.database), id=number))
-    return (int(rows[0][0] or 0) * _PAGE, int(rows[0][1] or 0)) if rows else (0, 0)
 
 
 class SplitPlanner:
     """Plans the splits of a snapshot over one connection."""
 
-    def __init__(self, connection: Connection, config: Config) -> None:
-        self.connection, self.config = connection, config
-        self.catalog = Catalog(connection, config)
+    def __init__(self, dialect: Dialect, connection: Connection, config: Config) -> None:
+        self.dialect, self.connection, self.config = dialect, connection, config
+        self.catalog = dialect.catalog(connection, config)
         self._numbers = self.catalog.tables()
         self._instances = self.catalog.newest()
 
     def sizes(self) -> list[tuple[TableId, int]]:
         """The tables that a first snapshot reads, with their sizes in bytes."""
-        return [(table, size_of(self.connection, table, self._numbers[table])[0]) for table in self.to_read()]
+        return [(table, self._size_of(table)[0]) for table in self.to_read()]
 
     def to_read(self) -> list[TableId]:
         """The tables that a first snapshot reads, in order."""
         tables = self.catalog.read_first()
-        order = self.config.text("snapshot.tables.order.by.row.count")
-        if order == "disabled":
+        by = self.config.text("snapshot.tables.order.by.row.count")
+        if by == "disabled":
             return tables
-        rows = {table: size_of(self.connection, table, self._numbers[table])[1] for table in tables}
-        return sorted(tables, key=lambda table: rows[table], reverse=order == "descending")
+        rows = {table: self._size_of(table)[1] for table in tables}
+        return sorted(tables, key=lambda table: rows[table], reverse=by == "descending")
+
+    def _size_of(self, table: TableId) -> tuple[int, int]:
+        return self.dialect.size_of(self.connection, table, self._numbers[table])
 
     def plan(self, moment: Moment, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[Split]:
         """The splits of all tables, of those `wanted`, or of what is left at `place`."""
@@ -93,8 +81,8 @@ class SplitPlanner:
     def _of_table(self, moment: Moment, table: TableId, select: str | None, resumed: Place | None) -> list[Split]:
         described = self._described(table)
         if select is not None:
-            return [Split(moment, table, select=_listed(select, described), last="last_in_data_collection")]
-        size, rows = size_of(self.connection, table, self._numbers[table])
+            return [Split(moment, table, select=self._listed(select, described), last="last_in_data_collection")]
+        size, rows = self._size_of(table)
         key = key_columns(described, described.key)
         low = None if resumed is None or resumed.last is None else tuple(resumed.last)
         bounds = self._bounds(table, key, pieces(self.config, str(table), size), rows, low)
@@ -114,12 +102,15 @@ class SplitPlanner:
         step = rows // count if count > 1 else 0
         if not key or not step:
             return [low]
-        texts = ", ".join(f"{column.printed} AS k{place}" for place, column in enumerate(key))
         columns = ", ".join(f"k{place}" for place in range(len(key)))
-        order = ", ".join(name(column.name) for column in key)
-        where = "" if low is None else f" WHERE {after(key, low)}"
-        numbered = f"SELECT {texts}, ROW_NUMBER() OVER (ORDER BY {order}) AS place FROM {table_name(table)}{where}"
-        statement = f"SELECT {columns} FROM ({numbered}) AS numbered WHERE place % {step} = 0 ORDER BY place"
+        where = "" if low is None else f" WHERE {after(self.dialect, key, low)}"
+        numbered = (
+            f"SELECT {printed(self.dialect, key)}, ROW_NUMBER() OVER (ORDER BY {order(self.dialect, key)}) AS place "
+            f"FROM {self.dialect.table(table)}{where}"
+        )
+        # A remainder, which not all databases have an operator or the same function for.
+        last = f"place - (place / {step}) * {step} = 0"
+        statement = f"SELECT {columns} FROM ({numbered}) AS numbered WHERE {last} ORDER BY place"
         found = self.connection.rows(statement)
         return [low, *(tuple(row) for row in found[: count - 1])]
 
@@ -133,8 +124,9 @@ class SplitPlanner:
         return splits
 
     def _has_rows(self, split: Split) -> bool:
-        condition = f" WHERE {after(split.key, split.low)}" if split.low else ""
-        return bool(self.connection.rows(f"SELECT TOP 1 1 FROM {table_name(split.table)}{condition}"))
+        condition = f" WHERE {after(self.dialect, split.key, split.low)}" if split.low else ""
+        statement = f"SELECT 1 FROM {self.dialect.table(split.table)}{condition}"
+        return bool(self.connection.rows(self.dialect.limited(statement, 1)))
 
     def _told(self, splits: list[Split], tables: list[TableId], wanted: Mapping[str, str | None] | None) -> list[Split]:
         """The splits with the notices around them."""
@@ -153,12 +145,11 @@ class SplitPlanner:
         return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
 
     def _count(self, table: TableId) -> int:
-        return int(self.connection.value(f"SELECT COUNT(*) FROM {table_name(table)}"))
+        return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(table)}"))
 
-
-def _listed(select: str, described: Described) -> str:
-    """A SELECT of the user's; the `*` of its list stands for the columns."""
-    head, star, rest = select.partition("*")
-    is_list = star and head.strip().upper() in ("SELECT", "SELECT ALL", "SELECT DISTINCT")
-    columns = ", ".join(name(column.name) for column in described.columns)
-    return f"{head}{columns}{rest}".rstrip().rstrip(";") if is_list else select.rstrip().rstrip(";")
+    def _listed(self, select: str, described: Described) -> str:
+        """A SELECT of the user's; the `*` of its list stands for the columns."""
+        head, star, rest = select.partition("*")
+        is_list = star and head.strip().upper() in ("SELECT", "SELECT ALL", "SELECT DISTINCT")
+        columns = ", ".join(self.dialect.name(column.name) for column in described.columns)
+        return f"{head}{columns}{rest}".rstrip().rstrip(";") if is_list else select.rstrip().rstrip(";")

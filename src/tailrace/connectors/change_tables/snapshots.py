@@ -1,4 +1,4 @@
-"""Implements the protocols of snapshots (connectors/snapshot_ports.py) on SQL Server."""
+"""Implements the protocols of snapshots (connectors/snapshot_ports.py) on change tables."""
 
 from __future__ import annotations
 
@@ -7,24 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from tailrace.config import Config
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.chunks import Session
+from tailrace.connectors.change_tables.dialect import Connection, Dialect, Server
+from tailrace.connectors.change_tables.position import BEGINS, Reading
+from tailrace.connectors.change_tables.rows import Moment, Split
+from tailrace.connectors.change_tables.signals import SignalTables
+from tailrace.connectors.change_tables.splits import SplitPlanner
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.signal import Mark, Signal
-from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
+from tailrace.connectors.snapshot_ports import OnDemandSnapshots
 from tailrace.connectors.snapshots import Place
-from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server
-from tailrace.connectors.sqlserver.log.end import log_end
-from tailrace.connectors.sqlserver.log.last import last_change
-from tailrace.connectors.sqlserver.position import BEGINS, parse
-from tailrace.connectors.sqlserver.snapshot.chunks import Session
-from tailrace.connectors.sqlserver.snapshot.rows import Moment, Split
-from tailrace.connectors.sqlserver.snapshot.signals import SignalTables
-from tailrace.connectors.sqlserver.snapshot.splits import SplitPlanner
-from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.model.table import TableId
 
 
@@ -48,36 +41,37 @@ class Handle:
         """See SnapshotHandle.close."""
 
 
-class SqlServerSnapshots(OnDemandSnapshots):
+class ChangeTableSnapshots(OnDemandSnapshots):
     """Implements OnDemandSnapshots."""
 
-    failures: Failures = FAILURES
-
-    def __init__(self, config: Config, server: Server) -> None:
-        self._server, self._signals = server, SignalTables(config)
+    def __init__(self, dialect: Dialect, config: Config, server: Server) -> None:
+        self._dialect, self._server, self._signals = dialect, server, SignalTables(dialect, config)
+        self.failures = dialect.failures
 
     def tables(self, config: Config) -> list[TableId]:
         """See Snapshots.tables."""
-        return self._server.ask(lambda connection: Catalog(connection, config).captured())
+        return self._server.ask(lambda connection: self._dialect.catalog(connection, config).captured())
 
     def sizes(self, config: Config) -> list[tuple[str, int]]:
         """See Snapshots.sizes."""
-        found = self._server.ask(lambda connection: SplitPlanner(connection, config).sizes())
+        found = self._server.ask(lambda connection: SplitPlanner(self._dialect, connection, config).sizes())
         return [(str(table), size) for table, size in found]
 
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:
         """See Snapshots.open_at_log: the log begins where the offset says."""
-        moment = self._server.ask(lambda connection: _moment(connection, config, parse(end.log[BEGINS])))
+        moment = self._server.ask(
+            lambda connection: self._moment(connection, config, Reading.from_text(end.log[BEGINS]))
+        )
         return Handle(moment, tells_structures=start.position is None and start.phase == "begin")
 
     def open_now(self, config: Config) -> Handle:
         """See Snapshots.open_now."""
-        moment = self._server.ask(lambda connection: _moment(connection, config, None))
+        moment = self._server.ask(lambda connection: self._moment(connection, config, None))
         return Handle(replace(moment, last=()))
 
     def open(self, config: Config, application: str, *, once: bool = False) -> Handle:
         """See Snapshots.open."""
-        return Handle(self._server.ask(lambda connection: _moment(connection, config, None)))
+        return Handle(self._server.ask(lambda connection: self._moment(connection, config, None)))
 
     def plan(
         self,
@@ -89,7 +83,7 @@ class SqlServerSnapshots(OnDemandSnapshots):
         """See Snapshots.plan."""
 
         def planned(connection: Connection) -> list[Split]:
-            planner = SplitPlanner(connection, config)
+            planner = SplitPlanner(self._dialect, connection, config)
             splits = planner.plan(handle.moment, wanted, place)
             if handle.tells_structures and splits and wanted is None and (place is None or place.is_whole):
                 splits[0] = replace(splits[0], structures=planner.structures())
@@ -104,23 +98,24 @@ class SqlServerSnapshots(OnDemandSnapshots):
     @contextmanager
     def chunks(self, config: Config) -> Iterator[Session]:
         """See OnDemandSnapshots.chunks."""
-        yield Session(self._server.connection, config, self._signals)
+        yield Session(self._dialect, self._server.connection, config, self._signals)
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         """See OnDemandSnapshots.existing."""
-        known = self._server.ask(lambda connection: Catalog(connection, self._server.config).tables())
+        config = self._server.config
+        known = self._server.ask(lambda connection: self._dialect.catalog(connection, config).tables())
         return [table for table in tables if table in known]
 
-
-def _moment(connection: Connection, config: Config, position: Reading | None) -> Moment:
-    """The moment of a first snapshot at a position, or that of a snapshot on demand."""
-    now = connection.value("SELECT CONVERT(varchar(40), SYSDATETIMEOFFSET(), 121)")
-    (ts_us,) = moments(pa.array([now], pa.string())).to_pylist()
-    name = uuid.uuid4().hex
-    if position is not None:
-        return Moment(position, ts_us, name)
-    catalog = Catalog(connection, config)
-    position = log_end(connection, config)
-    found = ((database, last_change(connection, catalog.instances(database), lsn)) for database, lsn in position.lsns)
-    last = tuple((database, change) for database, change in found if change is not None)
-    return Moment(position, ts_us, name, last)
+    def _moment(self, connection: Connection, config: Config, position: Reading | None) -> Moment:
+        """The moment of a first snapshot at a position, or that of a snapshot on demand."""
+        ts_us, name = self._dialect.now_us(connection), uuid.uuid4().hex
+        if position is not None:
+            return Moment(position, ts_us, name)
+        catalog = self._dialect.catalog(connection, config)
+        position = self._dialect.log_end(connection, config)
+        last = []
+        for database, lsn in position.lsns:
+            change = self._dialect.last_change(connection, catalog.instances(database), lsn)
+            if change is not None:
+                last.append((database, change))
+        return Moment(position, ts_us, name, tuple(last))

@@ -2,81 +2,64 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
+from tailrace.connectors.change_tables.chunks import PagedTable
+from tailrace.connectors.change_tables.dialect import Connection, Dialect
+from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
-from tailrace.connectors.sqlserver.arrays import images, selected
-from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection
-from tailrace.connectors.sqlserver.log.end import log_end
-from tailrace.connectors.sqlserver.snapshot.chunks import PagedTable
-from tailrace.connectors.sqlserver.snapshot.keys import KeyColumn
-from tailrace.connectors.sqlserver.statements import table as table_name
-from tailrace.connectors.sqlserver.statements import text
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
 
 _PIECE = 500
 _BLOCK = 20_000
-_POLLING_S = 5.0
 
 
-class SqlServerNow(SourceNow):
+class ChangeTableNow(SourceNow):
     """Implements SourceNow. Rows are read as they are at that moment, each table after the other."""
 
-    def __init__(self, connection: Connection, config: Config) -> None:
-        self._connection, self._config = connection, config
-        self._catalog = Catalog(connection, config)
+    def __init__(self, dialect: Dialect, connection: Connection, config: Config) -> None:
+        self._dialect, self._connection, self._config = dialect, connection, config
+        self._catalog = dialect.catalog(connection, config)
         self._tables: dict[TableId, PagedTable] = {}
 
     @cached_property
     def horizon(self) -> Reading:
-        """See SourceNow.horizon: asked for when the capture job has had the time for what is committed by now."""
-        with FAILURES.translated("the capture job cannot be asked"):
-            time.sleep(self._polling_seconds())
-            return log_end(self._connection, self._config)
+        """See SourceNow.horizon: asked for when the capture program has had the time for what is committed by now."""
+        with self._translated("the capture program cannot be asked"):
+            self._dialect.wait_for_log(self._connection, self._config)
+            return self._dialect.log_end(self._connection, self._config)
 
-    def _polling_seconds(self) -> float:
-        """The pause of the slowest capture job."""
-        return max((self._polling(database) for database in self._catalog.databases()), default=0.0)
-
-    def _polling(self, database: str) -> float:
-        query = (
-            "SELECT MAX(pollinginterval) FROM msdb.dbo.cdc_jobs "
-            f"WHERE job_type = N'capture' AND database_id = DB_ID({text(database)})"
-        )
-        try:
-            return float(self._connection.value(query) or 0)
-        except FAILURES.driver_error:
-            return _POLLING_S
+    def _translated(self, doing: str) -> AbstractContextManager[None]:
+        return self._dialect.failures.translated(doing)
 
     def tables(self) -> list[TableId]:
         """See SourceNow.tables."""
-        with FAILURES.translated("the tables cannot be listed"):
+        with self._translated("the tables cannot be listed"):
             return self._catalog.captured()
 
     def followed(self) -> list[TableId]:
         """See SourceNow.followed."""
-        with FAILURES.translated("the tables cannot be listed"):
+        with self._translated("the tables cannot be listed"):
             return self._catalog.read_first()
 
     def table(self, table: TableId) -> TableSchema:
         """See SourceNow.table."""
-        with FAILURES.translated(f"{table} cannot be looked at"):
+        with self._translated(f"{table} cannot be looked at"):
             number = self._catalog.tables().get(table)
             captured = None if number is None else self._catalog.table(table)
             if number is None or captured is None:
                 raise SourceError("the table is gone, or has no columns that are captured", where=str(table))
             whole = self._catalog.described(table, number)
-        self._tables[table] = PagedTable(self._connection, self._config, captured, whole)
+        self._tables[table] = PagedTable(self._dialect, self._connection, self._config, captured, whole)
         return captured.schema
 
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
@@ -88,8 +71,8 @@ class SqlServerNow(SourceNow):
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""
         captured = self._tables[table.id].captured
-        statement = f"SELECT {', '.join(selected(captured))} FROM {table_name(table.id)}"
-        with FAILURES.translated(f"{table.id} cannot be read"):
+        statement = f"SELECT {', '.join(selected(self._dialect.name, captured))} FROM {self._dialect.table(table.id)}"
+        with self._translated(f"{table.id} cannot be read"):
             for block in self._connection.blocks(statement, _BLOCK):
                 yield _native(table, images(captured, list(zip(*block, strict=True)), len(block)))
 
@@ -99,7 +82,7 @@ class SqlServerNow(SourceNow):
         return list(zip(*columns, strict=True))
 
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
-        """See SourceNow.understood: by TRY_CONVERT, which makes null of what is none."""
+        """See SourceNow.understood: the server makes null of what is none."""
         found = self._tables[table.id]
         key = found.key_of(names)
         kinds = dict(zip((column.name for column in table.columns), found.captured.types, strict=True))
@@ -108,11 +91,11 @@ class SqlServerNow(SourceNow):
             rows = []
             for values in wanted[start : start + _PIECE]:
                 listed = [
-                    kinds[column.name].text.format(column.literal(value).replace("CONVERT(", "TRY_CONVERT(", 1))
+                    kinds[column.name].text.format(self._dialect.tried(column.type, value))
                     for column, value in zip(key, values, strict=True)
                 ]
-                with FAILURES.translated(f"keys of {table.id} cannot be read"):
-                    rows += self._connection.rows(f"SELECT {', '.join(listed)}")
+                with self._translated(f"keys of {table.id} cannot be read"):
+                    rows += self._connection.rows(self._dialect.one_row(listed))
             types = tuple(kinds[column.name] for column in key)
             columns = [
                 pa.nulls(len(rows), kind.arrow) if pa.types.is_null(raw.type) else kind.convert(raw)
@@ -125,9 +108,9 @@ class SqlServerNow(SourceNow):
     ) -> Iterator[tuple[pa.Table, pa.Array]]:
         """See SourceNow.rows_of: a row's values are its version."""
         found = self._tables[table.id]
-        key: tuple[KeyColumn, ...] = found.key_of(names)
+        key = found.key_of(names)
         for start in range(0, len(wanted), _PIECE):
-            with FAILURES.translated(f"rows of {table.id} cannot be read"):
+            with self._translated(f"rows of {table.id} cannot be read"):
                 rows, _ = found.found(key, wanted[start : start + _PIECE])
             native = _native(table, rows)
             yield native, pa.array([repr(row) for row in native.to_pylist()], pa.string())

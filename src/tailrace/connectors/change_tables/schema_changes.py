@@ -5,18 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
-from tailrace.connectors.sqlserver.catalog import Described, Instance
-from tailrace.connectors.sqlserver.position import SOURCE_TYPE
+from tailrace.connectors.change_tables.dialect import Described, Dialect, Instance, LastChange, source_rows
 from tailrace.model.change import COMMIT, SCHEMA, ChangeBatch
 from tailrace.model.schema_change import ALTER, CREATE, DROP, SchemaChange
 from tailrace.model.table import TableId, TableSchema
 
 # What the reference engine has in place of a statement: the founding document demands null.
 FAULTY_STATEMENT = "N/A"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a change of structure is: its order among the events, the commit it comes with or after, and the time."""
+
+    order: int
+    commit: str
+    ts_us: int | None = None
 
 
 @dataclass(frozen=True)
@@ -34,54 +41,51 @@ def structure_of(found: Described, kind: str, statement: str | None, position: s
 
 
 def schema_batch(
-    switch: Switch, order: int, source: Mapping[str, Any], ts_us: int | None, commit: str, statement: str | None
+    dialect: Dialect, switch: Switch, place: Place, last: LastChange, statement: str | None
 ) -> ChangeBatch:
-    """The change of structure as a batch of one row; `source` is that of the change before."""
+    """The change of structure as a batch of one row, behind the `last` change."""
     kind = CREATE if switch.is_new else ALTER
-    change = structure_of(switch.structure, kind, statement, commit)
-    return _one(switch.structure.id, change, order, source, ts_us, None, commit)
+    change = structure_of(switch.structure, kind, statement, place.commit)
+    return _one(dialect, switch.structure.id, change, place, last)
 
 
-def dropped_batch(table: TableId, order: int, lsn: str) -> ChangeBatch:
+def dropped_batch(dialect: Dialect, table: TableId, order: int, lsn: str) -> ChangeBatch:
     """A table whose capture was disabled: no more changes come of it."""
-    source = {"change_lsn": None, "commit_lsn": lsn or None, "event_serial_no": None}
-    return _one(table, SchemaChange(DROP, None, lsn), order, source, None, None, lsn)
+    return _one(dialect, table, SchemaChange(DROP, None, lsn), Place(order, lsn), LastChange(lsn))
 
 
 def initial_batches(
-    structures: Sequence[Described], lsns: Mapping[str, str], *, ends: bool = False
+    dialect: Dialect, structures: Sequence[Described], lsns: Mapping[str, str], *, ends: bool = False
 ) -> list[ChangeBatch]:
     """The structures of the tables there are when a pipeline begins; with `ends` no rows of a snapshot follow."""
     found = []
     for place, each in enumerate(structures, 1):
         lsn = lsns.get(each.id.database, "")
         change = structure_of(each, CREATE, None, lsn)
-        source = {"change_lsn": None, "commit_lsn": lsn or None, "event_serial_no": None}
         marker = "last" if ends and place == len(structures) else "true"
-        found.append(_one(each.id, change, 0, source, None, marker, lsn))
+        found.append(_one(dialect, each.id, change, Place(0, lsn), LastChange(lsn), marker))
     return found
 
 
 def _one(
+    dialect: Dialect,
     table: TableId,
     change: SchemaChange,
-    order: int,
-    source: Mapping[str, Any],
-    ts_us: int | None,
-    snapshot: str | None,
-    commit: str,
+    place: Place,
+    last: LastChange,
+    snapshot: str | None = None,
 ) -> ChangeBatch:
     nothing = pa.nulls(1, pa.struct([]))
     now = time.time_ns() // 1_000_000 * 1000
     columns = {
         "op": pa.array([SCHEMA]),
-        "order": pa.array([order], pa.int64()),
-        "ts_us": pa.array([now if ts_us is None else ts_us], pa.int64()),
+        "order": pa.array([place.order], pa.int64()),
+        "ts_us": pa.array([now if place.ts_us is None else place.ts_us], pa.int64()),
         "snapshot": pa.array([snapshot], pa.string()),
-        "source": pa.array([dict(source)], SOURCE_TYPE),
+        "source": source_rows(dialect, last, 1),
         "before": nothing,
         "after": nothing,
-        COMMIT: pa.array([commit]),
+        COMMIT: pa.array([place.commit]),
     }
     schema = TableSchema(table, (), (), ())
     return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns), schema_change=change)

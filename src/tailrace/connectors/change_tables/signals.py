@@ -9,10 +9,8 @@ from datetime import datetime, timezone
 
 from tailrace.config import Config
 from tailrace.config.filters import tables_of_signals
+from tailrace.connectors.change_tables.dialect import Connection, Dialect
 from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal
-from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.statements import name, text
-from tailrace.connectors.sqlserver.statements import table as table_name
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -20,18 +18,14 @@ log = logging.getLogger(__name__)
 
 # The offset has a mark of each row, so that none is carried out twice.
 MOST_ROWS = 1000
-_COLUMNS = """
-SELECT c.name FROM {db}.sys.columns c JOIN {db}.sys.tables t ON t.object_id = c.object_id
-JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id WHERE s.name = {schema} AND t.name = {table} ORDER BY c.column_id
-"""
 Window = tuple[str, str]
 
 
 class SignalTables:
     """The tables that `signal.data.collection` names; without one there are no signals and no windows."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
+    def __init__(self, dialect: Dialect, config: Config) -> None:
+        self._dialect, self._config = dialect, config
         self.tables = tables_of_signals(config)
         self._is_read = SOURCE in config.names("signal.enabled.channels")
         self._names: dict[TableId, list[str]] = {}
@@ -54,13 +48,13 @@ class SignalTables:
         if len(names) != 3:
             log.warning("signal.data.collection: %s needs the columns id, type, data, in this order", table)
             return []
-        id_, kind, data = map(name, names)
+        dialect = self._dialect
+        id_, kind, data = map(dialect.name, names)
         statement = (
-            f"SELECT TOP {MOST_ROWS + 1} CONVERT(nvarchar(max), {id_}), CONVERT(nvarchar(max), {kind}), "
-            f"LEFT(CONVERT(nvarchar(max), {data}), {DATA_BYTES + 1}) FROM {table_name(table)} "
-            f"WHERE {kind} NOT IN ({text(OPEN)}, {text(CLOSE)})"
+            f"SELECT {dialect.as_text(id_)}, {dialect.as_text(kind)}, {dialect.as_text(data, DATA_BYTES + 1)} "
+            f"FROM {dialect.table(table)} WHERE {kind} NOT IN ({dialect.text(OPEN)}, {dialect.text(CLOSE)})"
         )
-        found = connection.rows(statement)
+        found = connection.rows(dialect.limited(statement, MOST_ROWS + 1))
         if len(found) > MOST_ROWS:
             what = f"{table} holds more than {MOST_ROWS:,} signals"
             remedy = "DELETE the rows of signals that were carried out; to do so regularly is safe"
@@ -69,8 +63,10 @@ class SignalTables:
 
     def _columns(self, connection: Connection, table: TableId) -> list[str]:
         if table not in self._names:
-            query = _COLUMNS.format(db=name(table.database), schema=text(table.schema), table=text(table.table))
-            self._names[table] = [str(row[0]) for row in connection.rows(query)]
+            catalog = self._dialect.catalog(connection, self._config)
+            number = catalog.tables().get(table)
+            columns = () if number is None else catalog.described(table, number).columns
+            self._names[table] = [column.name for column in columns]
         return self._names[table]
 
     def of(self, database: str) -> TableId | None:
@@ -92,14 +88,16 @@ class SignalTables:
             return
         window, since = opened
         if self._config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
-            first = name(self._columns(connection, table)[0])
-            connection.run(f"DELETE FROM {table_name(table)} WHERE {first} = {text(window + '-open')}")
+            first = self._dialect.name(self._columns(connection, table)[0])
+            row = self._dialect.text(f"{window}-open")
+            connection.run(f"DELETE FROM {self._dialect.table(table)} WHERE {first} = {row}")
         else:
             times = f'{{"openWindowTimestamp": "{since}", "closeWindowTimestamp": "{_now()}"}}'
             self._insert(connection, table, f"{window}-close", CLOSE, times)
 
     def _insert(self, connection: Connection, table: TableId, *values: str) -> None:
-        connection.run(f"INSERT INTO {table_name(table)} VALUES ({', '.join(map(text, values))})")
+        given = ", ".join(map(self._dialect.text, values))
+        connection.run(f"INSERT INTO {self._dialect.table(table)} VALUES ({given})")
 
 
 def _now() -> str:

@@ -1,0 +1,222 @@
+"""A log of change tables as the planner and the tasks use it; implements Connector (connectors/log_ports.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.change_tables import gap
+from tailrace.connectors.change_tables.chunks import CapturedUntil
+from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance
+from tailrace.connectors.change_tables.gap import Gap, Known, is_known, known_up_to
+from tailrace.connectors.change_tables.position import BEGINS, Reading
+from tailrace.connectors.change_tables.reader import LogRange, changes
+from tailrace.connectors.change_tables.rows import Split, read
+from tailrace.connectors.change_tables.schema_changes import Switch
+from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
+from tailrace.connectors.change_tables.splits import SplitPlanner
+from tailrace.connectors.log_ports import Connector, Watched
+from tailrace.connectors.offset import Reached
+from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice
+from tailrace.model.table import TableSchema
+
+# In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
+INSTANCES = "instances"
+# There if the structures of tables are still to be told.
+UNTOLD = "structures_untold"
+
+
+@dataclass(frozen=True)
+class LogEnd:
+    """Implements LogEnd: what is captured, and the change tables at that time."""
+
+    position: Reading
+    instances: tuple[Instance, ...]
+
+
+class ChangeTableConnector(Connector):
+    """Implements Connector. A position is a Reading; a range is (start, end]."""
+
+    dialect: ClassVar[Dialect]
+    instance: ClassVar[str]
+    """What the database calls a change table of one source table."""
+    longer: ClassVar[str]
+    """How changes are kept longer."""
+
+    # In the reference engine a snapshot of structures alone is one.
+    told_without_rows = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
+    fence = staticmethod(CapturedUntil.parse)
+    parse = staticmethod(Reading.from_text)
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._server = self.dialect.server(config)
+
+    @property
+    def source_type(self) -> pa.StructType:
+        """See Connector.source_type."""
+        return self.dialect.source_type
+
+    @cached_property
+    def snapshots(self) -> ChangeTableSnapshots:
+        """See Connector.snapshots."""
+        return ChangeTableSnapshots(self.dialect, self.config, self._server)
+
+    def text(self, position: Reading) -> str:
+        """See Connector.text."""
+        return position.to_text()
+
+    def within(self, start: Reading, limit: int) -> Reading | None:
+        """See Connector.within: None, as LSNs count no bytes of change tables."""
+        return None
+
+    def watch(self, config: Config) -> Watched:
+        """See Connector.watch: tables without a change table have a snapshot and no changes."""
+
+        def asked(connection: Connection) -> list[str]:
+            catalog = self.dialect.catalog(connection, config)
+            newest = catalog.newest()
+            return [str(table) for table in catalog.captured() if table not in newest]
+
+        missing = self._server.ask(asked)
+        return Watched(tuple(f"{table} has no {self.instance}, so its changes are not captured" for table in missing))
+
+    def tables(self, config: Config) -> list[TableSchema]:
+        """See Connector.tables."""
+
+        def asked(connection: Connection) -> list[TableSchema]:
+            catalog = self.dialect.catalog(connection, config)
+            numbers, newest = catalog.tables(), catalog.newest()
+            found = (catalog.capture(catalog.now(table, newest, numbers[table])) for table in catalog.captured())
+            return [each.schema for each in found if each is not None]
+
+        return self._server.ask(asked)
+
+    def log_end(self) -> LogEnd:
+        """See Connector.log_end."""
+
+        def asked(connection: Connection) -> LogEnd:
+            end = self.dialect.log_end(connection, self.config)
+            self.look(connection, end)
+            return LogEnd(end, self._instances(connection, end))
+
+        return self._server.ask(asked)
+
+    def look(self, connection: Any, end: Reading) -> None:
+        """What else is looked at when the end is asked for."""
+
+    def _instances(self, connection: Connection, end: Reading) -> tuple[Instance, ...]:
+        catalog = self.dialect.catalog(connection, self.config)
+        return tuple(each for database, _ in end.lsns for each in catalog.instances(database))
+
+    def begins(self, here: Reached) -> Reading:
+        """See Connector.begins."""
+        lost = self.lost(here)
+        if lost is not None:
+            raise lost.error()
+        return Reading.from_text(here.log[BEGINS])
+
+    def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
+        """See Connector.first."""
+        log = {BEGINS: end.position.to_text(), INSTANCES: known_up_to({}, end.position, end.instances)}
+        # Without a snapshot nobody has told the structure of the tables before the first change.
+        return None, log if reads_tables else {**log, UNTOLD: True}
+
+    def again(self, here: Reached, end: LogEnd) -> Mapping[str, Any]:
+        """See Connector.again."""
+        return self.first(end, reads_tables=True)[1]
+
+    def advanced(self, here: Reached, start: Reading, to: Reading, end: LogEnd | None) -> Mapping[str, Any]:
+        """See Connector.advanced."""
+        if end is None:
+            return here.log
+        return {INSTANCES: known_up_to(here.log.get(INSTANCES, {}), to, end.instances)}
+
+    def lost(
+        self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
+    ) -> Gap | None:
+        """See Connector.lost: clean-up has passed the position in a change table that the pipeline reads."""
+        at = position or here.position or (Reading.from_text(here.log[BEGINS]) if BEGINS in here.log else None)
+        if at is None:
+            return None
+        return self._server.ask(lambda connection: self._gap(connection, at, here.log.get(INSTANCES, {})))
+
+    def _gap(self, connection: Connection, at: Reading, known: Known) -> Gap | None:
+        now = self.dialect.log_end(connection, self.config)
+        for database, lsn in at.lsns:
+            if now.lsn(database) < lsn:
+                return gap.behind(database, lsn, now.lsn(database))
+        lists = TableFilter.from_config(self.config)
+        instances = tuple(each for each in self._instances(connection, at) if lists.captures(each.table))
+        for instance in instances:
+            # Clean-up moves the start of a change table.
+            database = instance.table.database
+            lsn = at.lsn(database)
+            is_read = instance.stop is None or instance.stop > lsn
+            is_cleaned = is_known(known, instance) and is_read and instance.start > lsn
+            # Clean-up keeps what is at its mark: the change right behind the position may be it.
+            if is_cleaned and not self.dialect.follows(connection, database, lsn, instance.start):
+                return gap.cleaned(instance, lsn, self.longer)
+        return gap.replaced(known, at, instances)
+
+    def give_up(self, here: Reached) -> None:
+        """See Connector.give_up: nothing keeps the log."""
+
+    def range(self, start: Reached, begin: Reading, end: Reached) -> LogRange:
+        """See Connector.range."""
+        to: Reading = end.position
+
+        def asked(connection: Connection) -> LogRange:
+            found, known = self._instances(connection, to), start.log.get(INSTANCES, {})
+            inside = tuple(each for each in found if gap.is_in(each, begin, to))
+            passed = tuple(
+                each
+                for each in found
+                if each.stop is not None and begin.lsn(each.table.database) <= each.stop < to.lsn(each.table.database)
+            )
+            told = SplitPlanner(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
+            tells = self.config.flag("include.schema.changes")
+            switches = self._switches(connection, inside, known) if tells else []
+            shown = TableFilter.from_config(self.config).naming.shown
+            dropped = gap.dropped(known, found, shown) if tells else ()
+            return LogRange(begin, to, inside, tuple(switches), passed, told, dropped)
+
+        return self._server.ask(asked)
+
+    def _switches(self, connection: Connection, instances: tuple[Instance, ...], known: Known) -> list[Switch]:
+        """The new change tables with the structures they bring."""
+        catalog = self.dialect.catalog(connection, self.config)
+        found = []
+        for instance in instances:
+            if is_known(known, instance):
+                continue
+            older = [each for each in catalog.instances(instance.table.database) if each.table == instance.table]
+            before = [each for each in older if each.start < instance.start]
+            structure = catalog.at(instance)
+            if before and catalog.at(before[-1]) == structure:
+                continue
+            found.append(Switch(instance, structure, is_new=not before))
+        return found
+
+    def changes(self, config: Config, wanted: LogRange) -> Iterator[Chunk]:
+        """See Connector.changes."""
+        return changes(self.dialect, config, wanted)
+
+    def rows(self, config: Config, split: Split) -> Iterator[Chunk]:
+        """See Connector.rows."""
+        return read(self.dialect, config, split)
+
+    def execute(self, statement: str) -> None:
+        """See Connector.execute."""
+        self._server.ask(lambda connection: connection.run(statement))
+
+    def close(self) -> None:
+        """See Connector.close."""
+        self._server.close()

@@ -1,0 +1,302 @@
+"""What the algorithms on change tables ask of a database: connections, its catalog, its SQL, and the log's ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.snapshot_ports import Failures
+from tailrace.model.schema_change import DescribedColumn
+from tailrace.model.table import TableId
+
+if TYPE_CHECKING:
+    from tailrace.connectors.change_tables.reader import ChangeTable
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class ColumnType(Protocol):
+    """A column's type as the catalog has it, and as the database's JDBC driver tells of it."""
+
+    @property
+    def name(self) -> str:
+        """Its name, without a size."""
+
+    @property
+    def declared(self) -> str:
+        """As a column definition has it."""
+
+    @property
+    def length(self) -> int:
+        """The length that the driver reports."""
+
+    @property
+    def digits(self) -> int | None:
+        """The scale that the driver reports, None for types without one."""
+
+    @property
+    def jdbc(self) -> int:
+        """The number in java.sql.Types, or the driver's own."""
+
+    def printed(self, *, is_identity: bool) -> str:
+        """The name that the driver reports."""
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column as the catalog has it."""
+
+    name: str
+    type: Any  # a ColumnType; those of a dialect know more
+    required: bool
+    is_identity: bool = False
+    is_computed: bool = False
+    default: str | None = None
+    comment: str | None = None
+
+    def shown(self, place: int) -> DescribedColumn:
+        """The column as schema changes describe it."""
+        printed = self.type.printed(is_identity=self.is_identity)
+        return DescribedColumn(
+            name=self.name,
+            jdbc_type=self.type.jdbc,
+            type_name=printed,
+            position=place,
+            type_expression=printed,
+            length=self.type.length,
+            scale=self.type.digits,
+            optional=not self.required,
+            auto_incremented=self.is_identity,
+            generated=self.is_computed,
+            comment=self.comment,
+            default=self.default,
+        )
+
+
+@dataclass(frozen=True)
+class Described:
+    """A table as the catalog has it: its columns, and the columns of its key."""
+
+    id: TableId
+    columns: tuple[SourceColumn, ...]
+    key: tuple[str, ...]
+
+    def only(self, names: Sequence[str]) -> Described:
+        """The table with these of its columns. A key that lacks a column is none."""
+        kept = tuple(column for column in self.columns if column.name in names)
+        return replace(self, columns=kept, key=self.key if set(self.key) <= set(names) else ())
+
+    def shown(self) -> tuple[DescribedColumn, ...]:
+        """The columns as schema changes describe them."""
+        return tuple(column.shown(place) for place, column in enumerate(self.columns, 1))
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A change table: it has the rows of commits from `start` on, and before `stop` if another one follows it.
+
+    `number` is one that no other change table has, `changes` its name in SQL. `is_first`: no other instance of the
+    source table is older. `source` is the number of the source table.
+    """
+
+    name: str
+    table: TableId
+    number: int
+    source: int
+    start: str
+    changes: str
+    stop: str | None = None
+    is_first: bool = True
+
+
+@dataclass(frozen=True)
+class LastChange:
+    """A change's commit and change LSN, and its serial number: 2 for an update, as that is two rows."""
+
+    commit: str
+    change: str | None = None
+    serial: int | None = None
+
+
+class Connection(Protocol):
+    """A connection; what a SELECT returns comes as rows, or in lists of rows. Methods raise the driver's errors."""
+
+    def rows(self, statement: str) -> list[Row]:
+        """All rows of a statement, none for one without a result."""
+
+    def value(self, statement: str) -> Any:
+        """The first column of the first row, None without one."""
+
+    def run(self, *statements: str) -> None:
+        """Run statements without looking at results."""
+
+    def blocks(self, statement: str, size: int) -> Iterator[list[Row]]:
+        """The rows of a statement, so many at a time. Nothing else can be asked meanwhile."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Server(Protocol):
+    """Asks one server over a connection that is kept; a server that is away is waited for, as the options say."""
+
+    config: Config
+
+    def ask(self, question: Callable[[Any], T], doing: str = "the server cannot be asked") -> T:
+        """The result of a question, which is given the connection. Raises SourceError."""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Catalog(Protocol):
+    """Reads the catalogs of the databases over one connection. Methods raise the driver's errors."""
+
+    filter: TableFilter
+
+    def databases(self) -> list[str]:
+        """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
+
+    def tables(self) -> dict[TableId, int]:
+        """All tables of the databases, with their numbers."""
+
+    def captured(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+
+    def read_first(self) -> list[TableId]:
+        """Those of the captured tables that a first snapshot reads."""
+
+    def instances(self, database: str) -> list[Instance]:
+        """All change tables, whether their tables are captured or not, by start."""
+
+    def newest(self) -> dict[TableId, Instance]:
+        """The newest change table of each table that has one."""
+
+    def described(self, table: TableId, number: int) -> Described:
+        """A table with all of its columns."""
+
+    def at(self, instance: Instance) -> Described:
+        """The table as a change table has it: its columns and types, the rest as the source table still has it."""
+
+    def now(self, table: TableId, instances: Mapping[TableId, Instance], number: int) -> Described:
+        """A table as it is: with the columns of its newest change table if there is one."""
+
+    def table(self, table: TableId) -> CapturedTable | None:
+        """A captured table as it is now, None if it is gone."""
+
+    def capture(self, found: Described) -> CapturedTable | None:
+        """What is captured of a table."""
+
+
+class Dialect(Protocol):
+    """One database. It has no state: there is one object of each."""
+
+    source_type: pa.StructType
+    """Of the fields change_lsn, commit_lsn and event_serial_no."""
+
+    failures: Failures
+
+    count: str
+    """The aggregate that counts more than 2^31 rows."""
+
+    nulls_first: bool
+    """Where ORDER BY has nulls."""
+
+    def connect(self, config: Config, application: str, database: str) -> Connection:
+        """A new connection to a database."""
+
+    def server(self, config: Config, application: str = "tailrace planner") -> Server:
+        """A server that is asked over a connection of its own."""
+
+    def catalog(self, connection: Any, config: Config) -> Catalog:
+        """The catalog over a connection."""
+
+    def name(self, text: str) -> str:
+        """A name in quotes."""
+
+    def table(self, id_: TableId) -> str:
+        """A table's full name in quotes."""
+
+    def text(self, value: str) -> str:
+        """A literal of Unicode characters."""
+
+    def literal_of(self, lsn: str) -> str:
+        """A literal of an LSN; of the lowest there is for the empty text."""
+
+    def limited(self, statement: str, rows: int) -> str:
+        """A statement that begins with SELECT, of which at most so many rows come."""
+
+    def one_row(self, expressions: Sequence[str]) -> str:
+        """A SELECT of values that are in no table."""
+
+    def as_text(self, expression: str, size: int | None = None) -> str:
+        """An expression as text, cut to so many characters."""
+
+    def key_text(self, column: str, kind: Any) -> str:
+        """A column of a key, quoted, as a text that `typed` reads."""
+
+    def typed(self, kind: Any, expression: str) -> str:
+        """An expression of text in a key column's type, so that the server compares by its rules."""
+
+    def tried(self, kind: Any, value: str) -> str:
+        """A literal in a key column's type, null where the text is none."""
+
+    def hint(self, config: Config) -> str:
+        """What stands behind the statement of a chunk."""
+
+    def size_of(self, connection: Any, table: TableId, number: int) -> tuple[int, int]:
+        """About the bytes and rows of a table; 0 where they are not known."""
+
+    def now_us(self, connection: Any) -> int:
+        """The server's clock, in microseconds since 1970 UTC."""
+
+    def transaction(self, connection: Any, config: Config) -> AbstractContextManager[None]:
+        """A transaction of the isolation level that snapshot.isolation.mode says; it ends with the block."""
+
+    def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
+        """Where the level says so, keep writers away until the transaction ends; the end of the log then."""
+
+    def log_end(self, connection: Any, config: Config) -> Reading:
+        """How far the log of each database is captured."""
+
+    def wait_for_log(self, connection: Any, config: Config) -> None:
+        """Give the program that captures the time for what is committed by now."""
+
+    def follows(self, connection: Any, database: str, lsn: str, other: str) -> bool:
+        """Whether there can be no LSN between the two."""
+
+    def last_change(self, connection: Any, instances: Sequence[Instance], until: str) -> LastChange | None:
+        """The last change of these change tables up to a commit, None if there is none."""
+
+    def change_table(self, connection: Any, config: Config, instance: Instance) -> ChangeTable | None:
+        """How rows of a change table are read; None if none of its columns is captured. Raises SourceError."""
+
+
+def source_row(dialect: Dialect, last: LastChange | None) -> dict[str, Any]:
+    """The `source` of a change."""
+    known = {
+        "commit_lsn": last and (last.commit or None),
+        "change_lsn": last and last.change,
+        "event_serial_no": last and last.serial,
+    }
+    return {field.name: known[field.name] for field in dialect.source_type}
+
+
+def source_rows(dialect: Dialect, last: LastChange | None, count: int) -> pa.StructArray:
+    """The `source` of rows that are no changes: that of one change."""
+    row = source_row(dialect, last)
+    columns = [pa.repeat(pa.scalar(row[field.name], field.type), count) for field in dialect.source_type]
+    return pa.StructArray.from_arrays(columns, fields=list(dialect.source_type))

@@ -1,0 +1,107 @@
+"""Changes that were not read and are gone: cleaned up, or with a change table that was dropped and made again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.connectors.change_tables.dialect import Instance
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.errors import OffsetError
+from tailrace.model.table import TableId
+
+_REMEDY = "set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint"
+# By database and name of each change table: its number, and schema and name of its source table.
+Known = Mapping[str, Mapping[str, list[Any]]]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Implements Lost: clean-up has removed changes that were not read."""
+
+    cause: OffsetError
+    is_foreign = False
+    is_trusted = False
+
+    def __str__(self) -> str:
+        return self.cause.what
+
+    def error(self) -> OffsetError:
+        """See Lost.error."""
+        return self.cause
+
+
+def is_in(instance: Instance, begin: Reading, end: Reading) -> bool:
+    """Whether an instance has rows of (begin, end]."""
+    database = instance.table.database
+    is_over = instance.stop is not None and instance.stop <= begin.lsn(database)
+    return instance.start <= end.lsn(database) and not is_over
+
+
+def known_up_to(before: Known, to: Reading, instances: Sequence[Instance]) -> dict[str, dict[str, list[Any]]]:
+    """The instances that the log up to a position has rows of, those among them that are gone by now left out."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for each in instances:
+        if each.start <= to.lsn(each.table.database) or is_known(before, each):
+            found.setdefault(each.table.database, {})[each.name] = [each.number, each.table.schema, each.table.table]
+    return found
+
+
+def is_known(known: Known, instance: Instance) -> bool:
+    """Whether the offset has the instance, and not another one of its name."""
+    found = known.get(instance.table.database, {}).get(instance.name)
+    return found is not None and found[0] == instance.number
+
+
+def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> Gap | None:
+    """The gap where an instance is gone and those there are of its table begin later; with none there is no log."""
+    for database, names in known.items():
+        for name, (number, schema, table) in names.items():
+            mine = [each for each in instances if each.table == TableId(database, schema, table, each.table.shown)]
+            is_gone = all(each.number != number for each in mine)
+            if is_gone and mine and mine[0].start > at.lsn(database):
+                return Gap(_gone(f"{database}.{schema}.{table}", name, at.lsn(database), mine[0].start))
+    return None
+
+
+def cleaned(instance: Instance, lsn: str, longer: str) -> Gap:
+    """The gap where clean-up has passed the position; `longer` says how changes are kept longer."""
+    return Gap(
+        OffsetError(
+            f"clean-up has removed changes that were not read: from LSN {lsn} to {instance.start}",
+            where=f"{instance.table}, capture instance {instance.name}",
+            remedy=f"{_REMEDY}. To keep changes longer: {longer}",
+        )
+    )
+
+
+def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...]) -> tuple[TableId, ...]:
+    """The tables that had an instance at the start of a range, and have none now."""
+    there = {each.table for each in instances}
+    tables = (
+        TableId(database, schema, table, shown)
+        for database, names in known.items()
+        for _, schema, table in names.values()
+    )
+    return tuple(dict.fromkeys(table for table in tables if table not in there))
+
+
+def _gone(table: str, name: str, lsn: str, start: str) -> OffsetError:
+    return OffsetError(
+        f"capture was disabled and enabled again: what changed from LSN {lsn} to {start} is lost",
+        where=f"{table}, capture instance {name}",
+        remedy=_REMEDY,
+    )
+
+
+def behind(database: str, lsn: str, now: str) -> Gap:
+    """The gap where the log ends before the position."""
+    return Gap(
+        OffsetError(
+            f"the log of {database} ends at LSN {now or 'none'}, before the position {lsn}: the database was restored, "
+            "or change data capture was disabled and enabled again",
+            where=database,
+            remedy=_REMEDY,
+        )
+    )

@@ -1,0 +1,292 @@
+"""Changes of a range of the log: rows of change tables, merged in the order of commits, as change batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.change_tables.changes import (
+    AFTER,
+    BEFORE,
+    DELETED,
+    INSERTED,
+    ChangeRows,
+    Changes,
+    in_log_order,
+    paired,
+    transactions,
+    whole_transactions,
+)
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, Instance, LastChange, Row
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.schema_changes import (
+    FAULTY_STATEMENT,
+    Place,
+    Switch,
+    dropped_batch,
+    initial_batches,
+    schema_batch,
+)
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.retry import Backoff
+from tailrace.errors import SourceError
+from tailrace.events.notifications import Notice, notify
+from tailrace.events.transactions import BEGIN, END, MARKS
+from tailrace.model.change import COMMIT, ChangeBatch
+from tailrace.model.table import TableId
+
+_ROWS = 20_000
+_SKIPPED = {"c": (INSERTED,), "u": (BEFORE, AFTER), "d": (DELETED,)}
+
+
+@dataclass(frozen=True)
+class LogRange:
+    """The log of (start, end] of each database, by these capture instances. `switches` are changes of structure.
+
+    `passed` are instances whose last row is in the range, `structures` those of tables, to be told first. Of the
+    tables `dropped` nothing is captured any more.
+    """
+
+    start: Reading
+    end: Reading
+    instances: tuple[Instance, ...]
+    switches: tuple[Switch, ...] = ()
+    passed: tuple[Instance, ...] = ()
+    structures: tuple[Described, ...] = ()
+    dropped: tuple[TableId, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChangeTable:
+    """A change table and how its rows are read.
+
+    `statement` selects from it under the alias cdc_data, `lsn` is the commit there, `kind` what a row is, as
+    changes.py numbers it, and `order` the order of its rows.
+    """
+
+    instance: Instance
+    captured: CapturedTable
+    statement: str
+    lsn: str
+    kind: str
+    order: str
+
+    def rows(self, found: list[Row]) -> ChangeRows:
+        """Rows of the driver, at least one. Raises DecodeError."""
+        raise NotImplementedError
+
+    def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
+        """The columns `before` and `unchanged` of a batch where an update leaves out values it has not touched."""
+        return {}
+
+
+def changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chunk]:
+    """See Connector.changes. A lost connection is made again. Raises SourceError, DecodeError."""
+    return again_after_loss(dialect, config, lambda: _changes(dialect, config, wanted))
+
+
+def _changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chunk]:
+    if wanted.structures:
+        yield Chunk(initial_batches(dialect, wanted.structures, dict(wanted.start.lsns), ends=True))
+    order = 0
+    with dialect.failures.translated("the change tables cannot be read"):
+        for database, end in wanted.end.lsns:
+            start = wanted.start.lsn(database)
+            if start < end:
+                reader = RangeReader(dialect, config, database, start, end, order)
+                yield from reader.chunks(wanted)
+                order = reader.order
+    lists = TableFilter.from_config(config)
+    dropped = [table for table in wanted.dropped if lists.captures(table)]
+    if dropped and config.flag("include.schema.changes") and not config.flag("compat.faults"):
+        yield Chunk([dropped_batch(dialect, table, order, wanted.end.lsn(table.database)) for table in dropped])
+    passed = [_passed(config, each, wanted.end) for each in wanted.passed if lists.captures(each.table)]
+    if passed:
+        yield Chunk([], controls=notify(config, passed))
+
+
+class RangeReader:
+    """Reads the range of one database. `order` is the place of the next event."""
+
+    def __init__(self, dialect: Dialect, config: Config, database: str, start: str, end: str, order: int) -> None:
+        self._dialect = dialect
+        self._config, self._database = config, database
+        self._filter = TableFilter.from_config(config)
+        self._start, self._end, self.order = start, end, order
+        self._last = LastChange(start)
+        self._last_ts: int | None = None
+
+    def chunks(self, wanted: LogRange) -> Iterator[Chunk]:
+        """The changes, whole transactions at a time."""
+        mine = [each for each in wanted.instances if self._is_captured(each)]
+        waiting = [each for each in wanted.switches if self._is_captured(each.instance)]
+        with ExitStack() as stack:
+            connection = stack.enter_context(
+                closing(self._dialect.connect(self._config, "tailrace log", self._database))
+            )
+            asked = _Asked(self._dialect, connection, self._config)
+            tables = [table for each in mine if (table := _change_table(asked, each)) is not None]
+            if waiting:
+                self._remember_from(connection, mine)
+            cursors = [self._cursor(stack, connection, table) for table in tables]
+            for block in whole_transactions(cursors):
+                present = [(table, each) for table, each in zip(tables, block, strict=True) if each is not None]
+                yield self._chunk(present, waiting)
+        if waiting:
+            yield Chunk([self._switched(each, self.order + place) for place, each in enumerate(waiting)])
+            self.order += 4
+
+    def _connected(self) -> closing[Connection]:
+        return closing(self._dialect.connect(self._config, "tailrace log", self._database))
+
+    def _is_captured(self, instance: Instance) -> bool:
+        """Whether the tables of this range have the instance's: signals change them while a pipeline runs."""
+        return instance.table.database == self._database and self._filter.captures(instance.table)
+
+    def _cursor(self, stack: ExitStack, connection: Connection, table: ChangeTable) -> Iterator[ChangeRows]:
+        """The rows of a change table; what one answer holds is read at once, more over a connection of its own."""
+        condition = self._condition(table)
+        count = int(connection.value(f"SELECT COUNT(*) FROM {table.instance.changes} AS cdc_data {condition}"))
+        if not count:
+            return iter(())
+        statement = f"{table.statement} {condition} ORDER BY {table.order}"
+        if count <= _ROWS:
+            return iter([table.rows(connection.rows(statement))])
+        own = stack.enter_context(self._connected())
+        return (table.rows(block) for block in own.blocks(statement, _ROWS))
+
+    def _condition(self, table: ChangeTable) -> str:
+        lsn, literal, instance = table.lsn, self._dialect.literal_of, table.instance
+        parts = [f"{lsn} > {literal(self._start)}", f"{lsn} <= {literal(self._end)}"]
+        parts.append(f"{lsn} >= {literal(instance.start)}")
+        if instance.stop is not None:
+            parts.append(f"{lsn} < {literal(instance.stop)}")
+        skipped = [str(kind) for op in self._config.names("skipped.operations") for kind in _SKIPPED.get(op, ())]
+        if skipped:
+            parts.append(f"{table.kind} NOT IN ({','.join(skipped)})")
+        return "WHERE " + " AND ".join(parts)
+
+    def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
+        known = [paired(rows, str(table.instance.table)) for table, rows in found]
+        ordered = in_log_order(known, self.order + 4)
+        self.order += 4 * (sum(map(len, ordered)) + 2)
+        batches: list[ChangeBatch] = []
+        for (table, _), each in zip(found, ordered, strict=True):
+            mine = [switch for switch in waiting if switch.instance.table == table.instance.table]
+            for switch in mine:
+                if len(each) and each.commit[0].as_py() >= switch.instance.start:
+                    self._remember(ordered, int(each.order[0]))
+                    batches.append(self._switched(switch, int(each.order[0]) - 1))
+                    waiting.remove(switch)
+            if len(each):
+                batches.append(batch_of(self._dialect, table, each))
+        self._remember(ordered, None)
+        marks = [
+            mark
+            for commit, first, last, ts_us in transactions(ordered)
+            for mark in (_mark(first - 2, BEGIN, commit, ts_us), _mark(last + 1, END, commit, ts_us))
+        ]
+        return Chunk(batches, marks=pa.RecordBatch.from_pylist(marks, schema=MARKS))
+
+    def _remember_from(self, connection: Connection, instances: Sequence[Instance]) -> None:
+        """Keep what `source` says of the last change before the range."""
+        self._last = self._dialect.last_change(connection, instances, self._start) or self._last
+
+    def _remember(self, ordered: Sequence[Changes], before: int | None) -> None:
+        """Keep what `source` says of the last change before a place."""
+        best = -1
+        for each in ordered:
+            places = np.flatnonzero(each.order < before) if before is not None else np.arange(len(each))
+            if len(places) and each.order[places[-1]] > best:
+                row = int(places[-1])
+                best = int(each.order[row])
+                self._last = LastChange(each.commit[row].as_py(), each.change[row].as_py(), int(each.serial[row]))
+                self._last_ts = each.ts_us[row].as_py()
+
+    def _switched(self, switch: Switch, order: int) -> ChangeBatch:
+        place = Place(order, max(self._last.commit, self._start), self._last_ts)
+        statement = FAULTY_STATEMENT if self._config.flag("compat.faults") else None
+        return schema_batch(self._dialect, switch, place, self._last, statement)
+
+
+class _Asked:
+    """A database, a connection and a configuration; equal to others of the same properties, for the cache."""
+
+    def __init__(self, dialect: Dialect, connection: Connection, config: Config) -> None:
+        self.dialect, self.connection, self.config = dialect, connection, config
+        self._key = (*sorted(config.given.items()), config.tables)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=1000)
+def _change_table(asked: _Asked, instance: Instance) -> ChangeTable | None:
+    """How rows of a change table are read. That never changes, so it is asked once in a process."""
+    return asked.dialect.change_table(asked.connection, asked.config, instance)
+
+
+def batch_of(dialect: Dialect, table: ChangeTable, found: Changes) -> ChangeBatch:
+    """Changes of one table as a batch."""
+    known = {"change_lsn": found.change, "commit_lsn": found.commit, "event_serial_no": pa.array(found.serial)}
+    fields = list(dialect.source_type)
+    columns = {
+        "op": found.op,
+        "order": pa.array(found.order),
+        "ts_us": found.ts_us,
+        "snapshot": pa.nulls(len(found), pa.string()),
+        "source": pa.StructArray.from_arrays([known[field.name] for field in fields], fields=fields),
+        "before": found.before,
+        "after": found.after,
+        COMMIT: found.commit,
+    }
+    return ChangeBatch(table.captured.schema, pa.RecordBatch.from_pydict({**columns, **table.incomplete(found)}))
+
+
+def again_after_loss(dialect: Dialect, config: Config, attempt: Callable[[], Iterator[Chunk]]) -> Iterator[Chunk]:
+    """The chunks of attempts: when a connection is lost, the next one goes on where this one ended.
+
+    Rows of a range do not change, so what is read again comes in the same chunks: those that were told are left out.
+    """
+    told, backoff = 0, Backoff(config)
+    while True:
+        try:
+            for place, chunk in enumerate(attempt()):
+                if place == told:
+                    told += 1
+                    backoff.reset()
+                    yield chunk
+        except SourceError as error:  # noqa: PERF203  # the loop is the retrying
+            if not dialect.failures.is_transient(error):
+                raise
+            backoff.wait(error)
+        else:
+            return
+
+
+def _mark(order: int, status: str, id_: str, ts_us: int) -> dict[str, Any]:
+    return {"order": order, "status": status, "id": id_, "ts_us": ts_us}
+
+
+def _passed(config: Config, instance: Instance, end: Reading) -> Notice:
+    data = {
+        "server": config.text("topic.prefix"),
+        "database": instance.table.database,
+        "capture_instance": instance.name,
+        "start_lsn": instance.start,
+        "stop_lsn": instance.stop or "",
+        "commit_lsn": end.lsn(instance.table.database),
+    }
+    return Notice("Capture Instance", "COMPLETED", tuple(data.items()))

@@ -1,0 +1,209 @@
+"""The rows of a snapshot as `r` changes: what a task reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.base import Chunk
+from tailrace.connectors.change_tables.changes import ORDER_STEP
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
+from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.change_tables.keys import KeyColumn, after
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.schema_changes import initial_batches
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.retry import retrying
+from tailrace.connectors.snapshots import Place
+from tailrace.events.encode.arrow import repeat
+from tailrace.events.notifications import Notice, notify
+from tailrace.model.change import READ, ChangeBatch, SnapshotRead
+from tailrace.model.table import TableId, TableSchema
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What all rows of a snapshot share: where the log begins after it, the server's time, and a name of its own.
+
+    A snapshot on demand has the `last` change of each database, too.
+    """
+
+    position: Reading
+    ts_us: int
+    name: str
+    last: tuple[tuple[str, LastChange], ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Split:
+    """Implements SnapshotSplit: rows of a table above `low` and up to `high` of its key, texts as `keys.py` has them.
+
+    `first` and `last` are the markers of its first and last row. `select` is read instead of the table. `structures`
+    are told first: the tables there are when a pipeline begins.
+    """
+
+    moment: Moment
+    table: TableId
+    key: tuple[KeyColumn, ...] = ()
+    low: tuple[str | None, ...] | None = None
+    high: tuple[str | None, ...] | None = None
+    first: str | None = None
+    last: str | None = None
+    select: str | None = None
+    bytes: int = 0
+    is_whole: bool = True
+    began: str | None = None
+    structures: tuple[Described, ...] = ()
+    before: tuple[Notice, ...] = ()
+    after: tuple[Notice, ...] = ()
+    read_id: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See SnapshotSplit.names."""
+        return (str(self.table),)
+
+    @property
+    def read(self) -> SnapshotRead:
+        """What its rows belong to."""
+        lsn = self.moment.position.lsn(self.table.database)
+        return SnapshotRead(self.read_id, self.began or str(self.moment), lsn)
+
+    @property
+    def resume_point(self) -> Place | None:
+        """See SnapshotSplit.resume_point."""
+        if self.low is None:
+            return None
+        return Place((), tuple(value or "" for value in self.low), self.began or str(self.moment))
+
+    def announced(self, notices: tuple[Notice, ...]) -> Split:
+        """See SnapshotSplit.announced."""
+        return replace(self, before=(*notices, *self.before))
+
+
+def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:
+    """See Connector.rows."""
+    if split.structures:
+        yield Chunk(initial_batches(dialect, split.structures, dict(split.moment.position.lsns)))
+    if split.before:
+        yield Chunk([], controls=notify(config, split.before))
+    rows = 0
+    with closing(_connected(dialect, config, split)) as connection:
+        captured = dialect.catalog(connection, config).table(split.table)
+        if captured is not None:
+            with (
+                dialect.failures.translated(f"{split.table}: the snapshot cannot read the table"),
+                dialect.transaction(connection, config),
+            ):
+                # The end of the log under a lock: exactly the changes before it are in the rows.
+                end = dialect.locked(connection, config, split.table)
+                read = split.read if end is None else replace(split.read, position=end)
+                for batch in _Rows(dialect, config, split, captured, read).batches(connection):
+                    rows += len(batch)
+                    yield Chunk([batch])
+    if split.after:
+        yield Chunk([], controls=notify(config, [notice.with_rows(rows) for notice in split.after]))
+
+
+def _connected(dialect: Dialect, config: Config, split: Split) -> Connection:
+    """A connection; a server that is away is waited for. Rows that were read already are read again by another task."""
+
+    def attempt() -> Connection:
+        with dialect.failures.translated(f"{split.table}: the snapshot cannot connect"):
+            return dialect.connect(config, "tailrace snapshot", split.table.database)
+
+    return retrying(config, attempt, dialect.failures.is_transient)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """How the rows of a split become batches."""
+
+    dialect: Dialect
+    config: Config
+    split: Split
+    captured: CapturedTable
+    read: SnapshotRead
+
+    def batches(self, connection: Connection) -> Iterator[ChangeBatch]:
+        """The rows, with markers on the first and the last; one batch without rows for a table that has none."""
+        split = self.split
+        held: ChangeBatch | None = None
+        order = 0
+        for block in connection.blocks(self._statement(), self.config.number("snapshot.fetch.size")):
+            batch = self._batch(images(self.captured, list(zip(*block, strict=True)), len(block)), order)
+            if held is None:
+                batch = marked(batch, 0, split.first)
+            else:
+                yield held
+            held = batch
+            order += ORDER_STEP * len(block)
+        if held is None:
+            if split.is_whole:
+                yield self._batch(pa.nulls(0, self.captured.schema.row_type), 0)
+            return
+        # The very first row keeps its marker even as the last of its table, not as the last of all.
+        keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
+        yield held if keeps_first else marked(held, len(held) - 1, split.last)
+
+    def _statement(self) -> str:
+        split, dialect = self.split, self.dialect
+        listed = ", ".join(selected(dialect.name, self.captured))
+        if split.select is not None:
+            return f"SELECT {listed} FROM ({split.select}) AS chosen"
+        conditions = [
+            *([after(dialect, split.key, split.low)] if split.low else []),
+            *([f"NOT {after(dialect, split.key, split.high)}"] if split.high else []),
+        ]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {listed} FROM {dialect.table(split.table)}{where}"
+
+    def _batch(self, found: pa.StructArray, order: int) -> ChangeBatch:
+        schema, moment, table = self.captured.schema, self.split.moment, self.split.table
+        if self.config.flag("compat.faults"):
+            found = _without_hidden_keys(schema, found)
+        last = dict(moment.last).get(table.database, LastChange(moment.position.lsn(table.database)))
+        size = len(found)
+        columns = {
+            "op": repeat(READ, size),
+            "order": pa.array(order + ORDER_STEP * np.arange(size, dtype=np.int64)),
+            "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), size),
+            "snapshot": repeat("true", size),
+            "source": source_rows(self.dialect, last, size),
+            "before": pa.nulls(size, found.type),
+            "after": found,
+        }
+        return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns), self.read)
+
+
+def _without_hidden_keys(schema: TableSchema, found: pa.StructArray) -> pa.StructArray:
+    """The reference engine does not read key columns that no value has: their place in keys has zeros."""
+    if all(column.in_value for column in schema.columns):
+        return found
+    arrays = [
+        values if column.in_value else pa.repeat(_zero(column.arrow), len(found))
+        for column, values in zip(schema.columns, found.flatten(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar("" if pa.types.is_string(kind) else b"" if pa.types.is_binary(kind) else 0, kind)
+
+
+def marked(batch: ChangeBatch, row: int, marker: str | None) -> ChangeBatch:
+    """The batch with one row's snapshot marker set."""
+    if marker is None:
+        return batch
+    place = batch.rows.schema.get_field_index("snapshot")
+    markers = batch.rows.column(place)
+    edited = pa.concat_arrays([markers.slice(0, row), pa.array([marker], pa.string()), markers.slice(row + 1)])
+    return batch.with_rows(batch.rows.set_column(place, "snapshot", edited))

@@ -1,0 +1,184 @@
+"""What the algorithms on change tables ask of SQL Server; implements Dialect (connectors/change_tables/dialect.py)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.sqlserver import statements
+from tailrace.connectors.sqlserver.catalog import Catalog
+from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server, connect
+from tailrace.connectors.sqlserver.log.end import log_end
+from tailrace.connectors.sqlserver.log.last import last_change
+from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
+from tailrace.connectors.sqlserver.position import SOURCE_TYPE, literal_of
+from tailrace.connectors.sqlserver.types.times import moments
+from tailrace.connectors.sqlserver.types.values import BINARIES, SqlType
+from tailrace.model.table import TableId
+
+_LEVELS = {"read_uncommitted": "READ UNCOMMITTED", "read_committed": "READ COMMITTED", "snapshot": "SNAPSHOT"}
+_REPEATABLE = "REPEATABLE READ"
+_STYLES = {"date": 23, "time": 121, "datetime": 121, "datetime2": 121, "smalldatetime": 121, "datetimeoffset": 121,
+           "real": 3, "float": 3, "money": 2, "smallmoney": 2}  # fmt: skip
+_READ_AS_THEY_ARE = ("real", "float", "money", "smallmoney")
+_PAGE = 8192
+_SIZE = """
+SELECT SUM(p.used_page_count), SUM(CASE WHEN p.index_id < 2 THEN p.row_count ELSE 0 END)
+FROM {db}.sys.dm_db_partition_stats p WHERE p.object_id = {id}
+"""
+_POLLING_S = 5.0
+
+
+class SqlServerDialect(Dialect):
+    """Implements Dialect."""
+
+    source_type = SOURCE_TYPE
+    failures = FAILURES
+    count = "COUNT_BIG(*)"
+    nulls_first = True
+
+    def connect(self, config: Config, application: str, database: str) -> Connection:
+        """See Dialect.connect."""
+        return connect(config, application, database)
+
+    def server(self, config: Config, application: str = "tailrace planner") -> Server:
+        """See Dialect.server."""
+        return Server(config, application)
+
+    def catalog(self, connection: Connection, config: Config) -> Catalog:
+        """See Dialect.catalog."""
+        return Catalog(connection, config)
+
+    def name(self, text: str) -> str:
+        """See Dialect.name."""
+        return statements.name(text)
+
+    def table(self, id_: TableId) -> str:
+        """See Dialect.table."""
+        return statements.table(id_)
+
+    def text(self, value: str) -> str:
+        """See Dialect.text."""
+        return statements.text(value)
+
+    def literal_of(self, lsn: str) -> str:
+        """See Dialect.literal_of."""
+        return literal_of(lsn)
+
+    def limited(self, statement: str, rows: int) -> str:
+        """See Dialect.limited."""
+        return f"SELECT TOP {rows}{statement.removeprefix('SELECT')}"
+
+    def one_row(self, expressions: Sequence[str]) -> str:
+        """See Dialect.one_row."""
+        return f"SELECT {', '.join(expressions)}"
+
+    def as_text(self, expression: str, size: int | None = None) -> str:
+        """See Dialect.as_text."""
+        text = f"CONVERT(nvarchar(max), {expression})"
+        return text if size is None else f"LEFT({text}, {size})"
+
+    def key_text(self, column: str, kind: SqlType) -> str:
+        """See Dialect.key_text."""
+        if kind.name in BINARIES:
+            return f"CONVERT(varchar(max), CAST({column} AS varbinary(max)), 1)"
+        style = _STYLES.get(kind.name)
+        return f"CONVERT(nvarchar(max), {column}{'' if style is None else f', {style}'})"
+
+    def typed(self, kind: SqlType, expression: str) -> str:
+        """See Dialect.typed."""
+        declared = "varbinary(8)" if kind.name in ("timestamp", "rowversion") else kind.declared
+        if kind.name in BINARIES:
+            return f"CONVERT({declared}, {expression}, 1)"
+        style = None if kind.name in _READ_AS_THEY_ARE else _STYLES.get(kind.name)
+        return f"CONVERT({declared}, {expression}{'' if style is None else f', {style}'})"
+
+    def tried(self, kind: SqlType, value: str) -> str:
+        """See Dialect.tried."""
+        return f"TRY_{self.typed(kind, self.text(value))}"
+
+    def hint(self, config: Config) -> str:
+        """See Dialect.hint."""
+        return " OPTION(RECOMPILE)" if config.flag("incremental.snapshot.option.recompile") else ""
+
+    def size_of(self, connection: Connection, table: TableId, number: int) -> tuple[int, int]:
+        """See Dialect.size_of: 0 where the login may not see them."""
+        rows = connection.rows(_SIZE.format(db=statements.name(table.database), id=number))
+        return (int(rows[0][0] or 0) * _PAGE, int(rows[0][1] or 0)) if rows else (0, 0)
+
+    def now_us(self, connection: Connection) -> int:
+        """See Dialect.now_us."""
+        now = connection.value("SELECT CONVERT(varchar(40), SYSDATETIMEOFFSET(), 121)")
+        return int(moments(pa.array([now], pa.string()))[0].as_py())
+
+    @contextmanager
+    def transaction(self, connection: Connection, config: Config) -> Iterator[None]:
+        """See Dialect.transaction."""
+        mode = config.text("snapshot.isolation.mode")
+        is_read_only = (config.optional("driver.applicationIntent") or "").lower() == "readonly"
+        level = "SNAPSHOT" if is_read_only else _LEVELS.get(mode, _REPEATABLE)
+        connection.run(f"SET TRANSACTION ISOLATION LEVEL {level}", "BEGIN TRANSACTION")
+        try:
+            yield
+        finally:
+            # Of a connection that is cut the server ends the transaction itself.
+            with suppress(FAILURES.driver_error):
+                connection.run(
+                    "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION", "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+                )
+
+    def locked(self, connection: Connection, config: Config, table: TableId) -> str | None:
+        """See Dialect.locked: with the level `exclusive`."""
+        if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
+            return None
+        limit = config.number("snapshot.lock.timeout.ms")
+        connection.run(
+            f"SET LOCK_TIMEOUT {limit}",
+            f"SELECT TOP 0 1 AS one FROM {statements.table(table)} WITH (TABLOCK, HOLDLOCK)",
+            "SET LOCK_TIMEOUT -1",
+        )
+        return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
+
+    def log_end(self, connection: Connection, config: Config) -> Reading:
+        """See Dialect.log_end."""
+        return log_end(connection, config)
+
+    def wait_for_log(self, connection: Connection, config: Config) -> None:
+        """See Dialect.wait_for_log: the pause of the slowest capture job."""
+        databases = Catalog(connection, config).databases()
+        time.sleep(max((_polling(connection, database) for database in databases), default=0.0))
+
+    def follows(self, connection: Connection, database: str, lsn: str, other: str) -> bool:
+        """See Dialect.follows."""
+        function = f"{statements.name(database)}.sys.fn_cdc_increment_lsn"
+        next_ = connection.value(f"SELECT {function}({literal_of(lsn)})")
+        return bool(next_ == connection.value(f"SELECT CONVERT(binary(10), {literal_of(other)})"))
+
+    def last_change(self, connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
+        """See Dialect.last_change."""
+        return last_change(connection, instances, until)
+
+    def change_table(self, connection: Any, config: Config, instance: Instance) -> InstanceTable | None:
+        """See Dialect.change_table."""
+        return change_table(Catalog(connection, config), config, instance)
+
+
+def _polling(connection: Connection, database: str) -> float:
+    query = (
+        "SELECT MAX(pollinginterval) FROM msdb.dbo.cdc_jobs "
+        f"WHERE job_type = N'capture' AND database_id = DB_ID({statements.text(database)})"
+    )
+    try:
+        return float(connection.value(query) or 0)
+    except FAILURES.driver_error:
+        return _POLLING_S
+
+
+DIALECT = SqlServerDialect()

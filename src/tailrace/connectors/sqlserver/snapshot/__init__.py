@@ -1,1 +1,0 @@
-"""Snapshots: whole tables, chunks, signals in a table."""
