@@ -105,7 +105,18 @@ SQLSERVER = Entry(
     schemes=("mssql://", "sqlserver://"),
     url="mssql://user@host:1433/database",
 )
-BUILT_IN: Mapping[str, Entry] = {entry.name: entry for entry in (POSTGRES, MONGODB, SQLSERVER)}
+DB2 = Entry(
+    name="db2",
+    product="Db2",
+    format="db2-cdc",
+    package="tailrace.connectors.db2.package:Db2Package",
+    classes=("io.debezium.connector.db2.Db2Connector",),
+    drivers=("ibm_db",),
+    install="tailrace[db2]",
+    schemes=("db2://",),
+    url="db2://user@host:50000/DATABASE",
+)
+BUILT_IN: Mapping[str, Entry] = {entry.name: entry for entry in (POSTGRES, MONGODB, SQLSERVER, DB2)}
 # A configuration that names no connector is PostgreSQL's, as pipeline files were before there were others.
 DEFAULT = POSTGRES
 

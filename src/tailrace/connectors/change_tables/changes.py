@@ -15,8 +15,8 @@ from tailrace.model.change import CREATE, DELETE, UPDATE
 
 Ints = npt.NDArray[np.int64]
 # What a row of a change table is.
-DELETED, INSERTED, BEFORE, AFTER = 1, 2, 3, 4
-_OPS = {DELETED: DELETE, INSERTED: CREATE, AFTER: UPDATE}
+DELETED, INSERTED, BEFORE, AFTER, AFTER_ALONE = 1, 2, 3, 4, 5
+_KINDS = (DELETED, INSERTED, BEFORE, AFTER, AFTER_ALONE)
 ORDER_STEP = 4
 
 
@@ -24,7 +24,7 @@ ORDER_STEP = 4
 class ChangeRows:
     """Rows of one change table, by commit, command, change and kind.
 
-    `commit` and `change` are LSNs as texts, `kind` is one of DELETED, INSERTED, BEFORE and AFTER, `ts_us` the
+    `commit` and `change` are LSNs as texts, `kind` is one of the five above, `ts_us` the
     transaction's time, `images` the captured columns, `mask` which columns an update touched, as the database says it.
     """
 
@@ -83,7 +83,7 @@ def paired(found: ChangeRows, where: str) -> Changes:
     kind = found.kind
     first = np.flatnonzero(kind == BEFORE)
     second = np.flatnonzero(kind == AFTER)
-    if len(first) != len(second) or (first + 1 != second).any() or not np.isin(kind, (1, 2, 3, 4)).all():
+    if len(first) != len(second) or (first + 1 != second).any() or not np.isin(kind, _KINDS).all():
         raise _broken(found, first, second, where)
     if (
         len(first)
@@ -93,12 +93,12 @@ def paired(found: ChangeRows, where: str) -> Changes:
     at = np.flatnonzero(kind != BEFORE)
     last = pa.array(at)
     op = kind[at]
-    has_before, has_after = op != INSERTED, op != DELETED
+    has_before, has_after = ~np.isin(op, (INSERTED, AFTER_ALONE)), op != DELETED
     old = pa.array(np.where(op == AFTER, at - 1, at), mask=~has_before)
     new = pa.array(at, mask=~has_after)
     nothing = np.zeros(len(at), np.int64)
     return Changes(
-        op=pa.array([_OPS[DELETED], _OPS[INSERTED], UPDATE], pa.string()).take(pa.array(np.minimum(op, 3) - 1)),
+        op=pa.array([DELETE, CREATE, UPDATE], pa.string()).take(pa.array(np.minimum(op, 3) - 1)),
         commit=found.commit.take(last),
         change=found.change.take(last),
         ts_us=found.ts_us.take(last),
@@ -114,7 +114,7 @@ def paired(found: ChangeRows, where: str) -> Changes:
 def _broken(found: ChangeRows, first: Ints, second: Ints, where: str) -> DecodeError:
     alone = [row for row in first.tolist() if row + 1 not in second.tolist()]
     alone += [row for row in second.tolist() if row - 1 not in first.tolist()]
-    alone += np.flatnonzero(~np.isin(found.kind, (1, 2, 3, 4))).tolist()
+    alone += np.flatnonzero(~np.isin(found.kind, _KINDS)).tolist()
     row = alone[0] if alone else 0
     return DecodeError(
         f"a row of kind {int(found.kind[row])} has no partner: an update is a row of kind 3 and then one of kind 4",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -136,21 +137,20 @@ class PagedTable(ChunkTable):
         there: set[Key] = set()
         for start in range(0, len(keys), _PIECE):
             piece = keys[start : start + _PIECE]
-            place = ", ".join(f"k.k{at}" for at in range(len(key)))
-            given = ", ".join(f"({', '.join(map(self.dialect.text, values))})" for values in piece)
-            same = " AND ".join(
-                f"t.{self.dialect.name(column.name)} = {self.dialect.typed(column.type, f'k.k{at}')}"
-                for at, column in enumerate(key)
+            given = ", ".join(
+                f"({', '.join([str(place), *map(functools.partial(literal, self.dialect), key, values)])})"
+                for place, values in enumerate(piece)
             )
-            columns = ", ".join(f"k{at}" for at in range(len(key)))
+            same = " AND ".join(f"t.{self.dialect.name(column.name)} = k.k{at}" for at, column in enumerate(key))
+            columns = ", ".join(["place", *(f"k{at}" for at in range(len(key)))])
             listed = ", ".join(selected(self.dialect.name, self.captured, "t."))
             statement = (
-                f"SELECT {place}, {listed} FROM {self.dialect.table(self.schema.id)} AS t "
+                f"SELECT k.place, {listed} FROM {self.dialect.table(self.schema.id)} AS t "
                 f"JOIN (VALUES {given}) AS k ({columns}) ON {same}"
             )
             rows = self.connection.rows(statement)
-            there.update(tuple(row[: len(key)]) for row in rows)
-            parts.append(self.images([row[len(key) :] for row in rows]))
+            there.update(piece[row[0]] for row in rows)
+            parts.append(self.images([row[1:] for row in rows]))
         return pa.concat_arrays(parts) if parts else self.images([]), there
 
     def of_keys(self, key: Sequence[KeyColumn], keys: Sequence[Key]) -> pa.StructArray:
@@ -219,7 +219,7 @@ class Paging(Page):
         backwards = order(dialect, self.key, " DESC")
         statement = f"SELECT {printed(dialect, self.key)} FROM {self._name}{self._where()} ORDER BY {backwards}"
         rows = self.table.connection.rows(dialect.limited(statement, 1))
-        return tuple(rows[0]) if rows else None
+        return dialect.texts(rows[0]) if rows else None
 
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
@@ -234,7 +234,7 @@ class Paging(Page):
         )
         rows = self.table.connection.rows(dialect.limited(statement, size) + dialect.hint(self.table.config))
         found = self.table.images([row[len(self.key) :] for row in rows])
-        return found, (tuple(rows[-1][: len(self.key)]) if rows else None), len(rows)
+        return found, (dialect.texts(rows[-1][: len(self.key)]) if rows else None), len(rows)
 
     def _where(self, *conditions: str) -> str:
         given = [*([f"({self.condition}\n)"] if self.condition else []), *conditions]

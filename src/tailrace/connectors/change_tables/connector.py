@@ -195,14 +195,14 @@ class ChangeTableConnector(Connector):
         catalog = self.dialect.catalog(connection, self.config)
         found = []
         for instance in instances:
-            if is_known(known, instance):
+            if gap.is_told(known, instance):
                 continue
             older = [each for each in catalog.instances(instance.table.database) if each.table == instance.table]
             before = [each for each in older if each.start < instance.start]
             structure = catalog.at(instance)
             if before and catalog.at(before[-1]) == structure:
                 continue
-            found.append(Switch(instance, structure, is_new=not before))
+            found.append(Switch(instance, structure, is_new=not before and not is_known(known, instance)))
         return found
 
     def changes(self, config: Config, wanted: LogRange) -> Iterator[Chunk]:

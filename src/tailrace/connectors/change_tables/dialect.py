@@ -12,7 +12,8 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.column_info import ColumnInfo
+from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.model.schema_change import DescribedColumn
 from tailrace.model.table import TableId
@@ -105,7 +106,8 @@ class Instance:
     """A change table: it has the rows of commits from `start` on, and before `stop` if another one follows it.
 
     `number` is one that no other change table has, `changes` its name in SQL. `is_first`: no other instance of the
-    source table is older. `source` is the number of the source table.
+    source table is older. `source` is the number of the source table. `version` changes with the columns of a change
+    table that can be altered.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Instance:
     changes: str
     stop: str | None = None
     is_first: bool = True
+    version: int = 0
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,7 @@ class Catalog(Protocol):
     """Reads the catalogs of the databases over one connection. Methods raise the driver's errors."""
 
     filter: TableFilter
+    columns: Columns
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -173,17 +177,8 @@ class Catalog(Protocol):
     def tables(self) -> dict[TableId, int]:
         """All tables of the databases, with their numbers."""
 
-    def captured(self) -> list[TableId]:
-        """The captured tables, in snapshot order."""
-
-    def read_first(self) -> list[TableId]:
-        """Those of the captured tables that a first snapshot reads."""
-
     def instances(self, database: str) -> list[Instance]:
         """All change tables, whether their tables are captured or not, by start."""
-
-    def newest(self) -> dict[TableId, Instance]:
-        """The newest change table of each table that has one."""
 
     def described(self, table: TableId, number: int) -> Described:
         """A table with all of its columns."""
@@ -191,14 +186,37 @@ class Catalog(Protocol):
     def at(self, instance: Instance) -> Described:
         """The table as a change table has it: its columns and types, the rest as the source table still has it."""
 
+    def info(self, column: SourceColumn) -> ColumnInfo:
+        """A column in the terms that every connector has."""
+
+    def captured(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+        return self.filter.order(table for table in self.tables() if self.filter.captures(table))
+
+    def read_first(self) -> list[TableId]:
+        """Those of the captured tables that a first snapshot reads."""
+        return [table for table in self.captured() if self.filter.snapshots(table)]
+
+    def newest(self) -> dict[TableId, Instance]:
+        """The newest change table of each table that has one."""
+        return {each.table: each for database in self.databases() for each in self.instances(database)}
+
     def now(self, table: TableId, instances: Mapping[TableId, Instance], number: int) -> Described:
         """A table as it is: with the columns of its newest change table if there is one."""
+        whole = self.described(table, number)
+        if table not in instances:
+            return whole
+        return whole.only([column.name for column in self.at(instances[table]).columns])
 
     def table(self, table: TableId) -> CapturedTable | None:
         """A captured table as it is now, None if it is gone."""
+        number = self.tables().get(table)
+        return None if number is None else self.capture(self.now(table, self.newest(), number))
 
     def capture(self, found: Described) -> CapturedTable | None:
         """What is captured of a table."""
+        infos = [self.info(column) for column in found.columns]
+        return self.columns.captured(found.id, infos, found.key, [column.name for column in found.columns])
 
 
 class Dialect(Protocol):
@@ -211,6 +229,9 @@ class Dialect(Protocol):
 
     count: str
     """The aggregate that counts more than 2^31 rows."""
+
+    switched_database: str | None
+    """What the reference engine calls the database in changes of structure of the log; None: by its name."""
 
     nulls_first: bool
     """Where ORDER BY has nulls."""
@@ -246,10 +267,13 @@ class Dialect(Protocol):
         """An expression as text, cut to so many characters."""
 
     def key_text(self, column: str, kind: Any) -> str:
-        """A column of a key, quoted, as a text that `typed` reads."""
+        """A column of a key, quoted, in a form that `texts` takes."""
 
-    def typed(self, kind: Any, expression: str) -> str:
-        """An expression of text in a key column's type, so that the server compares by its rules."""
+    def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
+        """What `key_text` gives as texts that `literal` reads."""
+
+    def literal(self, kind: Any, value: str) -> str:
+        """A literal in a key column's type, so that the server compares by its rules."""
 
     def tried(self, kind: Any, value: str) -> str:
         """A literal in a key column's type, null where the text is none."""

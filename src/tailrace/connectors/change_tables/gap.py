@@ -12,7 +12,7 @@ from tailrace.errors import OffsetError
 from tailrace.model.table import TableId
 
 _REMEDY = "set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint"
-# By database and name of each change table: its number, and schema and name of its source table.
+# By database and name of each change table: its number, schema and name of its source table, and its version.
 Known = Mapping[str, Mapping[str, list[Any]]]
 
 
@@ -44,7 +44,8 @@ def known_up_to(before: Known, to: Reading, instances: Sequence[Instance]) -> di
     found: dict[str, dict[str, list[Any]]] = {}
     for each in instances:
         if each.start <= to.lsn(each.table.database) or is_known(before, each):
-            found.setdefault(each.table.database, {})[each.name] = [each.number, each.table.schema, each.table.table]
+            names = found.setdefault(each.table.database, {})
+            names[each.name] = [each.number, each.table.schema, each.table.table, each.version]
     return found
 
 
@@ -54,13 +55,20 @@ def is_known(known: Known, instance: Instance) -> bool:
     return found is not None and found[0] == instance.number
 
 
+def is_told(known: Known, instance: Instance) -> bool:
+    """Whether the offset has the instance with the columns of now."""
+    found = known.get(instance.table.database, {}).get(instance.name, [])
+    return is_known(known, instance) and (len(found) < 4 or found[3] == instance.version)
+
+
 def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> Gap | None:
     """The gap where an instance is gone and those there are of its table begin later; with none there is no log."""
     for database, names in known.items():
-        for name, (number, schema, table) in names.items():
+        for name, (number, schema, table, *_) in names.items():
             mine = [each for each in instances if each.table == TableId(database, schema, table, each.table.shown)]
             is_gone = all(each.number != number for each in mine)
-            if is_gone and mine and mine[0].start > at.lsn(database):
+            # Where nothing tells since when the other one has changes, it may lack some.
+            if is_gone and mine and (mine[0].start > at.lsn(database) or not mine[0].start):
                 return Gap(_gone(f"{database}.{schema}.{table}", name, at.lsn(database), mine[0].start))
     return None
 
@@ -82,7 +90,7 @@ def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...])
     tables = (
         TableId(database, schema, table, shown)
         for database, names in known.items()
-        for _, schema, table in names.values()
+        for _, schema, table, *_ in names.values()
     )
     return tuple(dict.fromkeys(table for table in tables if table not in there))
 

@@ -35,7 +35,7 @@ def printed(dialect: Dialect, key: Sequence[KeyColumn]) -> str:
 
 def literal(dialect: Dialect, column: KeyColumn, value: str) -> str:
     """The value of a text, in the column's type."""
-    return dialect.typed(column.type, dialect.text(value))
+    return dialect.literal(column.type, value)
 
 
 def after(dialect: Dialect, key: Sequence[KeyColumn], values: Sequence[str | None]) -> str:

@@ -70,19 +70,23 @@ class ChangeTable:
     """A change table and how its rows are read.
 
     `statement` selects from it under the alias cdc_data, `lsn` is the commit there, `kind` what a row is, as
-    changes.py numbers it, and `order` the order of its rows.
+    changes.py numbers it, if the row tells it, and `order` the order of its rows.
     """
 
     instance: Instance
     captured: CapturedTable
     statement: str
     lsn: str
-    kind: str
+    kind: str | None
     order: str
 
     def rows(self, found: list[Row]) -> ChangeRows:
         """Rows of the driver, at least one. Raises DecodeError."""
         raise NotImplementedError
+
+    def whole(self, rows: ChangeRows) -> ChangeRows:
+        """The rows of whole transactions with their kinds, where one row alone does not tell its kind."""
+        return rows
 
     def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
         """The columns `before` and `unchanged` of a batch where an update leaves out values it has not touched."""
@@ -171,12 +175,12 @@ class RangeReader:
         if instance.stop is not None:
             parts.append(f"{lsn} < {literal(instance.stop)}")
         skipped = [str(kind) for op in self._config.names("skipped.operations") for kind in _SKIPPED.get(op, ())]
-        if skipped:
+        if skipped and table.kind is not None:
             parts.append(f"{table.kind} NOT IN ({','.join(skipped)})")
         return "WHERE " + " AND ".join(parts)
 
     def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
-        known = [paired(rows, str(table.instance.table)) for table, rows in found]
+        known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]
         ordered = in_log_order(known, self.order + 4)
         self.order += 4 * (sum(map(len, ordered)) + 2)
         batches: list[ChangeBatch] = []
@@ -214,8 +218,9 @@ class RangeReader:
 
     def _switched(self, switch: Switch, order: int) -> ChangeBatch:
         place = Place(order, max(self._last.commit, self._start), self._last_ts)
-        statement = FAULTY_STATEMENT if self._config.flag("compat.faults") else None
-        return schema_batch(self._dialect, switch, place, self._last, statement)
+        is_faulty = self._config.flag("compat.faults")
+        database = self._dialect.switched_database if is_faulty else None
+        return schema_batch(self._dialect, switch, place, self._last, FAULTY_STATEMENT if is_faulty else None, database)
 
 
 class _Asked:

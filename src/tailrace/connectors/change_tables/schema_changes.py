@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -41,11 +41,11 @@ def structure_of(found: Described, kind: str, statement: str | None, position: s
 
 
 def schema_batch(
-    dialect: Dialect, switch: Switch, place: Place, last: LastChange, statement: str | None
+    dialect: Dialect, switch: Switch, place: Place, last: LastChange, statement: str | None, database: str | None
 ) -> ChangeBatch:
     """The change of structure as a batch of one row, behind the `last` change."""
     kind = CREATE if switch.is_new else ALTER
-    change = structure_of(switch.structure, kind, statement, place.commit)
+    change = replace(structure_of(switch.structure, kind, statement, place.commit), database=database)
     return _one(dialect, switch.structure.id, change, place, last)
 
 

@@ -112,7 +112,7 @@ class SplitPlanner:
         last = f"place - (place / {step}) * {step} = 0"
         statement = f"SELECT {columns} FROM ({numbered}) AS numbered WHERE {last} ORDER BY place"
         found = self.connection.rows(statement)
-        return [low, *(tuple(row) for row in found[: count - 1])]
+        return [low, *(self.dialect.texts(row) for row in found[: count - 1])]
 
     def _with_last(self, splits: list[Split]) -> list[Split]:
         """The splits, the last of them that has a row with the marker of the last row."""

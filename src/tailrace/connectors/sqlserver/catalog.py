@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,7 +11,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.columns import Columns
 from tailrace.connectors.defaults import Default
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
@@ -62,7 +61,7 @@ class Catalog(dialect.Catalog):
     def __init__(self, connection: Connection, config: Config) -> None:
         self.connection, self.config = connection, config
         self.filter = TableFilter.from_config(config)
-        self._columns = Columns(config)
+        self.columns = Columns(config)
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -84,14 +83,6 @@ class Catalog(dialect.Catalog):
                 if not self.filter.naming.is_system(id_):
                     found[id_] = int(number)
         return found
-
-    def captured(self) -> list[TableId]:
-        """The captured tables, in snapshot order."""
-        return self.filter.order(table for table in self.tables() if self.filter.captures(table))
-
-    def read_first(self) -> list[TableId]:
-        """Those of the captured tables that a first snapshot reads."""
-        return [table for table in self.captured() if self.filter.snapshots(table)]
 
     def instances(self, database: str) -> list[Instance]:
         """All capture instances, whether their tables are captured or not, by start."""
@@ -139,28 +130,8 @@ class Catalog(dialect.Catalog):
         columns = self.described(instance.table, instance.number).columns
         return any(column.name == _COMMAND for column in columns)
 
-    def now(self, table: TableId, instances: Mapping[TableId, Instance], number: int) -> Described:
-        """A table as it is: with the columns of its newest capture instance if there is one."""
-        whole = self.described(table, number)
-        if table not in instances:
-            return whole
-        return whole.only([column.name for column in self.at(instances[table]).columns])
-
-    def newest(self) -> dict[TableId, Instance]:
-        """The newest capture instance of each captured table that has one."""
-        return {each.table: each for database in self.databases() for each in self.instances(database)}
-
-    def table(self, table: TableId) -> CapturedTable | None:
-        """A captured table as it is now, None if it is gone."""
-        number = self.tables().get(table)
-        return None if number is None else self.capture(self.now(table, self.newest(), number))
-
-    def capture(self, found: Described) -> CapturedTable | None:
-        """What is captured of a table."""
-        infos = [self._info(column) for column in found.columns]
-        return self._columns.captured(found.id, infos, found.key, [column.name for column in found.columns])
-
-    def _info(self, column: SourceColumn) -> ColumnInfo:
+    def info(self, column: SourceColumn) -> ColumnInfo:
+        """See Catalog.info."""
         return ColumnInfo(
             name=column.name,
             type=source_type(column.type, is_identity=column.is_identity),

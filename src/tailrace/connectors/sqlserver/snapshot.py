@@ -42,6 +42,7 @@ class SqlServerDialect(Dialect):
     source_type = SOURCE_TYPE
     failures = FAILURES
     count = "COUNT_BIG(*)"
+    switched_database = None
     nulls_first = True
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
@@ -92,8 +93,13 @@ class SqlServerDialect(Dialect):
         style = _STYLES.get(kind.name)
         return f"CONVERT(nvarchar(max), {column}{'' if style is None else f', {style}'})"
 
-    def typed(self, kind: SqlType, expression: str) -> str:
-        """See Dialect.typed."""
+    def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
+        """See Dialect.texts: the server has printed them."""
+        return tuple(values)
+
+    def literal(self, kind: SqlType, value: str) -> str:
+        """See Dialect.literal."""
+        expression = statements.text(value)
         declared = "varbinary(8)" if kind.name in ("timestamp", "rowversion") else kind.declared
         if kind.name in BINARIES:
             return f"CONVERT({declared}, {expression}, 1)"
@@ -102,7 +108,7 @@ class SqlServerDialect(Dialect):
 
     def tried(self, kind: SqlType, value: str) -> str:
         """See Dialect.tried."""
-        return f"TRY_{self.typed(kind, self.text(value))}"
+        return f"TRY_{self.literal(kind, value)}"
 
     def hint(self, config: Config) -> str:
         """See Dialect.hint."""

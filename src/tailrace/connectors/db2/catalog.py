@@ -1,0 +1,163 @@
+"""The catalog of the database: its tables, their columns and keys, and what is registered for capture."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from tailrace.config import Config
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.change_tables import dialect
+from tailrace.connectors.change_tables.dialect import Connection, Described, Instance, SourceColumn
+from tailrace.connectors.column_info import ColumnInfo
+from tailrace.connectors.columns import Columns
+from tailrace.connectors.db2.config import ZOS
+from tailrace.connectors.db2.defaults import parse_default
+from tailrace.connectors.db2.statements import qualified, text
+from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
+from tailrace.model.table import TableId
+from tailrace.model.table_id import SCHEMA_TABLE
+
+# A table's number is made of those of its table space and of its place there (z/OS: of the database).
+_TABLES = """
+SELECT t.TABSCHEMA, t.TABNAME, CAST(t.TBSPACEID AS BIGINT) * 65536 + t.TABLEID, t.COLCOUNT
+FROM SYSCAT.TABLES t WHERE t.TYPE = 'T'
+"""
+_TABLES_ZOS = """
+SELECT t.CREATOR, t.NAME, CAST(t.DBID AS BIGINT) * 65536 + t.OBID, t.COLCOUNT
+FROM SYSIBM.SYSTABLES t WHERE t.TYPE = 'T' FOR READ ONLY WITH UR
+"""
+_COLUMNS = """
+SELECT c.COLNAME, c.TYPENAME, c.LENGTH, c.SCALE, c.CODEPAGE, c.NULLS, c."IDENTITY", c.GENERATED, c."DEFAULT"
+FROM SYSCAT.COLUMNS c WHERE c.TABSCHEMA = {schema} AND c.TABNAME = {table} ORDER BY c.COLNO
+"""
+_COLUMNS_ZOS = """
+SELECT c.NAME, c.COLTYPE, c.LENGTH, c.SCALE, CASE c.FOREIGNKEY WHEN 'B' THEN 0 ELSE 1208 END, c.NULLS,
+  CASE WHEN c.DEFAULT IN ('I', 'J') THEN 'Y' ELSE 'N' END, CASE WHEN c.DEFAULT IN ('A', 'I') THEN 'A' ELSE '' END,
+  c.DEFAULTVALUE
+FROM SYSIBM.SYSCOLUMNS c WHERE c.TBCREATOR = {schema} AND c.TBNAME = {table} ORDER BY c.COLNO
+"""
+# Unique indexes: the primary key's first, then by name.
+_KEYS = """
+SELECT i.INDSCHEMA, i.INDNAME, i.UNIQUERULE, k.COLNAME FROM SYSCAT.INDEXES i
+JOIN SYSCAT.INDEXCOLUSE k ON k.INDSCHEMA = i.INDSCHEMA AND k.INDNAME = i.INDNAME
+WHERE i.TABSCHEMA = {schema} AND i.TABNAME = {table} AND i.UNIQUERULE IN ('P', 'U')
+ORDER BY CASE i.UNIQUERULE WHEN 'P' THEN 0 ELSE 1 END, i.INDNAME, k.COLSEQ
+"""
+_KEYS_ZOS = """
+SELECT i.CREATOR, i.NAME, i.UNIQUERULE, k.COLNAME FROM SYSIBM.SYSINDEXES i
+JOIN SYSIBM.SYSKEYS k ON k.IXCREATOR = i.CREATOR AND k.IXNAME = i.NAME
+WHERE i.TBCREATOR = {schema} AND i.TBNAME = {table} AND i.UNIQUERULE IN ('P', 'U')
+ORDER BY CASE i.UNIQUERULE WHEN 'P' THEN 0 ELSE 1 END, i.NAME, k.COLSEQ
+"""
+_REGISTERED = """
+SELECT r.SOURCE_OWNER, r.SOURCE_TABLE, r.CD_OWNER, r.CD_TABLE, r.STATE
+FROM {control}.IBMSNAP_REGISTER r WHERE r.SOURCE_OWNER <> '' AND r.CD_TABLE IS NOT NULL
+"""
+_SYSTEM = "IBMSNAP_"
+# Control tables may be in any schema.
+_CONTROL_TABLES = ("IBMSNAP_", "IBMQREP_")
+
+
+class Catalog(dialect.Catalog):
+    """Implements Catalog. What is asked for once is kept: a catalog is used for one question to the server."""
+
+    def __init__(self, connection: Connection, config: Config) -> None:
+        self.connection, self.config = connection, config
+        self.filter = TableFilter.from_config(config)
+        self.columns = Columns(config)
+        self.database = config.text("database.dbname")
+        self._is_zos = config.text("db2.platform") == ZOS
+
+    def databases(self) -> list[str]:
+        """See Catalog.databases: the one that the connection is to, as it was given."""
+        return [self.database]
+
+    def tables(self) -> dict[TableId, int]:
+        """See Catalog.tables."""
+        return {
+            id_: number
+            for id_, (number, _) in self._tables.items()
+            if not self.filter.naming.is_system(id_) and not id_.table.upper().startswith(_CONTROL_TABLES)
+        }
+
+    @cached_property
+    def _tables(self) -> dict[TableId, tuple[int, int]]:
+        """All tables, with number and number of columns."""
+        rows = self.connection.rows(_TABLES_ZOS if self._is_zos else _TABLES)
+        return {self._id(schema, table): (int(number), int(columns)) for schema, table, number, columns in rows}
+
+    def _id(self, schema: str, table: str) -> TableId:
+        return TableId(self.database, schema.rstrip(), table, SCHEMA_TABLE)
+
+    def instances(self, database: str) -> list[Instance]:
+        """See Catalog.instances: the registrations. Nothing tells since when a change table has changes."""
+        return self._instances
+
+    @cached_property
+    def _instances(self) -> list[Instance]:
+        found = []
+        for owner, table, cd_owner, cd_table, _ in self.registered():
+            source, changes = self._id(owner, table), self._id(cd_owner, cd_table)
+            if changes in self._tables:
+                number, columns = self._tables[changes]
+                own = self._tables.get(source, (0, 0))[0]
+                name = qualified(changes.schema, changes.table)
+                found.append(Instance(cd_table, source, number, own, "", name, version=columns))
+        return sorted(found, key=lambda each: each.name)
+
+    def registered(self) -> list[tuple[Any, ...]]:
+        """The rows of IBMSNAP_REGISTER: source schema and table, change table's schema and name, state."""
+        rows = self.connection.rows(_REGISTERED.format(control=self.config.text("cdc.control.schema")))
+        schema = self.config.text("cdc.change.tables.schema")
+        return [(owner, table, cd_owner or schema, cd_table, state) for owner, table, cd_owner, cd_table, state in rows]
+
+    def described(self, table: TableId, number: int) -> Described:
+        """See Catalog.described."""
+        return Described(table, self._columns(table.schema, table.table), self.key(table))
+
+    def at(self, instance: Instance) -> Described:
+        """See Catalog.at: columns are found by their names, whatever their order is."""
+        schema = next(each.schema for each, (number, _) in self._tables.items() if number == instance.number)
+        own = [each for each in self._columns(schema, instance.name) if not each.name.startswith(_SYSTEM)]
+        source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
+        # A change table may have old images, too, whose columns the source table does not have.
+        columns = tuple(source[each.name] for each in own if each.name in source) if source else tuple(own)
+        key = self.key(instance.table, only_primary=self.config.flag("compat.faults"))
+        return Described(instance.table, columns, key if set(key) <= {each.name for each in columns} else ())
+
+    def info(self, column: SourceColumn) -> ColumnInfo:
+        """See Catalog.info."""
+        return ColumnInfo(
+            name=column.name,
+            type=source_type(column.type),
+            value=value_type(column.type, self.config),
+            required=column.required,
+            default=parse_default(column.default, column.type),
+        )
+
+    def _columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
+        query = (_COLUMNS_ZOS if self._is_zos else _COLUMNS).format(schema=text(schema), table=text(table))
+        return tuple(_column(row) for row in self.connection.rows(query))
+
+    def key(self, table: TableId, *, only_primary: bool = False) -> tuple[str, ...]:
+        """The columns of the primary key, or of the first unique index, as the reference engine takes it.
+
+        The fault: of a table that streams, it looks at the primary key alone.
+        """
+        query = (_KEYS_ZOS if self._is_zos else _KEYS).format(schema=text(table.schema), table=text(table.table))
+        rows = [row for row in self.connection.rows(query) if row[2] == "P" or not only_primary]
+        return tuple(row[3] for row in rows if row[:2] == rows[0][:2])
+
+
+def _column(row: tuple[Any, ...]) -> SourceColumn:
+    name, kind, length, scale, code_page, nulls, identity, generated, default = row
+    is_identity = identity == "Y"
+    return SourceColumn(
+        name=name,
+        type=Db2Type.of(kind.strip(), int(length), int(scale), int(code_page or 0)),
+        required=nulls == "N",
+        is_identity=is_identity,
+        is_computed=bool((generated or "").strip()) and not is_identity,
+        default=None if is_identity else default,
+    )

@@ -1,0 +1,147 @@
+"""The properties of the Db2 connector, and what is wrong with them when seen together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tailrace.config import resolve as resolution
+from tailrace.config import shared
+from tailrace.config.dialects import from_mapping
+from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, POSITIVE_INT, TEXT, choice, split_list
+from tailrace.config.masks import check_hashes
+from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.overrides import check_overrides
+from tailrace.config.resolve import Config, Problem
+from tailrace.model.table_id import SCHEMA_TABLE, TableNaming
+from tailrace.transforms.registry import check as check_transforms
+
+CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
+CLASS = "io.debezium.connector.db2.Db2Connector"
+LUW, ZOS = "LUW", "ZOS"
+CURRENT, OLD = "current", "1.9"
+COMMIT, PROCESSING = "commit", "processing"
+# In expressions over names, as they were given; those of control tables have them whatever their schema is called.
+_SYSTEM_SCHEMAS = "SYS.*|NULLID|(?i:ASNCDC.*)"
+_DRIVER = "the driver here is IBM's CLI driver"
+_DESCRIBED = "change tables are described by the catalog, so no history of schemas is kept"
+_STREAMED = "rows are streamed, and a change table is read once for each range"
+
+CONNECTION = (
+    Option("connector.class", choice(CLASS), None, "Class of the connector."),
+    Option("database.hostname", ADDRESS, None, "Server's host.", required=True),
+    Option("database.port", POSITIVE_INT, "50000", "Server's port."),
+    Option("database.user", TEXT, None, "User."),
+    Option("database.password", TEXT, None, "Its password.", secret=True),
+    Option("database.dbname", TEXT, None, "Database to capture.", required=True),
+    Option("database.query.timeout.ms", COUNT, "600000", "Time limit for a query; 0 is no limit."),
+    Option(
+        "driver.securityMechanism",
+        choice("3", "4", "7", "9", "11", "13"),
+        None,
+        "How the password is sent: 3 in the clear, 7 and 9 encrypted, 13 with the data encrypted as well, 11 Kerberos.",
+    ),
+    Option("driver.sslConnection", FLAG, "false", "Use TLS.", protects=True),
+    Option("driver.sslCertLocation", TEXT, None, "File of the certificate that the server's must be signed with."),
+    Option("driver.loginTimeout", COUNT, "15", "Time limit for connecting, in seconds."),
+    Option("driver.*", TEXT, None, "Settings of the Java driver.", CONNECT, _DRIVER),
+    Option("database.*", TEXT, None, "Settings of the Java driver.", CONNECT, _DRIVER),
+)
+CHANGES = (
+    Option(
+        "db2.platform",
+        choice(LUW, ZOS, otherwise="LUW and ZOS can be read; Db2 for i has no change tables, but journals"),
+        LUW,
+        "Db2 for Linux, UNIX and Windows, or for z/OS.",
+    ),
+    Option("cdc.control.schema", TEXT, "ASNCDC", "Schema of the control tables."),
+    Option("cdc.change.tables.schema", TEXT, "ASNCDC", "Schema of change tables whose registration names none."),
+    Option("z.stop.lsn.ignore", FLAG, "false", "Stop.", CONNECT, "CD_OLD_SYNCHPOINT is never taken for an end"),
+    Option(
+        "source.timestamp.mode",
+        choice(COMMIT, PROCESSING),
+        COMMIT,
+        "Time in `source`: of the commit, from IBMSNAP_UOW, or of reading, as the reference engine has it.",
+    ),
+    Option("streaming.query.timespan.seconds", COUNT, "0", "Span of a read.", CONNECT, _STREAMED),
+    Option("query.fetch.size", POSITIVE_INT, "10000", "Rows of a page.", CONNECT, _STREAMED),
+)
+SNAPSHOT = (
+    *shared.SNAPSHOT,
+    Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, _DESCRIBED),
+    Option(
+        "snapshot.isolation.mode",
+        choice("repeatable_read", "exclusive", "read_committed", "read_uncommitted"),
+        "repeatable_read",
+        "Isolation level of reads of tables: RS, RS under a table lock, CS, UR.",
+    ),
+    Option(
+        "snapshot.locking.mode",
+        choice("exclusive", "none", refused={"custom": "use exclusive or none"}),
+        "exclusive",
+        "Whether the isolation mode `exclusive` locks tables.",
+    ),
+    Option("snapshot.lock.timeout.ms", LONG, "10000", "Time limit for a lock."),
+    Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
+    Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
+    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
+    Option("snapshot.fetch.size", POSITIVE_INT, "10000", "Rows that are taken from the connection at once."),
+    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, "Spark's cores decide"),
+    Option(
+        "snapshot.tables.order.by.row.count",
+        choice("disabled", "ascending", "descending"),
+        "disabled",
+        "Order of tables by their rows.",
+    ),
+    Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", CONNECT, "they are always allowed"),
+)
+SHAPES = (
+    Option("compat.version", choice(CURRENT, OLD), CURRENT, "Shape of records: of today, or of Debezium 1.9."),
+    Option(
+        "schema.history.internal.store.only.captured.tables.ddl",
+        FLAG,
+        "true",
+        "At the start, tell the structures of captured tables alone.",
+        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
+    ),
+)
+_OWN = {option.name for option in (*SNAPSHOT, *CHANGES)}
+OPTIONS = OptionTable(
+    {
+        "Connection": CONNECTION,
+        "Spark": (*shared.SPARK, *SHAPES),
+        "Change tables": CHANGES,
+        "Filters": shared.FILTERS,
+        "Snapshot": SNAPSHOT,
+        "Values": shared.VALUES,
+        "Masks and propagation": shared.MASKS,
+        "Topics": shared.TOPICS,
+        "Converters and transforms": shared.CONVERTERS,
+        "Signals, notifications, heartbeats": tuple(each for each in shared.SIGNALS if each.name not in _OWN),
+        "Operation": shared.RUNTIME,
+    }
+)
+_CHECKS = (shared.check_together, check_hashes, check_overrides, check_transforms)
+
+
+def resolve(properties: Mapping[str, object]) -> Config:
+    """The checked Config of a Db2 connector. Raises ConfigError naming every problem."""
+    given = from_mapping(properties)
+    control = {given.get(f"cdc.{name}.schema", "ASNCDC") for name in ("control", "change.tables")}
+    schemas = "|".join((_SYSTEM_SCHEMAS, *sorted(control)))
+    naming = TableNaming(
+        SCHEMA_TABLE,
+        default_schema=given.get("database.user", "").upper(),
+        system_schemas=schemas,
+        default_database=given.get("database.dbname", ""),
+    )
+    own = tuple(
+        Option(f"{name}.*", TEXT, None, "Settings of the converter.")
+        for name in split_list(given.get("converters", ""))
+    )
+    options = OptionTable({**OPTIONS.groups, "Converters of one's own": own}) if own else OPTIONS
+    return resolution.resolve(properties, options, (*_CHECKS, _check_database), naming)
+
+
+def _check_database(config: Config) -> Iterator[Problem]:
+    if not config.text("database.dbname").strip():
+        yield Problem("database.dbname", "A value is required", "name the database to capture")

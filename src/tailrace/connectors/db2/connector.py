@@ -1,0 +1,76 @@
+"""Db2's log as the planner and the tasks use it; implements Connector (connectors/log_ports.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from tailrace.connectors.change_tables.connector import ChangeTableConnector
+from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
+from tailrace.connectors.change_tables.gap import Gap
+from tailrace.connectors.change_tables.position import BEGINS, Reading
+from tailrace.connectors.db2.era import source_block
+from tailrace.connectors.db2.log.end import is_pruned, server_time
+from tailrace.connectors.db2.snapshot import DIALECT
+from tailrace.connectors.offset import Reached
+from tailrace.errors import OffsetError
+from tailrace.model.source import SourceBlock
+
+# In the `log` of an offset: the server's time when its log was read up to there.
+READ = "read"
+
+
+class Db2Connector(ChangeTableConnector):
+    """Implements Connector."""
+
+    dialect = DIALECT
+    instance = "registration for capture"
+    longer = "raise RETENTION_LIMIT in IBMSNAP_CAPPARMS"
+
+    @property
+    def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
+        """See Connector.source."""
+        return source_block(self.config)
+
+    @cached_property
+    def identity(self) -> str:
+        """See Connector.identity: the database's name as the server has it."""
+        server = self._server.ask(lambda connection: connection.value("SELECT CURRENT SERVER FROM SYSIBM.SYSDUMMY1"))
+        return str(server).strip()
+
+    def first(self, end: CapturedEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
+        """See Connector.first."""
+        position, log = super().first(end, reads_tables=reads_tables)
+        return position, {**log, READ: self._now()}
+
+    def advanced(self, here: Reached, start: Reading, to: Reading, end: CapturedEnd | None) -> Mapping[str, Any]:
+        """See Connector.advanced."""
+        log = super().advanced(here, start, to, end)
+        return log if end is None else {**log, READ: self._now()}
+
+    def _now(self) -> str:
+        now = self._server.ask(server_time)
+        return now.isoformat(timespec="seconds")
+
+    def lost(
+        self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
+    ) -> Gap | None:
+        """See Connector.lost: change tables were made anew, or pruning has passed the position."""
+        lost = super().lost(here, end, position=position, is_routine=is_routine)
+        at = position or here.position or (Reading.from_text(here.log[BEGINS]) if BEGINS in here.log else None)
+        if lost is not None or at is None:
+            return lost
+        lsn = at.lsn(self.config.text("database.dbname"))
+        if self._server.ask(lambda connection: is_pruned(connection, self.config, lsn, here.log.get(READ))):
+            return Gap(_pruned(lsn, self.longer))
+        return None
+
+
+def _pruned(lsn: str, longer: str) -> OffsetError:
+    return OffsetError(
+        f"pruning has removed changes that were not read, from LSN {lsn} on",
+        where="IBMSNAP_UOW",
+        remedy="set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint. To keep changes "
+        f"longer: {longer}",
+    )

@@ -1,0 +1,18 @@
+"""The shapes of records: of today, and of Debezium 1.9 (`compat.version`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailrace.config import Config
+from tailrace.connectors.db2.config import OLD
+from tailrace.connectors.db2.position import BLOCK
+from tailrace.model.source import SourceBlock
+
+
+def source_block(config: Config) -> SourceBlock:
+    """The `source` block and the envelope of a configuration."""
+    if config.text("compat.version") != OLD:
+        return BLOCK
+    old = BLOCK.as_old(BLOCK.fields, has_transaction=config.flag("provide.transaction.metadata"))
+    return replace(old, common=tuple(each for each in old.common if each.name != "sequence"))

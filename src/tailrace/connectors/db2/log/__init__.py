@@ -1,0 +1,1 @@
+"""The log: change tables of registered tables."""

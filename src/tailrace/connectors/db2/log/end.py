@@ -1,0 +1,93 @@
+"""How far the capture program has come: its log sequence number and time, and what it has pruned."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Connection
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.db2.client import FAILURES
+from tailrace.connectors.db2.position import literal_of, text_of
+from tailrace.connectors.db2.statements import name
+
+_END = """
+SELECT MAX(t.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {control}.IBMSNAP_REGISTER
+UNION ALL SELECT SYNCHPOINT FROM {control}.IBMSNAP_REGISTER) t
+"""
+_TIME = "SELECT MAX(SYNCHTIME) FROM {control}.IBMSNAP_REGISTER WHERE GLOBAL_RECORD = 'Y' WITH CS"
+_NOW = "SELECT CURRENT TIMESTAMP FROM SYSIBM.SYSDUMMY1"
+_INTERVALS = "SELECT COMMIT_INTERVAL, SLEEP_INTERVAL FROM {control}.IBMSNAP_CAPPARMS"
+_RETENTION = "SELECT RETENTION_LIMIT FROM {control}.IBMSNAP_CAPPARMS"
+_OLDEST = "SELECT MIN(IBMSNAP_COMMITSEQ) FROM {control}.IBMSNAP_UOW"
+# Defaults of the capture program, in seconds and minutes, where its parameters cannot be read.
+_COMMITS_S, _SLEEPS_S, _RETENTION_MINUTES = 30, 5, 10080
+_LOOK_S = 0.05
+
+
+def control(config: Config) -> str:
+    """The schema of the control tables, quoted."""
+    return name(config.text("cdc.control.schema"))
+
+
+def log_end(connection: Connection, config: Config) -> Reading:
+    """How far the log is captured: every commit up to there is in the change tables."""
+    found = connection.value(_END.format(control=control(config)))
+    return Reading.of({config.text("database.dbname"): text_of(found)})
+
+
+def server_time(connection: Connection) -> datetime:
+    """The server's local time."""
+    found: datetime = connection.value(_NOW)
+    return found
+
+
+def captured_time(connection: Connection, config: Config) -> datetime | None:
+    """Up to which local time the capture program has read the log; None if it never ran."""
+    found: datetime | None = connection.value(_TIME.format(control=control(config)))
+    return found
+
+
+def intervals(connection: Connection, config: Config) -> float:
+    """Seconds within which a commit is captured, as the program's parameters say."""
+    try:
+        rows = connection.rows(_INTERVALS.format(control=control(config)))
+    except FAILURES.driver_error:
+        rows = []
+    commits, sleeps = rows[0] if rows else (None, None)
+    return float((commits or _COMMITS_S) + (sleeps or _SLEEPS_S))
+
+
+def wait_for_capture(connection: Connection, config: Config, limit: float) -> bool:
+    """Wait until all that is committed by now is captured, for so many seconds at most; whether it is."""
+    now, deadline = server_time(connection), time.monotonic() + limit
+    while (captured_time(connection, config) or datetime.min) < now:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def is_pruned(connection: Connection, config: Config, lsn: str, read: str | None) -> bool:
+    """Whether commits behind a position may have been removed. `read` is when the log was last read, as ISO text.
+
+    Units of work are pruned with their changes, the oldest first, when they are older than the retention. So nothing is
+    missing while one at or before the position is there, or when that time is within the retention.
+    """
+    if read is None or not lsn:
+        return False
+    limit = connection.value(_RETENTION.format(control=control(config)))
+    retention = timedelta(minutes=_RETENTION_MINUTES if limit is None else int(limit))
+    if server_time(connection) - datetime.fromisoformat(read) < retention:
+        return False
+    oldest = connection.value(_OLDEST.format(control=control(config)))
+    if oldest is not None:
+        return text_of(oldest) > lsn
+    # Nothing is left: was there something?
+    return log_end(connection, config).lsn(config.text("database.dbname")) > lsn
+
+
+def condition(column: str, until: str) -> str:
+    """That a row was committed up to a position."""
+    return f"{column} <= {literal_of(until)}"

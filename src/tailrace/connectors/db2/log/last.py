@@ -1,0 +1,24 @@
+"""The last change that the log has up to a place: what `source` says of events that are no changes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailrace.connectors.change_tables.dialect import Connection, Instance, LastChange
+from tailrace.connectors.db2.position import literal_of, text_of
+
+
+def last_change(connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
+    """The last change in these change tables up to a commit, None if there is none."""
+    found: LastChange | None = None
+    for instance in instances:
+        rows = connection.rows(
+            f"SELECT IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ FROM {instance.changes} "
+            f"WHERE IBMSNAP_COMMITSEQ <= {literal_of(until)} "
+            "ORDER BY IBMSNAP_COMMITSEQ DESC, IBMSNAP_INTENTSEQ DESC FETCH FIRST 1 ROWS ONLY"
+        )
+        for commit, change in rows:
+            each = LastChange(text_of(commit), text_of(change), 1)
+            if found is None or (each.commit, each.change or "") > (found.commit, found.change or ""):
+                found = each
+    return found

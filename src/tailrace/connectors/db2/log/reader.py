@@ -1,0 +1,114 @@
+"""Rows of change tables as the server gives them: the statement, the pairs of an update, the time of a commit."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows
+from tailrace.connectors.change_tables.dialect import Instance, Row
+from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.change_tables.reader import ChangeTable
+from tailrace.connectors.db2.catalog import Catalog
+from tailrace.connectors.db2.config import COMMIT, ZOS
+from tailrace.connectors.db2.log.end import control
+from tailrace.connectors.db2.position import lsn_texts
+from tailrace.connectors.db2.statements import name
+from tailrace.errors import DecodeError, SourceError
+
+_KINDS = {"D": DELETED, "I": INSERTED, "U": AFTER_ALONE}
+_UNKNOWN = 0
+_FIELDS = 4
+
+
+@dataclass(frozen=True)
+class RegisteredTable(ChangeTable):
+    """The change table of a registration. Only z/OS may have updates of one row, the new one."""
+
+    has_single_updates: bool
+
+    def rows(self, found: list[Row]) -> ChangeRows:
+        """See ChangeTable.rows: kinds are DELETED, INSERTED and AFTER_ALONE, as one row does not tell more.
+
+        Raises DecodeError for another operation.
+        """
+        columns = list(zip(*found, strict=True))
+        kind = np.array([_KINDS.get(each, _UNKNOWN) for each in columns[2]], np.int64)
+        commit, change = lsn_texts(columns[0]), lsn_texts(columns[1])
+        allowed = list(_KINDS.values()) if self.has_single_updates else [DELETED, INSERTED]
+        wrong = np.flatnonzero(~np.isin(kind, allowed))
+        if wrong.size:
+            row = int(wrong[0])
+            raise DecodeError(
+                f"a row has the operation {columns[2][row]!r}",
+                where=f"{self.instance.table}, commit {commit[row].as_py()}, change {change[row].as_py()}",
+                remedy="register the table with CHG_UPD_TO_DEL_INS = 'Y', or set db2.platform to ZOS on z/OS",
+            )
+        return ChangeRows(
+            commit=commit,
+            change=change,
+            kind=kind,
+            ts_us=_times(columns[3]),
+            images=images(self.captured, columns[_FIELDS:], len(found)),
+            mask=pa.nulls(len(found), pa.binary()),
+        )
+
+    def whole(self, rows: ChangeRows) -> ChangeRows:
+        """See ChangeTable.whole: a D whose next row in the commit is an I is an update, which has the change of the I.
+
+        That is all the reference engine looks at, too: with another key it is an update of the key.
+        """
+        commit = rows.commit.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        first = np.flatnonzero(
+            (rows.kind[:-1] == DELETED) & (rows.kind[1:] == INSERTED) & (commit[:-1] == commit[1:])
+        )
+        if not first.size:
+            return rows
+        kind, place = rows.kind.copy(), np.arange(len(rows))
+        kind[first], kind[first + 1] = BEFORE, AFTER
+        place[first] = first + 1
+        return replace(rows, kind=kind, change=rows.change.take(pa.array(place)))
+
+
+def _times(markers: tuple[object, ...]) -> pa.Array:
+    """Microseconds since 1970; now for commits that have no unit of work any more, or whose time is not asked for."""
+    found = pc.cast(pa.array(markers, pa.timestamp("us")), pa.int64())
+    return found.fill_null(time.time_ns() // 1000)
+
+
+def change_table(catalog: Catalog, config: Config, instance: Instance) -> RegisteredTable | None:
+    """How rows of a change table are read; None if none of its columns is captured. Raises SourceError."""
+    described = catalog.at(instance)
+    if not described.columns:
+        raise SourceError(
+            f"the change table {instance.changes} is gone, and its changes with it",
+            where=str(instance.table),
+            remedy="take a new snapshot of the table by a signal, or begin with a new checkpoint",
+        )
+    captured = catalog.capture(described)
+    if captured is None:
+        return None
+    listed = ", ".join(("", *selected(name, captured, "cdc_data.")))
+    has_time = config.text("source.timestamp.mode") == COMMIT
+    # The time is the server's local one.
+    marker = "u.IBMSNAP_LOGMARKER - CURRENT TIMEZONE" if has_time else "CAST(NULL AS TIMESTAMP)"
+    units = (
+        f" LEFT JOIN {control(config)}.IBMSNAP_UOW AS u ON u.IBMSNAP_COMMITSEQ = cdc_data.IBMSNAP_COMMITSEQ"
+        if has_time
+        else ""
+    )
+    return RegisteredTable(
+        instance,
+        captured,
+        statement=f"SELECT cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ, cdc_data.IBMSNAP_OPERATION, {marker}"
+        f"{listed} FROM {instance.changes} AS cdc_data{units}",
+        lsn="cdc_data.IBMSNAP_COMMITSEQ",
+        kind=None,
+        order="cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ",
+        has_single_updates=config.text("db2.platform") == ZOS,
+    )

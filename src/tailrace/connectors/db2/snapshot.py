@@ -1,0 +1,193 @@
+"""What the algorithms on change tables ask of Db2; implements Dialect (connectors/change_tables/dialect.py)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+from typing import Any
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.db2 import statements
+from tailrace.connectors.db2.catalog import Catalog
+from tailrace.connectors.db2.client import FAILURES, Connection, Server, connect
+from tailrace.connectors.db2.log.end import intervals, log_end, wait_for_capture
+from tailrace.connectors.db2.log.last import last_change
+from tailrace.connectors.db2.log.reader import RegisteredTable, change_table
+from tailrace.connectors.db2.position import SOURCE_TYPE, literal_of
+from tailrace.connectors.db2.types.values import CHARACTERS, Db2Type
+from tailrace.model.table import TableId
+
+_LEVELS = {"read_uncommitted": "UR", "read_committed": "CS", "repeatable_read": "RS", "exclusive": "RS"}
+_WHOLE = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
+_EXACT, _FLOATS = (*_WHOLE, "DECIMAL", "NUMERIC", "DECFLOAT"), ("REAL", "DOUBLE", "FLOAT")
+_NUMBER = re.compile(r"^-?\d+(\.\d*)?([eE][+-]?\d+)?$")
+_SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
+_ROW_BYTES = 100  # where the catalog has no statistics
+
+
+class Db2Dialect(Dialect):
+    """Implements Dialect."""
+
+    source_type = SOURCE_TYPE
+    failures = FAILURES
+    count = "COUNT_BIG(*)"
+    switched_database = ""
+    nulls_first = False
+
+    def connect(self, config: Config, application: str, database: str) -> Connection:
+        """See Dialect.connect."""
+        return connect(config, application)
+
+    def server(self, config: Config, application: str = "tailrace planner") -> Server:
+        """See Dialect.server."""
+        return Server(config, application)
+
+    def catalog(self, connection: Any, config: Config) -> Catalog:
+        """See Dialect.catalog."""
+        return Catalog(connection, config)
+
+    def name(self, text: str) -> str:
+        """See Dialect.name."""
+        return statements.name(text)
+
+    def table(self, id_: TableId) -> str:
+        """See Dialect.table."""
+        return statements.table(id_)
+
+    def text(self, value: str) -> str:
+        """See Dialect.text."""
+        return statements.text(value)
+
+    def literal_of(self, lsn: str) -> str:
+        """See Dialect.literal_of."""
+        return literal_of(lsn)
+
+    def limited(self, statement: str, rows: int) -> str:
+        """See Dialect.limited."""
+        return f"{statement} FETCH FIRST {rows} ROWS ONLY"
+
+    def one_row(self, expressions: Sequence[str]) -> str:
+        """See Dialect.one_row."""
+        return f"SELECT {', '.join(expressions)} FROM SYSIBM.SYSDUMMY1"
+
+    def as_text(self, expression: str, size: int | None = None) -> str:
+        """See Dialect.as_text: the columns of a signal table are text, of at most 32 kB."""
+        return expression
+
+    def key_text(self, column: str, kind: Db2Type) -> str:
+        """See Dialect.key_text."""
+        return column
+
+    def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
+        """See Dialect.texts."""
+        return tuple(None if value is None else _text(value) for value in values)
+
+    def literal(self, kind: Db2Type, value: str) -> str:
+        """See Dialect.literal. Text that is none of the type makes the server refuse the statement."""
+        if kind.is_binary or kind.name in ("BINARY", "VARBINARY"):
+            return f"CAST(X'{value}' AS {kind.declared})" if re.fullmatch(r"[0-9a-fA-F]*", value) else "X'?'"
+        if kind.name in _EXACT and _NUMBER.match(value):
+            return value
+        if kind.name in _FLOATS and _NUMBER.match(value):
+            return value if "e" in value.lower() else f"{value}E0"
+        if kind.name == "BOOLEAN":
+            return "TRUE" if value.lower() in ("1", "true") else "FALSE"
+        if kind.name in CHARACTERS:
+            return statements.text(value)
+        return f"CAST({statements.text(value)} AS {kind.declared})"
+
+    def tried(self, kind: Db2Type, value: str) -> str:
+        """See Dialect.tried: Db2 has no such conversion, so it is looked at here."""
+        return self.literal(kind, value) if _is_of(kind, value) else f"CAST(NULL AS {kind.declared})"
+
+    def hint(self, config: Config) -> str:
+        """See Dialect.hint."""
+        return ""
+
+    def size_of(self, connection: Any, table: TableId, number: int) -> tuple[int, int]:
+        """See Dialect.size_of: by the statistics of RUNSTATS, else rows are counted."""
+        query = _SIZE.format(schema=statements.text(table.schema), table=statements.text(table.table))
+        found = connection.rows(query)
+        rows, width = (int(each) for each in found[0]) if found else (0, 0)
+        if rows < 0:
+            rows = int(connection.value(f"SELECT {self.count} FROM {self.table(table)}"))
+        return rows * (width if width > 0 else _ROW_BYTES), rows
+
+    def now_us(self, connection: Any) -> int:
+        """See Dialect.now_us."""
+        now: datetime = connection.value("SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1")
+        return int(now.replace(tzinfo=timezone.utc).timestamp()) * 1_000_000 + now.microsecond
+
+    @contextmanager
+    def transaction(self, connection: Any, config: Config) -> Iterator[None]:
+        """See Dialect.transaction."""
+        with connection.transaction():
+            connection.run(f"SET CURRENT ISOLATION = {_LEVELS[config.text('snapshot.isolation.mode')]}")
+            yield
+
+    def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
+        """See Dialect.locked: with the level `exclusive`, until the capture program has come past the lock."""
+        if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
+            return None
+        connection.run(f"LOCK TABLE {self.table(table)} IN EXCLUSIVE MODE")
+        if not wait_for_capture(connection, config, 2 * intervals(connection, config)):
+            return None
+        return log_end(connection, config).lsn(config.text("database.dbname"))
+
+    def log_end(self, connection: Any, config: Config) -> Reading:
+        """See Dialect.log_end."""
+        return log_end(connection, config)
+
+    def wait_for_log(self, connection: Any, config: Config) -> None:
+        """See Dialect.wait_for_log."""
+        wait_for_capture(connection, config, 2 * intervals(connection, config))
+
+    def follows(self, connection: Any, database: str, lsn: str, other: str) -> bool:
+        """See Dialect.follows: change tables do not tell where they begin."""
+        return False
+
+    def last_change(self, connection: Any, instances: Sequence[Instance], until: str) -> LastChange | None:
+        """See Dialect.last_change."""
+        return last_change(connection, instances, until)
+
+    def change_table(self, connection: Any, config: Config, instance: Instance) -> RegisteredTable | None:
+        """See Dialect.change_table."""
+        return change_table(Catalog(connection, config), config, instance)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="microseconds")
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(("DECIMAL", "NUMERIC", "DECFLOAT"), Decimal),
+    **dict.fromkeys(_FLOATS, float),
+    "DATE": date.fromisoformat,
+    "TIME": time.fromisoformat,
+    "TIMESTAMP": datetime.fromisoformat,
+}
+
+
+def _is_of(kind: Db2Type, value: str) -> bool:
+    """Whether a text is a value of the type."""
+    try:
+        if kind.name in _WHOLE:
+            return -(1 << _WHOLE[kind.name] - 1) <= int(value) < 1 << _WHOLE[kind.name] - 1
+        if kind.is_binary or kind.name in ("BINARY", "VARBINARY"):
+            return len(bytes.fromhex(value)) <= kind.bytes
+        _READERS.get(kind.name, str)(value)
+    except (ValueError, ArithmeticError):
+        return False
+    return True
+
+
+DIALECT = Db2Dialect()

@@ -1,0 +1,1 @@
+"""Types of columns: from what the driver returns to values of events."""

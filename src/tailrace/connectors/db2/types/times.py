@@ -1,0 +1,96 @@
+"""Dates and times: from the driver's values to Connect's integers and texts, by columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.connectors.types import temporal
+from tailrace.connectors.types.temporal import DAYS, ISO, MICROS, MILLIS, NANOS, clock_text
+from tailrace.connectors.value_type import Convert, ValueType, is_strict
+from tailrace.events.encode.arrow import join
+
+TYPES = ("DATE", "TIME", "TIMESTAMP")
+# The driver's timestamps end with microseconds; finer ones are read as text.
+_DRIVER_DIGITS = 6
+# `2018-06-20-15.13.16.945104123` and the like; what is finer than a nanosecond is cut.
+_TEXT = r"^(?P<day>\d{4}-\d\d-\d\d)[-T ](?P<h>\d\d)[.:](?P<m>\d\d)[.:](?P<s>\d\d)(?:\.(?P<f>\d+))?\s*$"
+
+
+def temporal_type(name: str, scale: int, config: Config) -> ValueType:
+    """A column of one of TYPES under `time.precision.mode`; `scale` is its digits of fraction."""
+    mode = config.text("time.precision.mode")
+    if name == "DATE":
+        form = temporal.date_form(mode)
+        return form.read_by({DAYS: _days, ISO: _iso_date}[form.unit])
+    if name == "TIME":
+        form = temporal.time_form(mode, 0)
+        return form.read_by(_of_day(form.unit))
+    form = temporal.timestamp_form(mode, scale)
+    kind = form.read_by(_timestamp(form.unit, is_strict(config)))
+    return kind if scale <= _DRIVER_DIGITS else replace(kind, text="VARCHAR({})")
+
+
+def _days(found: pa.Array) -> pa.Array:
+    return pc.cast(pc.cast(found, pa.date32()), pa.int32())
+
+
+def _iso_date(found: pa.Array) -> pa.Array:
+    return join(pc.cast(pc.cast(found, pa.date32()), pa.string()), "Z")
+
+
+def _of_day(unit: str) -> Convert:
+    def convert(found: pa.Array) -> pa.Array:
+        micros = pc.cast(_times(found), pa.int64())
+        if unit == ISO:
+            return join(clock_text(micros), "Z")
+        if unit == NANOS:
+            return pc.multiply(micros, 1000)
+        return micros if unit == MICROS else pc.cast(temporal.coarser(micros, 1000), pa.int32())
+
+    return convert
+
+
+def _times(found: pa.Array) -> pa.Array:
+    """Times of day; a default is text, with dots or colons."""
+    if pa.types.is_string(found.type):
+        found = pc.replace_substring(found, ".", ":")
+    return pc.cast(found, pa.time64("us"))
+
+
+def _timestamp(unit: str, strict: bool) -> Convert:
+    def convert(found: pa.Array) -> pa.Array:
+        micros, rest = _parts(found)
+        if unit == NANOS:
+            return pc.add(temporal.nanoseconds(micros, strict), rest)
+        if unit == ISO:
+            return _iso(micros, rest)
+        return micros if unit == MICROS else temporal.coarser(micros, 1000)
+
+    return convert
+
+
+def _parts(found: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Microseconds since 1970, and the nanoseconds that are left."""
+    if not pa.types.is_string(found.type):
+        return pc.cast(pc.cast(found, pa.timestamp("us")), pa.int64()), pa.scalar(0, pa.int64())
+    parts = pc.extract_regex(found, _TEXT)
+    digits = pc.utf8_rpad(pc.utf8_slice_codeunits(parts.field("f"), 0, 9), 9, "0")
+    fraction = pc.cast(digits, pa.int64())
+    clock = pc.binary_join_element_wise(parts.field("h"), parts.field("m"), parts.field("s"), ":")
+    seconds = pc.cast(pc.cast(join(parts.field("day"), " ", clock), pa.timestamp("s")), pa.int64())
+    micros = pc.add(pc.multiply(seconds, 1_000_000), pc.divide(fraction, 1000))
+    return micros, pc.subtract(fraction, pc.multiply(pc.divide(fraction, 1000), 1000))
+
+
+def _iso(micros: pa.Array, rest: pa.Array) -> pa.Array:
+    """ISO text with no more digits of fraction than it needs."""
+    seconds = temporal.coarser(micros, 1_000_000)
+    fraction = pc.add(pc.multiply(pc.subtract(micros, pc.multiply(seconds, 1_000_000)), 1000), rest)
+    digits = pc.utf8_lpad(pc.cast(fraction, pa.string()), 9, "0")
+    whole = pc.replace_substring(pc.cast(pc.cast(seconds, pa.timestamp("s")), pa.string()), " ", "T")
+    trimmed = pc.utf8_rtrim(pc.utf8_rtrim(join(whole, ".", digits), "0"), ".")
+    return join(trimmed, "Z")

@@ -1,0 +1,233 @@
+"""The stand-in for Db2: Apache Derby behind a filter of its protocol, with a capture program that is imitated."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ibm_db
+
+from tailrace.errors import TailraceError
+from tailrace.testing.jars import java, resolve_jars
+from tailrace.testing.process import ServerProcess, free_port
+from tests.servers.db2.patch_metadata import patch
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_HERE = Path(__file__).parent
+# The newest line of Derby that runs on Java 17, and a compiler for machines without a JDK.
+_DERBY = [
+    f"org.apache.derby:{name}:10.16.1.1" for name in ("derby", "derbynet", "derbyshared", "derbytools", "derbyclient")
+]
+_COMPILER = ["org.eclipse.jdt:ecj:3.38.0"]
+_START_SECONDS = 60
+DATABASE, USER, PASSWORD = "TESTDB", "db2inst1", "db2inst1"
+
+
+class Db2(ServerProcess):
+    """The stand-in on a free port of 127.0.0.1, started by `start()` or `with`; its data is temporary.
+
+    `interval` is the time in seconds between two turns of the capture program, `users` are more users with passwords.
+    """
+
+    def __init__(self, *, interval: float = 0.05, users: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.host, self.port, self._derby_port = "127.0.0.1", free_port(), free_port()
+        self.database, self.user, self.password = DATABASE, USER, PASSWORD
+        self._interval, self._users = interval, {USER: PASSWORD, **(users or {})}
+        self._home = self._folder("tailrace-db2-")
+        self._filter: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        """See ServerProcess.log."""
+        return self._home / "derby.log"
+
+    def start(self) -> Self:
+        """See ServerProcess.start."""
+        if self.running:
+            return self
+        jars = resolve_jars(_DERBY, transitive=False)
+        path = os.pathsep.join(map(str, (*_prepared(jars), *jars)))
+        settings = {
+            "asncdc.interval.ms": str(round(self._interval * 1000)),
+            "derby.connection.requireAuthentication": "true",
+            "derby.authentication.provider": "BUILTIN",
+            "derby.locks.waitTimeout": "20",
+            "derby.system.durability": "test",
+            "derby.stream.error.file": str(self._home / "errors.log"),
+            **{f"derby.user.{name}": password for name, password in self._users.items()},
+        }
+        listen = ("start", "-h", self.host, "-p", str(self._derby_port), "-noSecurityManager")
+        command = [java(), "-Xmx512m", *(f"-D{name}={value}" for name, value in settings.items()), "-cp", path]
+        seen = self.log.stat().st_size if self.log.exists() else 0
+        self._launch([*command, "org.apache.derby.drda.NetworkServerControl", *listen], {"cwd": self._home})
+        self._await(lambda: b"ready to accept connections" in self.log.read_bytes()[seen:])
+        if not (self._home / DATABASE).exists():
+            self._create(path)
+        self._start_filter()
+        self.services("start")
+        return self
+
+    def _create(self, path: str) -> None:
+        place = f"jdbc:derby://127.0.0.1:{self._derby_port}/{DATABASE};user={USER};password={PASSWORD};create=true"
+        script = f"connect '{place}';\n{(_HERE / 'derby' / 'schema.sql').read_text(encoding='utf-8')}"
+        command = [java(), "-Xmx128m", "-cp", path, "org.apache.derby.tools.ij"]
+        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+        if "ERROR " in done.stdout:
+            raise TailraceError(f"the control tables could not be made:\n{done.stdout[-2000:]}", where=str(self._home))
+
+    def _start_filter(self) -> None:
+        ports = ["--listen", str(self.port), "--server", str(self._derby_port), "--database", DATABASE]
+        log = (self._home / "filter.log").open("wb")
+        with log:
+            self._filter = subprocess.Popen(
+                [sys.executable, str(_HERE / "filter" / "drda.py"), *ports],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._await(lambda: b"listening" in (self._home / "filter.log").read_bytes())
+
+    def _await(self, condition: Any) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while not condition():
+            if not self.running or time.monotonic() > deadline:
+                self.kill()
+                raise TailraceError(f"Derby did not start. The end of its log:\n{self._log_tail()}", where=str(self.log))
+            time.sleep(0.02)
+
+    def _gone(self) -> None:
+        if getattr(self, "_filter", None) is not None:
+            assert self._filter is not None
+            self._filter.kill()
+            self._filter.wait()
+            self._filter = None
+        super()._gone()
+
+    def dsn(self, user: str = USER, password: str = PASSWORD) -> str:
+        """The connection string of ibm_db."""
+        return (
+            f"DATABASE={DATABASE};HOSTNAME={self.host};PORT={self.port};PROTOCOL=TCPIP;"
+            f"UID={user};PWD={password};AUTHENTICATION=SERVER;LONGDATACOMPAT=1;"
+        )
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A connection that is closed with the block."""
+        opened = Session(ibm_db.connect(self.dsn(), "", ""))
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    def execute(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements, each in a transaction of its own; the rows of the last one."""
+        with self.session() as session:
+            found: list[tuple[Any, ...]] = []
+            for statement in statements:
+                found = session.rows(statement)
+            return found
+
+    def services(self, command: str) -> str:
+        """Ask the capture program: start, stop, status, reinit."""
+        return str(self.execute(f"VALUES ASNCDC.ASNCDCSERVICES('{command}', 'asncdc')")[0][0])
+
+    def capture(self, *tables: tuple[str, str]) -> None:
+        """Begin to capture tables, given by schema and name."""
+        self.execute(*(f"CALL ASNCDC.ADDTABLE('{schema}', '{table}')" for schema, table in tables))
+        self.services("reinit")
+
+    def release(self, schema: str, table: str) -> None:
+        """End the capture of a table."""
+        self.execute(f"CALL ASNCDC.REMOVETABLE('{schema}', '{table}')")
+
+    def settle(self) -> None:
+        """Wait until the change tables have what is committed: the program captures before it answers."""
+        self.services("reinit")
+
+
+class Session:
+    """A connection of ibm_db with automatic commits."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run a statement; its rows, none for one without a result."""
+        done = ibm_db.exec_immediate(self._driver, statement)
+        try:
+            return list(ibm_db.fetchall(done)) if ibm_db.num_fields(done) else []
+        finally:
+            ibm_db.free_result(done)
+
+    def transaction(self, *statements: str) -> None:
+        """Run statements in one transaction."""
+        ibm_db.autocommit(self._driver, 0)
+        try:
+            for statement in statements:
+                self.rows(statement)
+            ibm_db.commit(self._driver)
+        except BaseException:
+            ibm_db.rollback(self._driver)
+            raise
+        finally:
+            ibm_db.autocommit(self._driver, 1)
+
+    def roll_back(self, *statements: str) -> None:
+        """Run statements in one transaction, and roll it back."""
+        ibm_db.autocommit(self._driver, 0)
+        for statement in statements:
+            self.rows(statement)
+        ibm_db.rollback(self._driver)
+        ibm_db.autocommit(self._driver, 1)
+
+    def begin(self) -> None:
+        """Commit no more by itself."""
+        ibm_db.autocommit(self._driver, 0)
+
+    def end(self, *, commit: bool) -> None:
+        """End the transaction, and commit by itself again."""
+        (ibm_db.commit if commit else ibm_db.rollback)(self._driver)
+        ibm_db.autocommit(self._driver, 1)
+
+    def close(self) -> None:
+        """Close it."""
+        with suppress(Exception):
+            ibm_db.close(self._driver)
+
+
+def _prepared(jars: list[Path]) -> tuple[Path, Path]:
+    """Folders for the class path: two of Derby's files as `patch_metadata.py` changes them, and our compiled classes."""
+    sources = sorted((_HERE / "derby" / "asncdc").glob("*.java"))
+    content = b"".join(file.read_bytes() for file in (*sources, _HERE / "patch_metadata.py"))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tailrace" / "db2"
+    folder = cache / hashlib.sha256(content).hexdigest()[:12]
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix="compile-") as work:
+            made = Path(work) / "made"
+            patch(next(jar for jar in jars if jar.name.startswith("derby-10")), made / "patch")
+            _compile(sources, jars, made / "classes")
+            if not folder.exists():  # another process may have been faster
+                made.rename(folder)
+    return folder / "patch", folder / "classes"
+
+
+def _compile(sources: list[Path], jars: list[Path], target: Path) -> None:
+    (compiler,) = resolve_jars(_COMPILER, transitive=False)
+    path = os.pathsep.join(map(str, jars))
+    command = [java(), "-jar", str(compiler), "-17", "-nowarn", "-cp", path, "-d", str(target), *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TailraceError(f"the capture program could not be compiled:\n{done.stdout}{done.stderr}")
