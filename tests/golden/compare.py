@@ -28,7 +28,8 @@ _OF_INCREMENTAL_READS = ("commit_lsn", "change_lsn", "event_serial_no")
 _SNAPSHOT_PLACES = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
 _RUN_ID = "__debezium.context.runId"
 HEARTBEATS = r"^__debezium-heartbeat\b"
-_SERVER_LSN = re.compile(r"^[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}$")
+# SQL Server's log sequence numbers have 10 bytes, Db2's 16.
+_SERVER_LSN = re.compile(r"^[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}(?:[0-9a-f]{12})?$")
 _XID_AND_LSN = re.compile(r"^(\d+):\d+$")
 _TRANSACTION_ID = re.compile(rf"{_XID_AND_LSN.pattern}|^\{{.*\}}:\d+$|{_SERVER_LSN.pattern}")
 _JAVA_IDENTITY = re.compile(r"@[0-9a-f]+$")
@@ -127,12 +128,16 @@ class _Topic:
         if "aggregate_type" in payload:
             details = self._server_lsns(payload.get("additional_data"))
             return {**_masked(payload, ("timestamp",)), "additional_data": details}
-        if set(payload) == {"id"} and isinstance(payload["id"], str):
-            text = payload["id"]
-            return {"id": _window_text(self._transaction(text) if _TRANSACTION_ID.match(text) else text)}
+        if len(payload) == 1 and all(isinstance(text, str) for text in payload.values()):
+            return {name: self._id(name, text) for name, text in payload.items()}
         if "tableChanges" in payload:
             return {**_masked(payload, _CLOCKS), "source": self._source(payload["source"])}
         return _masked(payload, _CLOCKS) if set(payload) <= set(_CLOCKS) else payload
+
+    def _id(self, name: str, text: str) -> Any:
+        """A key of one text: of a transaction, of a signal's row, or of a row."""
+        is_transaction = name == "id" and _TRANSACTION_ID.match(text)
+        return _window_text(self._transaction(text) if is_transaction else text)
 
     def _transaction_marker(self, payload: Event) -> Event:
         marker = {**_masked(payload, _CLOCKS), "id": self._transaction(payload["id"])}
@@ -177,7 +182,7 @@ class _Topic:
 def _topics(events: Iterable[Event], rules: Rules) -> dict[str, list[Event]]:
     ignored, collapsed = rules.get("ignore_topics", ()), (HEARTBEATS, *rules.get("collapse_topics", ()))
     topics: dict[str, _Topic] = {}
-    for event in events:
+    for event in _without_repetitions(events):
         name = event["topic"]
         if any(re.search(pattern, name) for pattern in ignored):
             continue
@@ -185,6 +190,19 @@ def _topics(events: Iterable[Event], rules: Rules) -> dict[str, list[Event]]:
             topics[name] = _Topic(any(re.search(pattern, name) for pattern in collapsed))
         topics[name].add(event)
     return {name: topic.events for name, topic in topics.items()}
+
+
+def _without_repetitions(events: Iterable[Event]) -> Iterator[Event]:
+    """The events without changes of structure that tell what is known: Db2's engine sends one with most changes."""
+    known: dict[str, Any] = {}
+    for event in events:
+        payload = payload_of(event["value"])
+        if isinstance(payload, dict) and "tableChanges" in payload and payload["source"]["connector"] == "db2":
+            told = {change["id"]: change["table"] for change in payload["tableChanges"]}
+            if all(known.get(name) == table for name, table in told.items()):
+                continue
+            known.update(told)
+        yield event
 
 
 def _prepared(events: list[Event], rules: Rules) -> list[Event]:

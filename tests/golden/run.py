@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from tailrace.pipeline.failure import from_spark, summary
 from tailrace.pipeline.session import local_session
 from tests.golden.databases.database import GoldenServer, SkippedError
+from tests.golden.databases.db2 import GoldenDb2
 from tests.golden.databases.mongodb import GoldenMongo
 from tests.golden.databases.postgres import GoldenPostgres
 from tests.golden.databases.sqlserver import GoldenSqlServer
@@ -52,6 +53,7 @@ _SERVERS: Mapping[str, Callable[[], GoldenServer]] = {
     "postgres": GoldenPostgres,
     "mongodb": GoldenMongo,
     "sqlserver": GoldenSqlServer,
+    "db2": GoldenDb2,
 }
 
 

@@ -62,7 +62,7 @@ class Scenario:
         """The connector's properties for that server; known faults of the reference are to be copied."""
         places = server.places()
         filled = {name: string.Template(value).safe_substitute(places) for name, value in self.given.items()}
-        return {"compat.faults": "true", **filled}
+        return {"compat.faults": "true", **server.settings, **filled}
 
     def differences(self, events: list[Event]) -> list[str]:
         """A line for each place where the events are not the recorded ones."""

@@ -12,7 +12,7 @@ from tests.golden.databases.database import SkippedError
 from tests.golden.run import Servers, scenarios
 from tests.golden.scenario import Scenario, run
 
-DATABASES = ("postgres", "mongodb", "sqlserver")
+DATABASES = ("postgres", "mongodb", "sqlserver", "db2")
 RECORDED = [each for database in DATABASES for each in scenarios(Path(__file__).parent / database)]
 
 

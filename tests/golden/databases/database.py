@@ -20,6 +20,9 @@ class GoldenServer(Protocol):
     format: str
     """The name of the Spark data source."""
 
+    settings: Mapping[str, str] = {}
+    """Properties that its connections need."""
+
     def places(self) -> Mapping[str, object]:
         """What the placeholders in `connector.json` stand for."""
 

@@ -1,7 +1,7 @@
 """Changes what Derby tells about its columns to what Db2 tells.
 
-Reads two of Derby's own property files out of the jar and writes changed copies below FOLDER, which goes in front of the
-jar on the class path. Nothing of Derby is shipped; the copies are made on the user's machine.
+Reads two of Derby's own property files out of the jar and writes changed copies below FOLDER, which goes in front of
+the jar on the class path. Nothing of Derby is shipped; the copies are made on the user's machine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def queries(text: str) -> str:
         1,
     )
     columns, found = re.subn(
-        r"\(CASE WHEN \(AUTOINCREMENTINC is NULL\).*?END \) ELSE", "CAST (NULL AS VARCHAR(254)) ELSE", columns, count=1, flags=re.S
+        r"\(CASE WHEN \(AUTOINCREMENTINC is NULL\).*?END \) ELSE",
+        "CAST (NULL AS VARCHAR(254)) ELSE",
+        columns,
+        count=1,
+        flags=re.S,
     )
     if not found or "THEN 26" not in columns or "THEN 6 " not in columns:
         raise SystemExit("this version of Derby words its metadata queries differently; see patch_metadata.py")

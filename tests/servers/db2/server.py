@@ -8,16 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import ibm_db
 
 from tailrace.errors import TailraceError
 from tailrace.testing.jars import java, resolve_jars
 from tailrace.testing.process import ServerProcess, free_port
+from tests.servers.db2.client import Db2Client
 from tests.servers.db2.patch_metadata import patch
 
 if TYPE_CHECKING:
@@ -33,16 +30,16 @@ _START_SECONDS = 60
 DATABASE, USER, PASSWORD = "TESTDB", "db2inst1", "db2inst1"
 
 
-class Db2(ServerProcess):
+class Db2(Db2Client, ServerProcess):
     """The stand-in on a free port of 127.0.0.1, started by `start()` or `with`; its data is temporary.
 
     `interval` is the time in seconds between two turns of the capture program, `users` are more users with passwords.
     """
 
     def __init__(self, *, interval: float = 0.05, users: dict[str, str] | None = None) -> None:
-        super().__init__()
-        self.host, self.port, self._derby_port = "127.0.0.1", free_port(), free_port()
-        self.database, self.user, self.password = DATABASE, USER, PASSWORD
+        Db2Client.__init__(self, "127.0.0.1", free_port(), DATABASE, USER, PASSWORD)
+        ServerProcess.__init__(self)
+        self._derby_port = free_port()
         self._interval, self._users = interval, {USER: PASSWORD, **(users or {})}
         self._home = self._folder("tailrace-db2-")
         self._filter: subprocess.Popen[bytes] | None = None
@@ -64,6 +61,7 @@ class Db2(ServerProcess):
             "derby.authentication.provider": "BUILTIN",
             "derby.locks.waitTimeout": "20",
             "derby.system.durability": "test",
+            "user.timezone": "UTC",
             "derby.stream.error.file": str(self._home / "errors.log"),
             **{f"derby.user.{name}": password for name, password in self._users.items()},
         }
@@ -104,7 +102,9 @@ class Db2(ServerProcess):
         while not condition():
             if not self.running or time.monotonic() > deadline:
                 self.kill()
-                raise TailraceError(f"Derby did not start. The end of its log:\n{self._log_tail()}", where=str(self.log))
+                raise TailraceError(
+                    f"Derby did not start. The end of its log:\n{self._log_tail()}", where=str(self.log)
+                )
             time.sleep(0.02)
 
     def _gone(self) -> None:
@@ -115,100 +115,9 @@ class Db2(ServerProcess):
             self._filter = None
         super()._gone()
 
-    def dsn(self, user: str = USER, password: str = PASSWORD) -> str:
-        """The connection string of ibm_db."""
-        return (
-            f"DATABASE={DATABASE};HOSTNAME={self.host};PORT={self.port};PROTOCOL=TCPIP;"
-            f"UID={user};PWD={password};AUTHENTICATION=SERVER;LONGDATACOMPAT=1;"
-        )
-
-    @contextmanager
-    def session(self) -> Iterator[Session]:
-        """A connection that is closed with the block."""
-        opened = Session(ibm_db.connect(self.dsn(), "", ""))
-        try:
-            yield opened
-        finally:
-            opened.close()
-
-    def execute(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Run statements, each in a transaction of its own; the rows of the last one."""
-        with self.session() as session:
-            found: list[tuple[Any, ...]] = []
-            for statement in statements:
-                found = session.rows(statement)
-            return found
-
-    def services(self, command: str) -> str:
-        """Ask the capture program: start, stop, status, reinit."""
-        return str(self.execute(f"VALUES ASNCDC.ASNCDCSERVICES('{command}', 'asncdc')")[0][0])
-
-    def capture(self, *tables: tuple[str, str]) -> None:
-        """Begin to capture tables, given by schema and name."""
-        self.execute(*(f"CALL ASNCDC.ADDTABLE('{schema}', '{table}')" for schema, table in tables))
-        self.services("reinit")
-
-    def release(self, schema: str, table: str) -> None:
-        """End the capture of a table."""
-        self.execute(f"CALL ASNCDC.REMOVETABLE('{schema}', '{table}')")
-
-    def settle(self) -> None:
-        """Wait until the change tables have what is committed: the program captures before it answers."""
-        self.services("reinit")
-
-
-class Session:
-    """A connection of ibm_db with automatic commits."""
-
-    def __init__(self, driver: Any) -> None:
-        self._driver = driver
-
-    def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """Run a statement; its rows, none for one without a result."""
-        done = ibm_db.exec_immediate(self._driver, statement)
-        try:
-            return list(ibm_db.fetchall(done)) if ibm_db.num_fields(done) else []
-        finally:
-            ibm_db.free_result(done)
-
-    def transaction(self, *statements: str) -> None:
-        """Run statements in one transaction."""
-        ibm_db.autocommit(self._driver, 0)
-        try:
-            for statement in statements:
-                self.rows(statement)
-            ibm_db.commit(self._driver)
-        except BaseException:
-            ibm_db.rollback(self._driver)
-            raise
-        finally:
-            ibm_db.autocommit(self._driver, 1)
-
-    def roll_back(self, *statements: str) -> None:
-        """Run statements in one transaction, and roll it back."""
-        ibm_db.autocommit(self._driver, 0)
-        for statement in statements:
-            self.rows(statement)
-        ibm_db.rollback(self._driver)
-        ibm_db.autocommit(self._driver, 1)
-
-    def begin(self) -> None:
-        """Commit no more by itself."""
-        ibm_db.autocommit(self._driver, 0)
-
-    def end(self, *, commit: bool) -> None:
-        """End the transaction, and commit by itself again."""
-        (ibm_db.commit if commit else ibm_db.rollback)(self._driver)
-        ibm_db.autocommit(self._driver, 1)
-
-    def close(self) -> None:
-        """Close it."""
-        with suppress(Exception):
-            ibm_db.close(self._driver)
-
 
 def _prepared(jars: list[Path]) -> tuple[Path, Path]:
-    """Folders for the class path: two of Derby's files as `patch_metadata.py` changes them, and our compiled classes."""
+    """Folders for the class path: two of Derby's files as `patch_metadata.py` changes them, and compiled classes."""
     sources = sorted((_HERE / "derby" / "asncdc").glob("*.java"))
     content = b"".join(file.read_bytes() for file in (*sources, _HERE / "patch_metadata.py"))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tailrace" / "db2"

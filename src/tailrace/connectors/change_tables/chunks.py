@@ -58,7 +58,8 @@ class Session(ChunkSession):
     @contextmanager
     def window(self) -> Iterator[None]:
         """See ChunkSession.window."""
-        table = self.signals.of(next(iter(self.config.names("database.names")), ""))
+        databases = self.dialect.catalog(self.connection, self.config).databases()
+        table = self.signals.of(databases[0])
         opened = self.signals.open_window(self.connection, table)
         try:
             yield

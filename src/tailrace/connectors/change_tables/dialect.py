@@ -237,7 +237,7 @@ class Dialect(Protocol):
     """Where ORDER BY has nulls."""
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
-        """A new connection to a database."""
+        """A new connection to a database; without a name to that of the configuration."""
 
     def server(self, config: Config, application: str = "tailrace planner") -> Server:
         """A server that is asked over a connection of its own."""

@@ -133,7 +133,7 @@ class Catalog(dialect.Catalog):
             type=source_type(column.type),
             value=value_type(column.type, self.config),
             required=column.required,
-            default=parse_default(column.default, column.type),
+            default=parse_default(column.default, column.type, faults=self.config.flag("compat.faults")),
         )
 
     def _columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
@@ -159,5 +159,5 @@ def _column(row: tuple[Any, ...]) -> SourceColumn:
         required=nulls == "N",
         is_identity=is_identity,
         is_computed=bool((generated or "").strip()) and not is_identity,
-        default=None if is_identity else default,
+        default=default,
     )

@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 _CODE = re.compile(r"SQLSTATE=(\w{5})?.*?SQLCODE=(-?\d+)", re.DOTALL)
 _PREFIX = re.compile(r"^(\[[^\]]*\]\s*)+")
+_NO_MECHANISM = 'reason "17"'
 LOGIN_FAILED, NO_DATABASE = -30082, (-30061, -1013, -1031)
 # Lock time-out and deadlock: by Db2's codes, and by the state alone.
 _LOCKED_CODES, _LOCKED_STATES = (-911, -913, -904), ("40001", "57033", "40XL1", "40XL2")
@@ -102,6 +103,12 @@ class Connection(dialect.Connection):
             with suppress(Db2Error), _driver_errors():
                 ibm_db.rollback(self._driver)
                 ibm_db.autocommit(self._driver, ibm_db.SQL_AUTOCOMMIT_ON)
+
+    def product(self) -> str:
+        """Name and version of the server."""
+        with _driver_errors():
+            server = ibm_db.server_info(self._driver)
+        return f"{server.DBMS_NAME} {server.DBMS_VER}"
 
     def close(self) -> None:
         """See Connection.close."""
@@ -242,6 +249,9 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _sentence(error: Db2Error, doing: str, line: str) -> SourceError:
+    if error.code == LOGIN_FAILED and _NO_MECHANISM in line:
+        remedy = "set driver.securityMechanism: 3 sends the password as it is, 9 encrypts it"
+        return SourceError(f"the server does not know this way of logging in: {line}", remedy=remedy)
     if error.code == LOGIN_FAILED:
         remedy = "set database.user and database.password to those of a user of the server"
         return SourceError(f"the server refuses the login: {line}", remedy=remedy)

@@ -17,8 +17,11 @@ _WHOLE = ("SMALLINT", "INTEGER", "BIGINT", "TINYINT")
 _UNSHOWN = ("DECFLOAT", "BLOB", "CLOB", "DBCLOB", "XML")
 
 
-def parse_default(definition: str | None, kind: Db2Type) -> Default | None:
-    """What a definition is: `1`, `'abc'`, `X'01'` are literals, `CURRENT TIMESTAMP` is a function; NULL is none."""
+def parse_default(definition: str | None, kind: Db2Type, *, faults: bool = False) -> Default | None:
+    """What a definition is: `1`, `'abc'`, `X'01'` are literals, `CURRENT TIMESTAMP` is a function; NULL is none.
+
+    The fault of the reference engine: quotes within a text are still doubled.
+    """
     bare = (definition or "").strip()
     if not bare or bare.upper() == "NULL" or kind.name in _UNSHOWN:
         return None
@@ -30,7 +33,7 @@ def parse_default(definition: str | None, kind: Db2Type) -> Default | None:
     bare = _CAST.sub(r"\1", bare)
     quoted = _TEXT.match(bare)
     if quoted:
-        content = quoted[1].replace("''", "'")
+        content = quoted[1] if faults else quoted[1].replace("''", "'")
         is_padded = kind.name in ("CHAR", "GRAPHIC")
         return Default(bare, content.ljust(kind.bytes) if is_padded else content)
     if kind.name == "BOOLEAN":

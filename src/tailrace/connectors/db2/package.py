@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.config import Config
-from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.connectors.db2 import config as properties_of_connector
+from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 
 if TYPE_CHECKING:
     from tailrace.connectors.db2.admin import Db2Admin

@@ -22,6 +22,7 @@ BLOCK = SourceBlock(
     ),
     transaction_id=("commit_lsn",),
     position=("commit_lsn", "change_lsn"),
+    change_id=("schema", "table"),
 )
 _BYTES, _WIDTH = 16, 34
 # Of each group of digits: the first, the one behind the last, and where the text has them.

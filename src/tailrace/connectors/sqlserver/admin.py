@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from tailrace.config import Config
+from tailrace.connectors.change_tables.admin import ChangeTableAdmin
 from tailrace.connectors.change_tables.dialect import Instance
-from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.source_now import ChangeTableNow
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.offset import Reached, fields, position_of
-from tailrace.connectors.ports import Admin, Begun, Detail, SourceNow, SourceState, TableOverview
+from tailrace.connectors.ports import Detail, SourceState, TableOverview
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server, connect
+from tailrace.connectors.sqlserver.client import FAILURES, Connection
 from tailrace.connectors.sqlserver.connector import SqlServerConnector
 from tailrace.connectors.sqlserver.log.end import is_agent_running, log_end
-from tailrace.connectors.sqlserver.position import BLOCK
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
-from tailrace.errors import OffsetError, SourceError
 from tailrace.model.table import TableId
 
 _LAG = """
@@ -28,23 +21,13 @@ SELECT MAX(tran_end_time), DATEDIFF(second, MAX(tran_end_time), GETDATE()) FROM 
 """
 
 
-class SqlServerAdmin(Admin):
-    """Implements Admin. Each method makes a connection of its own."""
+class SqlServerAdmin(ChangeTableAdmin):
+    """Implements Admin."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
+    connector = SqlServerConnector
 
-    def checks(self, begun: Begun | None = None) -> list[Finding]:
-        """See Admin.checks."""
-        try:
-            with FAILURES.translated("the server cannot be asked"), closing(connect(self._config)) as connection:
-                found = list(self._found(connection))
-        except SourceError as error:
-            return [Finding("connection", False, str(error.what), error.remedy)]
-        lost = None if begun is None else self.resumable(begun)
-        return found if lost is None else [*found, lost]
-
-    def _found(self, connection: Connection) -> Iterator[Finding]:
+    def found(self, connection: Connection) -> Iterator[Finding]:
+        """See ChangeTableAdmin.found."""
         version = str(connection.value("SELECT @@VERSION")).partition("\n")[0]
         yield Finding("server", True, f"{version.strip()} at {self._config.text('database.hostname')}")
         catalog = Catalog(connection, self._config)
@@ -97,18 +80,8 @@ class SqlServerAdmin(Admin):
                 for table, number in sorted(catalog.tables().items())
             ]
 
-        with self._server() as server:
+        with self.server() as server:
             return server.ask(found)
-
-    def unreadable(self, tables: Sequence[TableId]) -> Finding:
-        """See Admin.unreadable."""
-        names = ", ".join(map(str, tables))
-        return Finding("select", False, f"the user may not read {names}", "GRANT SELECT ON <table> TO <user>")
-
-    def position(self, offset: Mapping[str, Any]) -> Reading | None:
-        """See Admin.position."""
-        found = position_of(offset)
-        return None if found is None else Reading.from_text(found)
 
     def state(self, pipeline: str | None = None) -> SourceState:
         """See Admin.state."""
@@ -118,7 +91,7 @@ class SqlServerAdmin(Admin):
             details = tuple(_lag(connection, database) for database, _ in end.lsns)
             return SourceState(end, details=details)
 
-        with self._server() as server:
+        with self.server() as server:
             return server.ask(found)
 
     def problems(self, *, begun: bool) -> list[Finding]:
@@ -137,25 +110,8 @@ class SqlServerAdmin(Admin):
                 if each.ok is not True
             ]
 
-        with self._server() as server:
+        with self.server() as server:
             return server.ask(found)
-
-    def resumable(self, begun: Begun) -> Finding | None:
-        """See Admin.resumable."""
-        offset = next((offset for offset in begun if offset is not None), None)
-        if offset is None:
-            return None
-        connector = SqlServerConnector(self._config)
-        error: OffsetError | None
-        try:
-            lost = connector.lost(Reached(**fields(offset, BLOCK.connector, connector.identity, connector.parse)))
-            cause = None if lost is None else lost.error()
-            error = cause if isinstance(cause, OffsetError) else None
-        except OffsetError as wrong:
-            error = wrong
-        finally:
-            connector.close()
-        return None if error is None else Finding("position", False, error.what, error.remedy)
 
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.extend: a table without a capture instance gets one."""
@@ -168,37 +124,12 @@ class SqlServerAdmin(Admin):
                 connection.run(f"EXEC {name(table.database)}.{_enabling(table)}")
             return [str(table) for table in new]
 
-        with self._server() as server:
+        with self.server() as server:
             return server.ask(enabled, "a capture instance cannot be created")
 
     def extended(self) -> str:
         """See Admin.extended."""
         return "change data capture"
-
-    def owned(self) -> str:
-        """See Admin.owned."""
-        return f"nothing at {self._config.text('database.hostname')}: capture instances may have other readers"
-
-    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
-        """See Admin.drop."""
-        return ["a pipeline leaves nothing on the server; delete the checkpoint to begin again"]
-
-    @contextmanager
-    def now(self) -> Iterator[SourceNow]:
-        """See Admin.now."""
-        with (
-            FAILURES.translated("the source cannot be read"),
-            closing(connect(self._config, "tailrace reconcile")) as one,
-        ):
-            yield ChangeTableNow(DIALECT, one, self._config)
-
-    @contextmanager
-    def _server(self) -> Iterator[Server]:
-        server = Server(self._config, "tailrace admin")
-        try:
-            yield server
-        finally:
-            server.close()
 
 
 def _all(catalog: Catalog) -> list[Instance]:

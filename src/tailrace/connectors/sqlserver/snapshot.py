@@ -47,7 +47,7 @@ class SqlServerDialect(Dialect):
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""
-        return connect(config, application, database)
+        return connect(config, application, database or None)
 
     def server(self, config: Config, application: str = "tailrace planner") -> Server:
         """See Dialect.server."""

@@ -12,7 +12,7 @@ from tailrace.connectors.db2.client import FAILURES
 from tailrace.connectors.db2.position import literal_of, text_of
 from tailrace.connectors.db2.statements import name
 
-_END = """
+END = """
 SELECT MAX(t.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {control}.IBMSNAP_REGISTER
 UNION ALL SELECT SYNCHPOINT FROM {control}.IBMSNAP_REGISTER) t
 """
@@ -33,7 +33,7 @@ def control(config: Config) -> str:
 
 def log_end(connection: Connection, config: Config) -> Reading:
     """How far the log is captured: every commit up to there is in the change tables."""
-    found = connection.value(_END.format(control=control(config)))
+    found = connection.value(END.format(control=control(config)))
     return Reading.of({config.text("database.dbname"): text_of(found)})
 
 

@@ -64,9 +64,7 @@ class RegisteredTable(ChangeTable):
         That is all the reference engine looks at, too: with another key it is an update of the key.
         """
         commit = rows.commit.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-        first = np.flatnonzero(
-            (rows.kind[:-1] == DELETED) & (rows.kind[1:] == INSERTED) & (commit[:-1] == commit[1:])
-        )
+        first = np.flatnonzero((rows.kind[:-1] == DELETED) & (rows.kind[1:] == INSERTED) & (commit[:-1] == commit[1:]))
         if not first.size:
             return rows
         kind, place = rows.kind.copy(), np.arange(len(rows))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.types import temporal
-from tailrace.connectors.types.temporal import DAYS, ISO, MICROS, MILLIS, NANOS, clock_text
+from tailrace.connectors.types.temporal import DAYS, ISO, MICROS, NANOS, clock_text
 from tailrace.connectors.value_type import Convert, ValueType, is_strict
 from tailrace.events.encode.arrow import join
 
@@ -56,9 +56,11 @@ def _of_day(unit: str) -> Convert:
 
 def _times(found: pa.Array) -> pa.Array:
     """Times of day; a default is text, with dots or colons."""
-    if pa.types.is_string(found.type):
-        found = pc.replace_substring(found, ".", ":")
-    return pc.cast(found, pa.time64("us"))
+    if not pa.types.is_string(found.type):
+        return pc.cast(found, pa.time64("us"))
+    # Arrow reads a time with its day alone.
+    clock = join("1970-01-01 ", pc.replace_substring(found, ".", ":"))
+    return pc.cast(pc.cast(clock, pa.timestamp("us")), pa.time64("us"))
 
 
 def _timestamp(unit: str, strict: bool) -> Convert:

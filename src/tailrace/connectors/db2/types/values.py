@@ -31,7 +31,7 @@ _LENGTHS = {
     "BOOLEAN": 1, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 19, "REAL": 24, "DOUBLE": 53, "FLOAT": 53,
     "DATE": 10, "TIME": 8, "TIMESTAMP": 26, "XML": 0,
 }  # fmt: skip
-_WITH_SCALE = ("DECIMAL", "NUMERIC", "TIMESTAMP", "SMALLINT", "INTEGER", "BIGINT", "TIME")
+_WITH_SCALE = ("DECIMAL", "NUMERIC", "TIMESTAMP", "SMALLINT", "INTEGER", "BIGINT", "DATE", "TIME")
 # The catalog's names that drivers shorten.
 _SHORT = {"CHARACTER": "CHAR"}
 
@@ -110,7 +110,8 @@ def value_type(kind: Db2Type, config: Config) -> ValueType | None:
     if kind.name in times.TYPES:
         return times.temporal_type(kind.name, kind.scale, config)
     if kind.name in ("DECIMAL", "NUMERIC"):
-        return decimal.fixed_type(kind.bytes, kind.scale, config)
+        # As texts, defaults have the digits that they are written with.
+        return replace(decimal.fixed_type(kind.bytes, kind.scale, config), digits=None)
     if kind.name == "DECFLOAT":
         return replace(decimal.variable_type(config), text="VARCHAR({})")
     return None

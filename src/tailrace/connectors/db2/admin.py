@@ -1,0 +1,174 @@
+"""What an operator asks of a Db2 server outside a running pipeline (the port Admin)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from tailrace.connectors.change_tables.admin import ChangeTableAdmin
+from tailrace.connectors.db2.catalog import Catalog
+from tailrace.connectors.db2.client import FAILURES, Connection
+from tailrace.connectors.db2.config import COMMIT, LUW
+from tailrace.connectors.db2.connector import Db2Connector
+from tailrace.connectors.db2.log.end import captured_time, control, intervals, log_end, server_time
+from tailrace.connectors.db2.snapshot import DIALECT
+from tailrace.connectors.db2.statements import qualified, text
+from tailrace.connectors.db2.statements import table as table_name
+from tailrace.connectors.finding import Finding
+from tailrace.connectors.ports import Detail, SourceState, TableOverview
+from tailrace.model.table import TableId
+
+_ACTIVE = "A"
+# A capture program that has read nothing for so many of its intervals has stopped.
+_LATE = 3
+_PAIRS = """
+SELECT SOURCE_OWNER, SOURCE_TABLE FROM {control}.IBMSNAP_REGISTER
+WHERE SOURCE_OWNER <> '' AND CHG_UPD_TO_DEL_INS <> 'Y'
+"""
+_REINIT = "VALUES {control}.ASNCDCSERVICES('reinit', 'asncdc')"
+
+
+class Db2Admin(ChangeTableAdmin):
+    """Implements Admin."""
+
+    connector = Db2Connector
+
+    def found(self, connection: Connection) -> Iterator[Finding]:
+        """See ChangeTableAdmin.found."""
+        yield Finding("server", True, f"{connection.product()} at {self._config.text('database.hostname')}")
+        schema = self._config.text("cdc.control.schema")
+        if not _is_readable(connection, qualified(schema, "IBMSNAP_REGISTER")):
+            remedy = f"set cdc.control.schema, or GRANT SELECT ON {schema}.IBMSNAP_REGISTER TO the user"
+            yield Finding("capture", False, f"the control tables in {schema} are missing or cannot be read", remedy)
+            return
+        yield self._program(connection)
+        units = qualified(schema, "IBMSNAP_UOW")
+        if self._config.text("source.timestamp.mode") == COMMIT and not _is_readable(connection, units):
+            remedy = f"GRANT SELECT ON {schema}.IBMSNAP_UOW TO the user, or set source.timestamp.mode to processing"
+            yield Finding(
+                "capture", False, f"{schema}.IBMSNAP_UOW, which has the times of commits, is unreadable", remedy
+            )
+        yield from self._tables(connection)
+
+    def _program(self, connection: Connection) -> Finding:
+        """Whether what fills the change tables runs."""
+        remedy = f"start it: VALUES {control(self._config)}.ASNCDCSERVICES('start', 'asncdc'), or asncap on the server"
+        read = captured_time(connection, self._config)
+        if read is None:
+            return Finding("capture", False, "the capture program has never run", remedy)
+        late = server_time(connection) - read
+        if late > timedelta(seconds=_LATE * intervals(connection, self._config)):
+            return Finding("capture", False, f"the capture program has read nothing for {_shown(late)}", remedy)
+        return Finding("capture", True, "the capture program is running")
+
+    def _tables(self, connection: Connection) -> Iterator[Finding]:
+        """The captured tables: registered, active, readable, with both images of updates."""
+        catalog = Catalog(connection, self._config)
+        states = {(owner, table): state for owner, table, _, _, state in catalog.registered()}
+        newest, captured = catalog.newest(), catalog.captured()
+        single = {tuple(row) for row in connection.rows(_PAIRS.format(control=control(self._config)))}
+        for table in captured:
+            place = (table.schema, table.table)
+            if place not in states:
+                what = f"{table} has no registration for capture: its changes are not captured"
+                yield Finding("tables", False, what, self._registering(table))
+            elif states[place] != _ACTIVE:
+                remedy = (
+                    f"UPDATE {control(self._config)}.IBMSNAP_REGISTER SET STATE = 'A' WHERE SOURCE_OWNER = "
+                    f"{text(table.schema)} AND SOURCE_TABLE = {text(table.table)}; {self._reinit()}"
+                )
+                yield Finding("tables", False, f"the registration of {table} is not active", remedy)
+            elif table not in newest or not _is_readable(connection, newest[table].changes):
+                what = f"the change table of {table} is missing or cannot be read"
+                yield Finding("tables", False, what, "GRANT SELECT ON the change table TO the user")
+            elif place in single and self._config.text("db2.platform") == LUW:
+                remedy = "register it with CHG_UPD_TO_DEL_INS = 'Y'"
+                yield Finding("tables", False, f"updates of {table} are captured without old values", remedy)
+        if captured:
+            yield Finding("tables", True, f"{len(captured)} tables are captured")
+        else:
+            remedy = "change table.include.list and schema.include.list, unless the tables come later"
+            yield Finding("tables", None, "no table is captured", remedy)
+
+    def _registering(self, table: TableId) -> str:
+        call = f"CALL {control(self._config)}.ADDTABLE({text(table.schema)}, {text(table.table)})"
+        return f"{call}; {self._reinit()}"
+
+    def _reinit(self) -> str:
+        return _REINIT.format(control=control(self._config))
+
+    def overview(self) -> list[TableOverview]:
+        """See Admin.overview."""
+
+        def found(connection: Connection) -> list[TableOverview]:
+            catalog = Catalog(connection, self._config)
+            newest = catalog.newest()
+            return [_overview(connection, catalog, table, table in newest) for table in sorted(catalog.tables())]
+
+        with self.server() as server:
+            return server.ask(found)
+
+    def state(self, pipeline: str | None = None) -> SourceState:
+        """See Admin.state."""
+
+        def found(connection: Connection) -> SourceState:
+            read = captured_time(connection, self._config)
+            late = None if read is None else server_time(connection) - read
+            shown = "nothing is captured yet" if late is None else f"the log is read up to {_shown(late)} ago"
+            detail = Detail("capture", shown, is_fine=late is not None)
+            return SourceState(log_end(connection, self._config), details=(detail,))
+
+        with self.server() as server:
+            return server.ask(found)
+
+    def problems(self, *, begun: bool) -> list[Finding]:
+        """See Admin.problems."""
+        with self.server() as server:
+            found: list[Finding] = server.ask(lambda connection: list(self._tables(connection)))
+        return [each for each in found if each.ok is not True]
+
+    def extend(self, tables: Sequence[TableId]) -> list[str]:
+        """See Admin.extend: by the procedures that Debezium's documentation installs."""
+
+        def registered(connection: Connection) -> list[str]:
+            there = Catalog(connection, self._config).newest()
+            new = [table for table in tables if table not in there]
+            schema = control(self._config)
+            for table in new:
+                connection.run(f"CALL {schema}.ADDTABLE({text(table.schema)}, {text(table.table)})")
+            if new:
+                connection.rows(self._reinit())
+            return [str(table) for table in new]
+
+        with self.server() as server:
+            return server.ask(registered, "a table cannot be registered")
+
+    def extended(self) -> str:
+        """See Admin.extended."""
+        return "the registrations for capture"
+
+
+def _is_readable(connection: Connection, table: str) -> bool:
+    try:
+        connection.rows(f"SELECT 1 FROM {table} WHERE 1 = 0")
+    except FAILURES.driver_error as error:
+        if FAILURES.is_transient(error):
+            raise
+        return False
+    return True
+
+
+def _overview(connection: Connection, catalog: Catalog, table: TableId, is_captured: bool) -> TableOverview:
+    size, rows = DIALECT.size_of(connection, table, 0)
+    return TableOverview(
+        table,
+        rows,
+        size,
+        has_key=bool(catalog.key(table)),
+        is_readable=_is_readable(connection, table_name(table)),
+        remark="" if is_captured else "no registration for capture",
+    )
+
+
+def _shown(late: timedelta) -> str:
+    return f"{max(0, int(late.total_seconds())):,} s"
