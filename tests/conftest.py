@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import psycopg
@@ -20,10 +20,14 @@ from pyspark.sql import SparkSession
 from tailrace.pipeline.session import local_session
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres, PostgresServer
+from tests.conformance import db2 as db2_users
 from tests.conformance.mongodb import create_users
 from tests.conformance.sqlserver import LOGIN, PASSWORD, POOR
 from tests.servers.mongodb.server import ReplicaSet
 from tests.servers.sqlserver.server import SqlServer
+
+if TYPE_CHECKING:
+    from tests.servers.db2.server import Db2
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,15 @@ def sqlserver() -> Iterator[SqlServer]:
         server.execute(f"CREATE LOGIN {LOGIN} WITH PASSWORD = '{PASSWORD}'")
         server.execute(f"ALTER SERVER ROLE sysadmin ADD MEMBER {LOGIN}")
         server.execute(f"CREATE LOGIN {POOR} WITH PASSWORD = '{PASSWORD}'")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def db2() -> Iterator[Db2]:
+    """The stand-in for Db2 with the users of the conformance suite; tests take schemas of their own."""
+    from tests.servers.db2.server import Db2  # its driver is not there for every processor
+
+    with Db2(password=db2_users.PASSWORD, users={db2_users.POOR: db2_users.PASSWORD}) as server:
         yield server
 
 

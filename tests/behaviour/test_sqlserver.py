@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,22 +10,15 @@ from typing import Any
 import pymssql
 import pytest
 
-from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables import reader
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
-from tailrace.connectors.sqlserver.position import BLOCK
 from tailrace.errors import DecodeError, OffsetError, SourceError
-from tailrace.events.keychange import split_key_changes
-from tailrace.events.record import RecordEncoder
-from tailrace.events.schema_change import SchemaChangeWriter
-from tailrace.events.selection import select
 from tests.behaviour.proxies import proxy
+from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.sqlserver import LOGIN, PASSWORD, SqlServerSource
 from tests.servers.sqlserver.server import SqlServer
-
-Record = dict[str, Any]
 
 
 @pytest.fixture
@@ -37,47 +29,11 @@ def source(sqlserver: SqlServer, request: pytest.FixtureRequest) -> Iterator[Sql
     source.close()
 
 
-class Stream:
-    """A pipeline that is read step by step, without Spark."""
-
-    def __init__(self, source: SqlServerSource, **properties: str) -> None:
-        given = {**source.properties("p"), "topic.prefix": "t", "table.include.list": r"dbo\.orders"}
-        given |= {name.replace("__", "."): value for name, value in properties.items()}
-        package = registry.named("sqlserver").load()
-        self.config = package.resolve(given)
-        self.capture = Capture(package.connector(self.config))
-        self.offset = self.capture.begin()
-        self._source = source
-
-    def step(self) -> tuple[list[Record], list[Record]]:
-        """The events of the next step, and the changes of structure that it tells."""
-        server = self._source.server
-        server.capture.scan(int(server.lookup(f"SELECT ms.db_id('{self._source.name}')") or 0))
-        start, self.offset = self.offset, self.capture.head(self.offset, None)
-        encoder, writer = RecordEncoder(self.config, BLOCK, "run"), SchemaChangeWriter(self.config, BLOCK)
-        events, structures = [], []
-        for split in self.capture.plan(start, self.offset):
-            for chunk in self.capture.read(split):
-                for batch in chunk.batches:
-                    told = writer.record(batch)
-                    if batch.schema_change is None:
-                        chosen = select(split_key_changes(batch, faults=False), self.config)
-                        events += [row for rows in encoder.encode(chosen) for row in rows.to_pylist()]
-                    elif told is not None:
-                        structures += [json.loads(value) for value in told.rows.column("value").to_pylist()]
-        return [json.loads(each["value"])["payload"] for each in events if each["value"]], structures
-
-
 @contextmanager
-def streaming(source: SqlServerSource, **properties: str) -> Iterator[Stream]:
+def streaming(source: SqlServerSource, **properties: str) -> Iterator[Stepped]:
     """A pipeline whose snapshot is read."""
-    stream = Stream(source, **properties)
-    try:
-        stream.step()
-        stream.step()
+    with stepping("sqlserver", source, table__include__list=r"dbo\.orders", **properties) as stream:
         yield stream
-    finally:
-        stream.capture.close()
 
 
 def test_a_table_that_is_no_longer_captured_is_told(source: SqlServerSource) -> None:

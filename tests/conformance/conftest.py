@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from tests.conformance.db2 import Db2Subject
 from tests.conformance.folder import FolderSubject, install
 from tests.conformance.mongodb import MongoSubject
 from tests.conformance.postgres import PostgresSubject
@@ -14,6 +16,8 @@ from tests.conformance.sqlserver import SqlServerSubject
 from tests.conformance.subject import Source, Subject
 
 SUBJECTS: list[Subject] = [PostgresSubject(), MongoSubject(), SqlServerSubject(), FolderSubject()]
+if find_spec("ibm_db"):  # IBM has no driver for Linux on other processors than x86_64
+    SUBJECTS.append(Db2Subject())
 # At collection, when no Spark runs yet.
 install()
 HERE = Path(__file__).parent

@@ -56,14 +56,20 @@ def command(
         text = pipeline_file(entry.name, source, package.capturing(found), found, sink)
         output.write_text(text, encoding="utf-8")
     installed = admin.install_ddl() if ddl else None
+    statements = admin.preparation([table.id for table in found])
     if json:
-        print_json({"file": str(output), "tables": [table.name for table in found], "ddl": ddl})
+        names = [table.name for table in found]
+        print_json({"file": str(output), "tables": names, "ddl": ddl, "preparation": statements})
         return
     file = escape(str(output))
     wrote = f"left [bold]{file}[/] as it is" if is_kept else f"wrote [bold]{file}[/]"
     results.print(f"{len(found)} tables found; {wrote}")
     if installed:
         results.print(escape(installed))
+    if statements:
+        results.print("The database needs these first; leave out those of tables that you do not want:")
+        for statement in statements:
+            results.print(escape(statement), soft_wrap=True, highlight=False)
     exports = " ".join(f"{source.variables[name]}=..." for name in secrets)
     results.print(f"Next: export {exports}, tailrace check {file}, tailrace run {file}")
 

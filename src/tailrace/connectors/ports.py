@@ -185,6 +185,10 @@ class Admin(Protocol):
         """Let the log have the changes of more tables; the names of those for which something had to be changed."""
         return []
 
+    def preparation(self, tables: Sequence[TableId]) -> list[str]:
+        """Statements and commands for an administrator that let the log have the changes of tables; none if it has."""
+        return []
+
     def extended(self) -> str:
         """What `extend` adds tables to, in words."""
 

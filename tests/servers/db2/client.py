@@ -15,6 +15,7 @@ import ibm_db
 _PATIENCE_S = 60
 _NOW = "SELECT CURRENT TIMESTAMP FROM SYSIBM.SYSDUMMY1"
 _CAPTURED = "SELECT SYNCHTIME FROM ASNCDC.IBMSNAP_REGISTER WHERE GLOBAL_RECORD = 'Y'"
+_REGISTERED = "SELECT SOURCE_OWNER, SOURCE_TABLE FROM ASNCDC.IBMSNAP_REGISTER WHERE SOURCE_OWNER <> ''"
 _USER_TABLES = """
 SELECT TABSCHEMA, TABNAME FROM SYSCAT.TABLES WHERE TYPE = 'T' AND TABSCHEMA NOT LIKE 'SYS%'
 AND TABSCHEMA NOT IN ('ASNCDC', 'ASNCDCLOG', 'DB2CAT')
@@ -89,14 +90,17 @@ class Db2Client:
                     raise TimeoutError(f"the capture program has not come to {now} in {_PATIENCE_S} s")
                 time.sleep(0.01)
 
-    def clear(self) -> None:
-        """Remove all registrations and tables, and what was captured."""
+    def clear(self, schema: str | None = None) -> None:
+        """Remove the registrations and tables of a schema; without one, all of them and what was captured."""
         with self.session() as session:
-            registered = "SELECT SOURCE_OWNER, SOURCE_TABLE FROM ASNCDC.IBMSNAP_REGISTER WHERE SOURCE_OWNER <> ''"
-            for schema, table in session.rows(registered):
-                session.rows(f"CALL ASNCDC.REMOVETABLE('{schema}', '{table}')")
-            for schema, table in session.rows(_USER_TABLES):
-                session.rows(f'DROP TABLE "{schema}"."{table}"')
+            for owner, table in session.rows(_REGISTERED):
+                if schema in (None, owner):
+                    session.rows(f"CALL ASNCDC.REMOVETABLE('{owner}', '{table}')")
+            for owner, table in session.rows(_USER_TABLES):
+                if schema in (None, owner):
+                    session.rows(f'DROP TABLE "{owner}"."{table}"')
+            if schema is not None:
+                return
             session.rows("DELETE FROM ASNCDC.IBMSNAP_UOW")
             session.rows("DELETE FROM ASNCDC.IBMSNAP_PRUNCNTL")
             session.rows("UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = NULL, SYNCHTIME = NULL")

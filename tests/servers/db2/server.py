@@ -33,14 +33,22 @@ DATABASE, USER, PASSWORD = "TESTDB", "db2inst1", "db2inst1"
 class Db2(Db2Client, ServerProcess):
     """The stand-in on a free port of 127.0.0.1, started by `start()` or `with`; its data is temporary.
 
-    `interval` is the time in seconds between two turns of the capture program, `users` are more users with passwords.
+    `interval` is the time in seconds between two turns of the capture program, `password` that of the owner of all
+    tables, `users` are more users with passwords, who may do nothing.
     """
 
-    def __init__(self, *, interval: float = 0.05, users: dict[str, str] | None = None) -> None:
-        Db2Client.__init__(self, "127.0.0.1", free_port(), DATABASE, USER, PASSWORD)
+    def __init__(
+        self,
+        *,
+        interval: float = 0.05,
+        password: str = PASSWORD,
+        users: dict[str, str] | None = None,
+        database: str = DATABASE,
+    ) -> None:
+        Db2Client.__init__(self, "127.0.0.1", free_port(), database, USER, password)
         ServerProcess.__init__(self)
         self._derby_port = free_port()
-        self._interval, self._users = interval, {USER: PASSWORD, **(users or {})}
+        self._interval, self._users = interval, {USER: password, **(users or {})}
         self._home = self._folder("tailrace-db2-")
         self._filter: subprocess.Popen[bytes] | None = None
 
@@ -59,6 +67,7 @@ class Db2(Db2Client, ServerProcess):
             "asncdc.interval.ms": str(round(self._interval * 1000)),
             "derby.connection.requireAuthentication": "true",
             "derby.authentication.provider": "BUILTIN",
+            "derby.database.sqlAuthorization": "true",
             "derby.locks.waitTimeout": "20",
             "derby.system.durability": "test",
             "user.timezone": "UTC",
@@ -70,22 +79,23 @@ class Db2(Db2Client, ServerProcess):
         seen = self.log.stat().st_size if self.log.exists() else 0
         self._launch([*command, "org.apache.derby.drda.NetworkServerControl", *listen], {"cwd": self._home})
         self._await(lambda: b"ready to accept connections" in self.log.read_bytes()[seen:])
-        if not (self._home / DATABASE).exists():
+        if not (self._home / self.database).exists():
             self._create(path)
         self._start_filter()
         self.services("start")
         return self
 
     def _create(self, path: str) -> None:
-        place = f"jdbc:derby://127.0.0.1:{self._derby_port}/{DATABASE};user={USER};password={PASSWORD};create=true"
-        script = f"connect '{place}';\n{(_HERE / 'derby' / 'schema.sql').read_text(encoding='utf-8')}"
+        place = f"jdbc:derby://127.0.0.1:{self._derby_port}/{self.database};user={self.user};create=true"
+        statements = (_HERE / "derby" / "schema.sql").read_text(encoding="utf-8")
+        script = f"connect '{place};password={self.password}';\n{statements}"
         command = [java(), "-Xmx128m", "-cp", path, "org.apache.derby.tools.ij"]
         done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
         if "ERROR " in done.stdout:
             raise TailraceError(f"the control tables could not be made:\n{done.stdout[-2000:]}", where=str(self._home))
 
     def _start_filter(self) -> None:
-        ports = ["--listen", str(self.port), "--server", str(self._derby_port), "--database", DATABASE]
+        ports = ["--listen", str(self.port), "--server", str(self._derby_port), "--database", self.database]
         log = (self._home / "filter.log").open("wb")
         with log:
             self._filter = subprocess.Popen(

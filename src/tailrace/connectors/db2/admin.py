@@ -11,21 +11,24 @@ from tailrace.connectors.db2.client import FAILURES, Connection
 from tailrace.connectors.db2.config import COMMIT, LUW
 from tailrace.connectors.db2.connector import Db2Connector
 from tailrace.connectors.db2.log.end import captured_time, control, intervals, log_end, server_time
+from tailrace.connectors.db2.registering import control_tables, grants, registration, reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.statements import qualified, text
 from tailrace.connectors.db2.statements import table as table_name
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 _ACTIVE = "A"
+_CONTROLS = ("IBMSNAP_REGISTER", "IBMSNAP_UOW", "IBMSNAP_CAPPARMS")
 # A capture program that has read nothing for so many of its intervals has stopped.
 _LATE = 3
 _PAIRS = """
 SELECT SOURCE_OWNER, SOURCE_TABLE FROM {control}.IBMSNAP_REGISTER
 WHERE SOURCE_OWNER <> '' AND CHG_UPD_TO_DEL_INS <> 'Y'
 """
-_REINIT = "VALUES {control}.ASNCDCSERVICES('reinit', 'asncdc')"
+_UNLOGGED = "SELECT TABSCHEMA, TABNAME FROM SYSCAT.TABLES WHERE TYPE = 'T' AND DATACAPTURE = 'N'"
 
 
 class Db2Admin(ChangeTableAdmin):
@@ -66,22 +69,27 @@ class Db2Admin(ChangeTableAdmin):
         catalog = Catalog(connection, self._config)
         states = {(owner, table): state for owner, table, _, _, state in catalog.registered()}
         newest, captured = catalog.newest(), catalog.captured()
+        is_luw = self._config.text("db2.platform") == LUW
+        unlogged = set(connection.rows(_UNLOGGED)) if is_luw else set()
         single = {tuple(row) for row in connection.rows(_PAIRS.format(control=control(self._config)))}
         for table in captured:
             place = (table.schema, table.table)
             if place not in states:
                 what = f"{table} has no registration for capture: its changes are not captured"
                 yield Finding("tables", False, what, self._registering(table))
+            elif place in unlogged:
+                what = f"the log does not have whole rows of {table}"
+                yield Finding("tables", False, what, f"ALTER TABLE {table_name(table)} DATA CAPTURE CHANGES")
             elif states[place] != _ACTIVE:
                 remedy = (
                     f"UPDATE {control(self._config)}.IBMSNAP_REGISTER SET STATE = 'A' WHERE SOURCE_OWNER = "
-                    f"{text(table.schema)} AND SOURCE_TABLE = {text(table.table)}; {self._reinit()}"
+                    f"{text(table.schema)} AND SOURCE_TABLE = {text(table.table)}; {reinit(self._config)}"
                 )
                 yield Finding("tables", False, f"the registration of {table} is not active", remedy)
             elif table not in newest or not _is_readable(connection, newest[table].changes):
                 what = f"the change table of {table} is missing or cannot be read"
                 yield Finding("tables", False, what, "GRANT SELECT ON the change table TO the user")
-            elif place in single and self._config.text("db2.platform") == LUW:
+            elif place in single and is_luw:
                 remedy = "register it with CHG_UPD_TO_DEL_INS = 'Y'"
                 yield Finding("tables", False, f"updates of {table} are captured without old values", remedy)
         if captured:
@@ -92,10 +100,7 @@ class Db2Admin(ChangeTableAdmin):
 
     def _registering(self, table: TableId) -> str:
         call = f"CALL {control(self._config)}.ADDTABLE({text(table.schema)}, {text(table.table)})"
-        return f"{call}; {self._reinit()}"
-
-    def _reinit(self) -> str:
-        return _REINIT.format(control=control(self._config))
+        return f"run the statements that `tailrace init` prints for it, or {call}; {reinit(self._config)}"
 
     def overview(self) -> list[TableOverview]:
         """See Admin.overview."""
@@ -127,17 +132,43 @@ class Db2Admin(ChangeTableAdmin):
             found: list[Finding] = server.ask(lambda connection: list(self._tables(connection)))
         return [each for each in found if each.ok is not True]
 
+    def preparation(self, tables: Sequence[TableId]) -> list[str]:
+        """See Admin.preparation: what the connection shows to be missing."""
+        config, schema = self._config, self._config.text("cdc.control.schema")
+        controls = [qualified(schema, each) for each in _CONTROLS]
+
+        def missing(connection: Connection) -> list[str]:
+            hidden = [each for each in controls if not _is_readable(connection, each)]
+            is_set_up = controls[0] not in hidden
+            there = Catalog(connection, config).newest() if is_set_up else {}
+            new = [table for table in tables if table not in there]
+            changes = [qualified(config.text("cdc.change.tables.schema"), f"CDC_{t.schema}_{t.table}") for t in new]
+            sources = [each for each in map(table_name, tables) if not _is_readable(connection, each)]
+            return [
+                *([] if is_set_up else control_tables(config)),
+                *(f"{statement};" for table in new for statement in registration(config, table)),
+                *(f"{statement};" for statement in grants(config, [*hidden, *changes, *sources])),
+                *([reinit(config)] if new else []),
+            ]
+
+        with self.server() as server:
+            return server.ask(missing)
+
     def extend(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.extend: by the procedures that Debezium's documentation installs."""
+        """See Admin.extend. The capture program is told by the function of Debezium's documentation."""
+        config = self._config
 
         def registered(connection: Connection) -> list[str]:
-            there = Catalog(connection, self._config).newest()
+            there = Catalog(connection, config).newest()
             new = [table for table in tables if table not in there]
-            schema = control(self._config)
             for table in new:
-                connection.run(f"CALL {schema}.ADDTABLE({text(table.schema)}, {text(table.table)})")
+                connection.run(*registration(config, table))
             if new:
-                connection.rows(self._reinit())
+                try:
+                    connection.rows(reinit_statement(config))
+                except FAILURES.driver_error as error:
+                    what = "the tables are registered, but the capture program could not be told"
+                    raise SourceError(f"{what}: {FAILURES.line(error)}", remedy=f"run {reinit(config)}") from error
             return [str(table) for table in new]
 
         with self.server() as server:

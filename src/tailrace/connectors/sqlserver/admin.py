@@ -35,8 +35,7 @@ class SqlServerAdmin(ChangeTableAdmin):
             yield from self._of_database(connection, catalog, database)
 
     def _of_database(self, connection: Connection, catalog: Catalog, database: str) -> Iterator[Finding]:
-        is_on = connection.value(f"SELECT is_cdc_enabled FROM sys.databases WHERE name = {text(database)}")
-        if not is_on:
+        if not _is_enabled(connection, database):
             remedy = f"USE {name(database)}; EXEC sys.sp_cdc_enable_db"
             yield Finding("capture", False, f"change data capture is not enabled in {database}", remedy)
             return
@@ -127,9 +126,28 @@ class SqlServerAdmin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(enabled, "a capture instance cannot be created")
 
+    def preparation(self, tables: Sequence[TableId]) -> list[str]:
+        """See Admin.preparation."""
+
+        def missing(connection: Connection) -> list[str]:
+            catalog = Catalog(connection, self._config)
+            enabled = [each for each in catalog.databases() if _is_enabled(connection, each)]
+            there = {each.table for database in enabled for each in catalog.instances(database)}
+            return [
+                *(f"EXEC {name(each)}.sys.sp_cdc_enable_db;" for each in catalog.databases() if each not in enabled),
+                *(f"EXEC {name(table.database)}.{_enabling(table)};" for table in tables if table not in there),
+            ]
+
+        with self.server() as server:
+            return server.ask(missing)
+
     def extended(self) -> str:
         """See Admin.extended."""
         return "change data capture"
+
+
+def _is_enabled(connection: Connection, database: str) -> bool:
+    return bool(connection.value(f"SELECT is_cdc_enabled FROM sys.databases WHERE name = {text(database)}"))
 
 
 def _all(catalog: Catalog) -> list[Instance]:

@@ -12,13 +12,15 @@ from tailrace.connectors.db2.client import FAILURES
 from tailrace.connectors.db2.position import literal_of, text_of
 from tailrace.connectors.db2.statements import name
 
+# WITH CS: a snapshot's isolation level would keep locks that the capture program waits for. Below CS a change of the
+# register is seen before the rows it stands for.
 END = """
 SELECT MAX(t.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {control}.IBMSNAP_REGISTER
-UNION ALL SELECT SYNCHPOINT FROM {control}.IBMSNAP_REGISTER) t
+UNION ALL SELECT SYNCHPOINT FROM {control}.IBMSNAP_REGISTER) t WITH CS
 """
 _TIME = "SELECT MAX(SYNCHTIME) FROM {control}.IBMSNAP_REGISTER WHERE GLOBAL_RECORD = 'Y' WITH CS"
 _NOW = "SELECT CURRENT TIMESTAMP FROM SYSIBM.SYSDUMMY1"
-_INTERVALS = "SELECT COMMIT_INTERVAL, SLEEP_INTERVAL FROM {control}.IBMSNAP_CAPPARMS"
+_INTERVALS = "SELECT COMMIT_INTERVAL, SLEEP_INTERVAL FROM {control}.IBMSNAP_CAPPARMS WITH CS"
 _RETENTION = "SELECT RETENTION_LIMIT FROM {control}.IBMSNAP_CAPPARMS"
 _OLDEST = "SELECT MIN(IBMSNAP_COMMITSEQ) FROM {control}.IBMSNAP_UOW"
 # Defaults of the capture program, in seconds and minutes, where its parameters cannot be read.

@@ -1,0 +1,68 @@
+"""A pipeline of a source of the conformance suite that is read step by step, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tailrace.capture.capture import Capture
+from tailrace.connectors import registry
+from tailrace.events.keychange import split_key_changes
+from tailrace.events.record import RecordEncoder
+from tailrace.events.schema_change import SchemaChangeWriter
+from tailrace.events.selection import select
+from tests.conformance.subject import Source
+
+Record = dict[str, Any]
+
+
+class Stepped:
+    """A pipeline. `records` are those of the last step as a consumer sees them, keys and values parsed."""
+
+    def __init__(self, connector: str, source: Source, properties: dict[str, str]) -> None:
+        package = registry.named(connector).load()
+        self.config = package.resolve({**source.properties("p"), "topic.prefix": "t", **properties})
+        self.capture = Capture(package.connector(self.config))
+        self.offset = self.capture.begin()
+        self.records: list[Record] = []
+        self._source, self._block = source, package.source_block(self.config)
+
+    def step(self) -> tuple[list[Record], list[Record]]:
+        """The payloads of the next step's events, tombstones left out, and the changes of structure that it tells."""
+        self._source.settle()
+        start, self.offset = self.offset, self.capture.head(self.offset, None)
+        encoder, writer = RecordEncoder(self.config, self._block, "run"), SchemaChangeWriter(self.config, self._block)
+        self.records, structures = [], []
+        for split in self.capture.plan(start, self.offset):
+            for chunk in self.capture.read(split):
+                for batch in chunk.batches:
+                    told = writer.record(batch)
+                    if batch.schema_change is None:
+                        chosen = select(split_key_changes(batch, faults=False), self.config)
+                        self.records += [_parsed(row) for rows in encoder.encode(chosen) for row in rows.to_pylist()]
+                    elif told is not None:
+                        structures += [json.loads(value) for value in told.rows.column("value").to_pylist()]
+        return [each["value"]["payload"] for each in self.records if each["value"]], structures
+
+    def close(self) -> None:
+        """Close its connections."""
+        self.capture.close()
+
+
+@contextmanager
+def stepping(connector: str, source: Source, **properties: str) -> Iterator[Stepped]:
+    """A pipeline whose snapshot is read. A name of a property has two underscores for a dot."""
+    stream = Stepped(connector, source, {name.replace("__", "."): value for name, value in properties.items()})
+    try:
+        stream.step()
+        stream.step()
+        yield stream
+    finally:
+        stream.close()
+
+
+def _parsed(row: Record) -> Record:
+    parsed = {part: None if row[part] is None else json.loads(row[part]) for part in ("key", "value")}
+    return {**row, **parsed, "headers": {header["key"]: header["value"] for header in row["headers"] or ()}}

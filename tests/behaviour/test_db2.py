@@ -1,0 +1,257 @@
+"""Db2's log in odd hours: pairs of rows, registrations that come and go, pruning, cut connections. By the stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tailrace.connectors import registry
+from tailrace.connectors.db2.client import Server
+from tailrace.errors import DecodeError, OffsetError, SourceError
+from tests.behaviour.proxies import proxy
+from tests.behaviour.stepping import Record, Stepped, stepping
+from tests.conformance.db2 import REGISTER, Db2Source
+from tests.servers.db2.server import Db2
+
+CHANGES = 'ASNCDC."CDC_{}_orders"'
+
+
+@pytest.fixture
+def source(db2: Db2, request: pytest.FixtureRequest) -> Iterator[Db2Source]:
+    source = Db2Source(db2, f"B{abs(hash(request.node.name)) % 10**8}")
+    source.create("orders")
+    yield source
+    source.close()
+
+
+@contextmanager
+def streaming(source: Db2Source, **properties: str) -> Iterator[Stepped]:
+    """A pipeline whose snapshot is read."""
+    given = {"table__include__list": rf"{source.schema}\.orders", "snapshot__isolation__mode": "read_committed"}
+    with stepping("db2", source, **{**given, **properties}) as stream:
+        yield stream
+
+
+def told(events: list[Record]) -> list[tuple[str, int | None, int | None]]:
+    """Operation, and the values of `v` before and after."""
+    return [(each["op"], *(each[image] and each[image]["v"] for image in ("before", "after"))) for each in events]
+
+
+def insert(source: Db2Source, key: int, value: int) -> str:
+    return f"INSERT INTO {source.name('orders')} VALUES ({key}, {value}, NULL)"
+
+
+def delete(source: Db2Source, key: int) -> str:
+    return f'DELETE FROM {source.name("orders")} WHERE "id" = {key}'
+
+
+def write(source: Db2Source, *statements: str) -> None:
+    """One transaction."""
+    with source.server.session() as session:
+        session.transaction(*statements)
+
+
+def test_rows_next_to_each_other_in_a_commit_are_an_update(source: Db2Source) -> None:
+    with streaming(source) as stream:
+        write(source, insert(source, 1, 10), insert(source, 2, 20))
+        assert told(stream.step()[0]) == [("c", None, 10), ("c", None, 20)]
+        write(source, delete(source, 1), insert(source, 1, 11))
+        assert told(stream.step()[0]) == [("u", 10, 11)]
+        write(source, delete(source, 1), delete(source, 2), insert(source, 2, 22))
+        assert told(stream.step()[0]) == [("d", 11, None), ("u", 20, 22)]
+        write(source, insert(source, 3, 30), delete(source, 3))
+        assert told(stream.step()[0]) == [("c", None, 30), ("d", 30, None)]
+        write(source, delete(source, 2))
+        write(source, insert(source, 2, 23))
+        assert told(stream.step()[0]) == [("d", 22, None), ("c", None, 23)], "in two commits they are none"
+
+
+def test_a_new_key_is_three_records_with_headers_and_one_position(source: Db2Source) -> None:
+    with streaming(source) as stream:
+        write(source, insert(source, 1, 10))
+        stream.step()
+        write(source, delete(source, 1), insert(source, 100, 10))
+        stream.step()
+        shown = [(each["value"] and each["value"]["payload"]["op"], each["key"]["payload"]) for each in stream.records]
+        assert shown == [("d", {"id": 1}), (None, {"id": 1}), ("c", {"id": 100})]
+        keys = [[name for name in each["headers"] if name.endswith("key")] for each in stream.records]
+        assert (keys[0], keys[2]) == (["__debezium.newkey"], ["__debezium.oldkey"])
+        sources = [each["value"]["payload"]["source"] for each in stream.records if each["value"]]
+        assert len({(each["commit_lsn"], each["change_lsn"]) for each in sources}) == 1
+
+
+def test_a_single_row_of_an_update_is_for_zos(source: Db2Source) -> None:
+    with streaming(source) as stream:
+        write(source, insert(source, 1, 10))
+        source.settle()
+        source.run(f"UPDATE {CHANGES.format(source.schema)} SET IBMSNAP_OPERATION = 'U'")
+        with pytest.raises(DecodeError, match="a row has the operation 'U'") as caught:
+            stream.step()
+        assert "CHG_UPD_TO_DEL_INS" in (caught.value.remedy or "")
+        assert f"{source.schema}.orders, commit 00000000:" in str(caught.value)
+
+
+def test_columns_are_found_by_their_names(source: Db2Source) -> None:
+    with streaming(source) as stream:
+        source.server.release(source.schema, "orders")
+        table = CHANGES.format(source.schema)
+        source.run(f"CALL ASNCDC.ADDTABLE('{source.schema}', 'orders')", f"DROP TABLE {table}")
+        head = (
+            "IBMSNAP_COMMITSEQ VARCHAR(16) FOR BIT DATA NOT NULL, IBMSNAP_INTENTSEQ VARCHAR(16) FOR BIT DATA NOT NULL"
+        )
+        source.run(f'CREATE TABLE {table} ({head}, IBMSNAP_OPERATION CHAR(1) NOT NULL, "v" INTEGER, "id" INTEGER)')
+        source.server.services("reinit")
+        with pytest.raises(OffsetError, match="capture was disabled and enabled again"):
+            stream.step()
+    with streaming(source) as stream:
+        write(source, insert(source, 7, 70))
+        (event,) = stream.step()[0]
+        assert event["after"] == {"id": 7, "v": 70}, "the change table has no other columns"
+
+
+def test_a_registration_that_comes_and_goes(source: Db2Source) -> None:
+    with streaming(source, table__include__list=rf"{source.schema}\..*") as stream:
+        source.create("later")
+        source.run(f"INSERT INTO {source.name('later')} VALUES (1, 1, NULL)")
+        events, structures = stream.step()
+        assert told(events) == [("c", None, 1)]
+        (change,) = structures[0]["tableChanges"]
+        assert (change["type"], change["id"]) == ("CREATE", f'"{source.schema}"."later"')
+        assert structures[0]["databaseName"] == source.server.database
+        source.server.release(source.schema, "later")
+        write(source, insert(source, 1, 10))
+        events, structures = stream.step()
+        assert told(events) == [("c", None, 10)]
+        assert [each["tableChanges"][0]["type"] for each in structures] == ["DROP"]
+
+
+def test_a_new_column_is_told_once(source: Db2Source) -> None:
+    with streaming(source) as stream:
+        write(source, insert(source, 1, 10))
+        assert stream.step()[1] == []
+        source.add_column("orders", "extra")
+        source.run(f"INSERT INTO {source.name('orders')} VALUES (2, 20, NULL, 22)")
+        events, structures = stream.step()
+        assert events[0]["after"] == {"id": 2, "v": 20, "note": None, "extra": 22}
+        (change,) = structures[0]["tableChanges"]
+        assert (change["type"], structures[0]["ddl"]) == ("ALTER", None)
+        assert [column["name"] for column in change["table"]["columns"]] == ["id", "v", "note", "extra"]
+        write(source, insert(source, 3, 30).replace("NULL)", "NULL, NULL)"))
+        assert stream.step()[1] == []
+
+
+def prune(source: Db2Source) -> None:
+    """Remove all but the last commit, as the capture program does after the retention."""
+    source.settle()
+    last = "(SELECT MAX(u.IBMSNAP_COMMITSEQ) FROM ASNCDC.IBMSNAP_UOW u)"
+    source.run(f"DELETE FROM ASNCDC.IBMSNAP_UOW WHERE IBMSNAP_COMMITSEQ < {last}")
+    source.run(f"DELETE FROM {CHANGES.format(source.schema)} WHERE IBMSNAP_COMMITSEQ < {last}")
+
+
+@contextmanager
+def retention(source: Db2Source, minutes: int) -> Iterator[None]:
+    """With another time that changes are kept."""
+    source.run(f"UPDATE ASNCDC.IBMSNAP_CAPPARMS SET RETENTION_LIMIT = {minutes}")
+    try:
+        yield
+    finally:
+        source.run("UPDATE ASNCDC.IBMSNAP_CAPPARMS SET RETENTION_LIMIT = 10080")
+
+
+@pytest.mark.parametrize("minutes", [0, 10080])
+def test_changes_that_are_pruned_before_they_are_read_are_an_error(source: Db2Source, minutes: int) -> None:
+    with streaming(source) as stream, retention(source, minutes):
+        for number in range(3):
+            write(source, insert(source, number, number))
+        prune(source)
+        if minutes:
+            # Within the retention nothing is pruned, so the server is not suspected.
+            assert told(stream.step()[0]) == [("c", None, 2)]
+            return
+        with pytest.raises(OffsetError, match="pruning has removed changes") as caught:
+            stream.step()
+        assert "RETENTION_LIMIT" in (caught.value.remedy or "")
+
+
+def test_what_was_read_may_be_pruned(source: Db2Source) -> None:
+    with streaming(source) as stream, retention(source, 0):
+        for number in range(3):
+            write(source, insert(source, number, number))
+        assert len(stream.step()[0]) == 3
+        prune(source)
+        write(source, insert(source, 4, 4))
+        assert told(stream.step()[0]) == [("c", None, 4)]
+
+
+def test_the_time_of_a_commit_is_the_capture_programs(source: Db2Source) -> None:
+    mark = "TIMESTAMP('2001-02-03 04:05:06.789')"
+    with streaming(source) as stream:
+        write(source, insert(source, 1, 10))
+        source.settle()
+        source.run(f"UPDATE ASNCDC.IBMSNAP_UOW SET IBMSNAP_LOGMARKER = {mark}")
+        (event,) = stream.step()[0]
+        assert event["source"]["ts_ms"] == 981_173_106_789
+        assert event["ts_ms"] > 1_700_000_000_000
+    with streaming(source, source__timestamp__mode="processing") as stream:
+        write(source, insert(source, 2, 20))
+        source.settle()
+        source.run(f"UPDATE ASNCDC.IBMSNAP_UOW SET IBMSNAP_LOGMARKER = {mark}")
+        (event,) = stream.step()[0]
+        assert event["source"]["ts_ms"] > 1_700_000_000_000
+
+
+def test_a_program_that_has_never_run_is_waited_for(source: Db2Source) -> None:
+    source.run("UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = NULL, CD_NEW_SYNCHPOINT = NULL")
+    with streaming(source) as stream:
+        assert stream.step() == ([], [])
+        write(source, insert(source, 1, 10))
+        assert told(stream.step()[0]) == [("c", None, 10)]
+
+
+def test_an_inactive_registration_is_found(source: Db2Source) -> None:
+    package = registry.named("db2").load()
+    given = source.properties("p") | {"topic.prefix": "t", "table.include.list": rf"{source.schema}\.(orders|bare)"}
+    source.run(f"CREATE TABLE {source.name('bare')} (a INTEGER)")
+    source.run(f"UPDATE {REGISTER} SET STATE = 'I' WHERE SOURCE_TABLE = 'orders' AND SOURCE_OWNER = '{source.schema}'")
+    found = {each.what: each.remedy for each in package.admin(package.resolve(given)).checks() if each.ok is False}
+    inactive = next(remedy for text, remedy in found.items() if "is not active" in text)
+    missing = next(remedy for text, remedy in found.items() if "has no registration" in text)
+    assert "SET STATE = 'A'" in (inactive or "")
+    assert f"""CALL "ASNCDC".ADDTABLE('{source.schema}', 'bare')""" in (missing or "")
+
+
+def test_the_printed_statements_register_a_table(source: Db2Source) -> None:
+    package = registry.named("db2").load()
+    given = source.properties("p") | {"topic.prefix": "t", "table.include.list": rf"{source.schema}\.plain"}
+    admin = package.admin(package.resolve(given))
+    source.run(f"CREATE TABLE {source.name('plain')} (ID INTEGER NOT NULL PRIMARY KEY, V INTEGER)")
+    printed = admin.preparation([source.id("plain"), source.id("orders")])
+    assert printed[-1] == f"asnccmd capture_server={source.server.database} capture_schema=ASNCDC reinit"
+    source.run(*(each.rstrip(";") for each in printed[:-1] if not each.startswith("GRANT")))
+    source.server.services("reinit")
+    assert admin.preparation([source.id("plain"), source.id("orders")]) == []
+    assert [each.what for each in admin.checks() if each.ok is False] == []
+    with streaming(source, table__include__list=rf"{source.schema}\.plain") as stream:
+        source.run(f"INSERT INTO {source.name('plain')} VALUES (1, 2)", f"UPDATE {source.name('plain')} SET V = 3")
+        assert [(each["op"], each["after"]["V"]) for each in stream.step()[0]] == [("c", 2), ("u", 3)]
+
+
+def test_a_connection_that_is_cut_anywhere_is_told_and_made_again(source: Db2Source) -> None:
+    given = source.properties("p") | {"topic.prefix": "t", "errors.max.retries": "0", "driver.loginTimeout": "5"}
+    question = "SELECT TABSCHEMA, TABNAME FROM SYSCAT.TABLES ORDER BY TABSCHEMA, TABNAME"
+    with proxy(source.server.port) as between:
+        given |= {"database.hostname": "127.0.0.1", "database.port": str(between.port)}
+        server = Server(registry.named("db2").load().resolve(given))
+        expected = server.ask(lambda connection: connection.rows(question))
+        whole = between.links[-1].sent
+        outcomes = set()
+        for between.cut in [*range(1, whole, max(1, whole // 12)), None]:
+            server.close()
+            try:
+                outcomes.add(server.ask(lambda connection: connection.rows(question)) == expected)
+            except SourceError as error:
+                outcomes.add(error.what.partition(": ")[2].partition(":")[0])
+        assert outcomes == {True, "the server cannot be reached"}
+        server.close()

@@ -1,0 +1,213 @@
+"""Db2 in the conformance suite, by the stand-in of the project's own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import uuid4
+
+import pytest
+
+from tailrace.model.table import TableId
+from tailrace.model.table_id import SCHEMA_TABLE
+from tests.conformance.subject import (
+    KEY,
+    NO_PRIVILEGE,
+    NOTE,
+    SECRET,
+    UNREACHABLE,
+    VALUE,
+    WRONG_PASSWORD,
+    Change,
+    Delete,
+    Insert,
+    Row,
+    Source,
+    Subject,
+    Update,
+)
+
+if TYPE_CHECKING:
+    from tests.servers.db2.client import Session
+    from tests.servers.db2.server import Db2
+
+PASSWORD = f"{SECRET}-Right-1"
+POOR = "poor"
+REGISTER = "ASNCDC.IBMSNAP_REGISTER"
+REGISTERED = f"SELECT SOURCE_TABLE FROM {REGISTER} WHERE SOURCE_OWNER = '{{}}'"
+
+
+class Db2Source(Source):
+    """A schema in which every table is registered."""
+
+    signals = "signals"
+
+    def __init__(self, server: Db2, schema: str) -> None:
+        self.server, self.schema = server, schema
+        self._writers = threading.local()
+        self._opened: list[Session] = []
+        self.run(
+            f"CREATE SCHEMA {schema}",
+            f'CREATE TABLE {schema}."signals" '
+            "(id VARCHAR(42) NOT NULL PRIMARY KEY, type VARCHAR(32) NOT NULL, data VARCHAR(2048))",
+        )
+        server.capture((schema, "signals"))
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements, each in a transaction of its own; the rows of the last one."""
+        return [self._session.rows(statement) for statement in statements][-1]
+
+    @property
+    def _session(self) -> Session:
+        if not hasattr(self._writers, "session"):
+            self._writers.session = self.server.connect()
+            self._opened.append(self._writers.session)
+        session: Session = self._writers.session
+        return session
+
+    def close(self) -> None:
+        """Close the connections, and remove the tables."""
+        for session in self._opened:
+            session.close()
+        self.server.clear(self.schema)
+
+    def properties(self, pipeline: str) -> dict[str, str]:
+        """See Source.properties."""
+        return {
+            "database.hostname": self.server.host,
+            "database.port": str(self.server.port),
+            "database.user": self.server.user,
+            "database.password": PASSWORD,
+            "database.dbname": self.server.database,
+            "schema.include.list": self.schema,
+            "driver.securityMechanism": "3",
+            # Tables without a key are exact in a replica only if nobody writes while they are read.
+            "snapshot.isolation.mode": "exclusive",
+        }
+
+    def id(self, table: str) -> TableId:
+        """See Source.id."""
+        return TableId(self.server.database, self.schema, table, SCHEMA_TABLE)
+
+    def name(self, table: str) -> str:
+        """A table's name in SQL."""
+        return f'{self.schema}."{table}"'
+
+    def create(self, *tables: str, has_key: bool = True) -> None:
+        """See Source.create."""
+        key = "NOT NULL PRIMARY KEY" if has_key else ""
+        for table in tables:
+            columns = f'"{KEY}" INTEGER {key}, "{VALUE}" INTEGER, "{NOTE}" VARCHAR(400)'
+            self.run(f"CREATE TABLE {self.name(table)} ({columns})")
+        self.server.capture(*((self.schema, table) for table in tables))
+
+    def commit(self, *changes: Change) -> None:
+        """See Source.commit."""
+        self._session.transaction(*map(self._statement, changes))
+
+    def roll_back(self, *changes: Change) -> None:
+        """See Source.roll_back."""
+        self._session.roll_back(*map(self._statement, changes))
+
+    def truncate(self, table: str) -> None:
+        """See Source.truncate: Db2 refuses it for tables whose changes are captured."""
+        raise NotImplementedError
+
+    def add_column(self, table: str, name: str) -> None:
+        """See Source.add_column: as Debezium's documentation tells, with the registration inactive meanwhile."""
+        mine = f"SOURCE_OWNER = '{self.schema}' AND SOURCE_TABLE = '{table}'"
+        self.run(f"UPDATE {REGISTER} SET STATE = 'I' WHERE {mine}")
+        self.server.services("reinit")
+        self.run(f'ALTER TABLE {self.name(table)} ADD COLUMN "{name}" INTEGER')
+        self.run(f'ALTER TABLE ASNCDC."CDC_{self.schema}_{table}" ADD COLUMN "{name}" INTEGER')
+        self.run(f"UPDATE {REGISTER} SET STATE = 'A' WHERE {mine}")
+        self.server.services("reinit")
+
+    def signal(self, id_: str, kind: str, data: str) -> None:
+        """See Source.signal."""
+        self.run(f"INSERT INTO {self.name('signals')} VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
+
+    def settle(self) -> None:
+        """See Source.settle: until the capture program has come so far."""
+        self.server.settle()
+
+    def rows(self, table: str) -> list[Row]:
+        """See Source.rows."""
+        found = self.run(
+            f"SELECT COLNAME FROM SYSCAT.COLUMNS WHERE TABSCHEMA = '{self.schema}' AND TABNAME = '{table}' "
+            "ORDER BY COLNO"
+        )
+        names = [row[0] for row in found]
+        listed = ", ".join(f'"{name}"' for name in names)
+        return [dict(zip(names, row, strict=True)) for row in self.run(f"SELECT {listed} FROM {self.name(table)}")]
+
+    def lose_position(self, pipeline: str) -> None:
+        """See Source.lose_position: capture is ended and begun again."""
+        tables = [row[0] for row in self.run(REGISTERED.format(self.schema))]
+        for table in tables:
+            self.server.release(self.schema, table)
+        self.server.capture(*((self.schema, table) for table in tables))
+
+    @contextmanager
+    def fault(self, kind: str) -> Iterator[dict[str, str]]:
+        """See Source.fault."""
+        if kind == WRONG_PASSWORD:
+            yield {"database.password": f"{SECRET}-Wrong-1"}
+        elif kind == UNREACHABLE:
+            yield {"database.port": "1"}
+        else:
+            assert kind == NO_PRIVILEGE
+            yield {"database.user": POOR}
+
+    def url(self) -> tuple[str, dict[str, str]]:
+        """See Source.url."""
+        server = self.server
+        place = f"{server.host}:{server.port}/{server.database}"
+        return f"db2://{server.user}@{place}?securityMechanism=3", {"DB2_PASSWORD": PASSWORD}
+
+    def _statement(self, change: Change) -> str:
+        """A change as SQL."""
+        table = self.name(change.table)
+        if isinstance(change, Insert):
+            names, values = ", ".join(f'"{name}"' for name in change.row), ", ".join(map(_value, change.row.values()))
+            return f"INSERT INTO {table} ({names}) VALUES ({values})"
+        if isinstance(change, Delete):
+            return f'DELETE FROM {table} WHERE "{KEY}" = {change.key}'
+        assert isinstance(change, Update)
+        values = ", ".join(f'"{name}" = {_value(value)}' for name, value in change.values.items())
+        return f'UPDATE {table} SET {values} WHERE "{KEY}" = {change.key}'
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+class Db2Subject(Subject):
+    """The stand-in for Db2."""
+
+    connector = "db2"
+    is_killed = False  # make crash kills its pipelines
+    cannot: ClassVar[Mapping[str, str]] = {
+        "a_new_column_is_in_the_events_after_it": "rows that are not read yet get the new column with their table",
+        "a_truncate_is_an_event": "TRUNCATE is not captured",
+        "a_truncate_empties_a_replica": "TRUNCATE is not captured",
+        "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing on the server",
+        "the_checkpoint_of_another_source_is_an_error": "the sources here are schemas of one database",
+    }
+
+    def start(self, request: pytest.FixtureRequest) -> None:
+        """See Subject.start."""
+        self.server: Db2 = request.getfixturevalue("db2")
+
+    @contextmanager
+    def source(self) -> Iterator[Source]:
+        """See Subject.source."""
+        source = Db2Source(self.server, f"C{uuid4().hex[:8].upper()}")
+        try:
+            yield source
+        finally:
+            source.close()
