@@ -5,12 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from tailrace.config.option import Option, OptionTable, Status
+from tailrace.connectors.db2.config import OPTIONS as DB2
 from tailrace.connectors.mongodb.config import OPTIONS as MONGODB
 from tailrace.connectors.postgres.config import OPTIONS as POSTGRES
 from tailrace.connectors.sqlserver.config import OPTIONS as SQLSERVER
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
-TABLES = {"postgres": ("PostgreSQL", POSTGRES), "mongodb": ("MongoDB", MONGODB), "sqlserver": ("SQL Server", SQLSERVER)}
+TABLES = {
+    "postgres": ("PostgreSQL", POSTGRES),
+    "mongodb": ("MongoDB", MONGODB),
+    "sqlserver": ("SQL Server", SQLSERVER),
+    "db2": ("Db2", DB2),
+}
 
 _INTRO = """\
 # Properties of the {product} connector

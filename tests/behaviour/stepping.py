@@ -9,7 +9,7 @@ from typing import Any
 
 from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
-from tailrace.events.keychange import split_key_changes
+from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.record import RecordEncoder
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.selection import select
@@ -40,7 +40,8 @@ class Stepped:
                 for batch in chunk.batches:
                     told = writer.record(batch)
                     if batch.schema_change is None:
-                        chosen = select(split_key_changes(batch, faults=False), self.config)
+                        changes = with_identity(batch) if self._block.is_old else batch
+                        chosen = select(split_key_changes(changes, faults=False), self.config)
                         self.records += [_parsed(row) for rows in encoder.encode(chosen) for row in rows.to_pylist()]
                     elif told is not None:
                         structures += [json.loads(value) for value in told.rows.column("value").to_pylist()]

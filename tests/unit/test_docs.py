@@ -18,6 +18,7 @@ import yaml
 
 from tailrace.cli.main import app
 from tailrace.config.dialects import read
+from tailrace.connectors.db2.config import OPTIONS as DB2
 from tailrace.connectors.mongodb.config import OPTIONS as MONGODB
 from tailrace.connectors.postgres.config import OPTIONS, resolve
 from tailrace.connectors.postgres.position import SOURCE, SOURCE_TYPE
@@ -195,7 +196,7 @@ def test_properties_with_values_exist() -> None:
         for name, value in re.findall(r"`([a-z]+(?:\.[a-z]+)+)[=:] ?([^`\s.]+)`", prose(page)):
             if name.startswith(("spark.", "rds.")):
                 continue
-            found = {"mongodb.md": MONGODB, "sqlserver.md": SQLSERVER}.get(page.name, OPTIONS).find(name)
+            found = {"mongodb.md": MONGODB, "sqlserver.md": SQLSERVER, "db2.md": DB2}.get(page.name, OPTIONS).find(name)
             assert found is not None, f"{page.name}: {name}"
             found[0].kind.parse(value)
 

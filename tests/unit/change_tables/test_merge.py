@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tailrace.connectors.change_tables.changes import (
     AFTER,
+    AFTER_ALONE,
     BEFORE,
     DELETED,
     INSERTED,
@@ -49,6 +50,12 @@ def test_an_update_is_one_change() -> None:
     assert found.rows.tolist() == [1, 2, 1]
 
 
+def test_an_update_of_one_row_has_no_old_one() -> None:
+    found = paired(rows(("1", "a", AFTER_ALONE)), "t")
+    assert (found.op.to_pylist(), found.before.to_pylist(), found.rows.tolist()) == (["u"], [None], [1])
+    assert found.after.to_pylist() == [{"n": 0}]
+
+
 @pytest.mark.parametrize(
     "found",
     [
@@ -56,7 +63,7 @@ def test_an_update_is_one_change() -> None:
         [("1", "a", AFTER)],
         [("1", "a", AFTER), ("1", "a", BEFORE)],
         [("1", "a", BEFORE), ("1", "b", AFTER)],
-        [("1", "a", 5)],
+        [("1", "a", 6)],
         [("1", "a", BEFORE), ("1", "a", INSERTED), ("1", "a", AFTER)],
     ],
 )

@@ -80,10 +80,10 @@ def _parts(found: pa.Array) -> tuple[pa.Array, pa.Array]:
     if not pa.types.is_string(found.type):
         return pc.cast(pc.cast(found, pa.timestamp("us")), pa.int64()), pa.scalar(0, pa.int64())
     parts = pc.extract_regex(found, _TEXT)
-    digits = pc.utf8_rpad(pc.utf8_slice_codeunits(parts.field("f"), 0, 9), 9, "0")
-    fraction = pc.cast(digits, pa.int64())
-    clock = pc.binary_join_element_wise(parts.field("h"), parts.field("m"), parts.field("s"), ":")
-    seconds = pc.cast(pc.cast(join(parts.field("day"), " ", clock), pa.timestamp("s")), pa.int64())
+    day, hours, minutes, seconds, digits = (pc.struct_field(parts, name) for name in ("day", "h", "m", "s", "f"))
+    fraction = pc.cast(pc.utf8_rpad(pc.utf8_slice_codeunits(digits, 0, 9), 9, "0"), pa.int64())
+    clock = pc.binary_join_element_wise(hours, minutes, seconds, ":")
+    seconds = pc.cast(pc.cast(join(day, " ", clock), pa.timestamp("s")), pa.int64())
     micros = pc.add(pc.multiply(seconds, 1_000_000), pc.divide(fraction, 1000))
     return micros, pc.subtract(fraction, pc.multiply(pc.divide(fraction, 1000), 1000))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -113,7 +114,8 @@ def value_type(kind: Db2Type, config: Config) -> ValueType | None:
         # As texts, defaults have the digits that they are written with.
         return replace(decimal.fixed_type(kind.bytes, kind.scale, config), digits=None)
     if kind.name == "DECFLOAT":
-        return replace(decimal.variable_type(config), text="VARCHAR({})")
+        variable = decimal.variable_type(config)
+        return replace(variable, text="VARCHAR({})", convert=lambda found: variable.convert(_plain(found)))
     return None
 
 
@@ -137,6 +139,15 @@ def _binary(config: Config) -> ValueType:
     return replace(
         kind, convert=lambda found: convert(hex_bytes(found) if pa.types.is_string(found.type) else found), zero=None
     )
+
+
+def _plain(found: pa.Array) -> pa.Array:
+    """Numbers without exponents, which a DECFLOAT is printed with where it has more digits than precision."""
+    has_exponent = pc.match_substring_regex(found, r"\d[eE]")
+    if not pc.any(has_exponent).as_py():
+        return found
+    plain = [format(Decimal(each), "f") for each in pc.filter(found, has_exponent).to_pylist()]
+    return pc.replace_with_mask(found, has_exponent.fill_null(False), pa.array(plain, pa.string()))
 
 
 def _booleans(found: pa.Array) -> pa.Array:
