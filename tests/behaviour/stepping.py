@@ -29,10 +29,10 @@ class Stepped:
         self.records: list[Record] = []
         self._source, self._block = source, package.source_block(self.config)
 
-    def step(self) -> tuple[list[Record], list[Record]]:
+    def step(self, limit: int | None = None) -> tuple[list[Record], list[Record]]:
         """The payloads of the next step's events, tombstones left out, and the changes of structure that it tells."""
         self._source.settle()
-        start, self.offset = self.offset, self.capture.head(self.offset, None)
+        start, self.offset = self.offset, self.capture.head(self.offset, limit)
         encoder, writer = RecordEncoder(self.config, self._block, "run"), SchemaChangeWriter(self.config, self._block)
         self.records, structures = [], []
         for split in self.capture.plan(start, self.offset):

@@ -202,6 +202,19 @@ def test_the_time_of_a_commit_is_the_capture_programs(source: Db2Source) -> None
         assert event["source"]["ts_ms"] > 1_700_000_000_000
 
 
+def test_a_batch_has_the_commits_of_a_span_of_time(source: Db2Source) -> None:
+    with streaming(source, streaming__query__timespan__seconds="60") as stream:
+        for number in range(4):
+            write(source, insert(source, number, number))
+        source.settle()
+        commits = f"SELECT IBMSNAP_COMMITSEQ FROM {CHANGES.format(source.schema)} ORDER BY IBMSNAP_COMMITSEQ"
+        # Two within a minute, one a little later, one after an hour.
+        for (lsn,), time in zip(source.run(commits), ("10:00:00", "10:00:59", "10:01:01", "11:30:00"), strict=True):
+            marked = f"IBMSNAP_LOGMARKER = TIMESTAMP('2001-02-03 {time}')"
+            source.run(f"UPDATE ASNCDC.IBMSNAP_UOW SET {marked} WHERE IBMSNAP_COMMITSEQ = X'{lsn.hex()}'")
+        assert [[each["after"]["id"] for each in stream.step(2**28)[0]] for _ in range(4)] == [[0, 1], [2], [3], []]
+
+
 def test_a_program_that_has_never_run_is_waited_for(source: Db2Source) -> None:
     source.run("UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = NULL, CD_NEW_SYNCHPOINT = NULL")
     with streaming(source) as stream:

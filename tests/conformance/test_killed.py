@@ -97,7 +97,7 @@ def test_a_pipeline_killed_under_load_resumes(line: Line, place: str, nth: int) 
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_pipeline_killed_at_any_moment_resumes(line: Line, seed: int) -> None:
     with traffic(line.source, *TABLES):
         for number in range(3):

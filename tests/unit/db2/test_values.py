@@ -190,6 +190,8 @@ def _table() -> Any:
     [
         ({"db2.platform": "IBMI"}, "journals"),
         ({"database.dbname": ""}, "database.dbname"),
+        ({"streaming.query.timespan.seconds": "1"}, "shorter than commits are apart"),
+        ({"streaming.query.timespan.seconds": "-5"}, "streaming.query.timespan.seconds"),
         ({"snapshot.isolation.mode": "snapshot"}, "repeatable_read"),
     ],
 )

@@ -62,7 +62,12 @@ CHANGES = (
         COMMIT,
         "Time in `source`: of the commit, from IBMSNAP_UOW, or of reading, as the reference engine has it.",
     ),
-    Option("streaming.query.timespan.seconds", COUNT, "0", "Span of a read.", CONNECT, _STREAMED),
+    Option(
+        "streaming.query.timespan.seconds",
+        COUNT,
+        "0",
+        "A micro-batch reads the commits of so many seconds, by their times in IBMSNAP_UOW; 0: all that are captured.",
+    ),
     Option("query.fetch.size", POSITIVE_INT, "10000", "Rows of a page.", CONNECT, _STREAMED),
 )
 SNAPSHOT = (
@@ -120,6 +125,7 @@ OPTIONS = OptionTable(
         "Operation": shared.RUNTIME,
     }
 )
+_SPAN = "streaming.query.timespan.seconds"
 _CHECKS = (shared.check_together, check_hashes, check_overrides, check_transforms)
 
 
@@ -145,3 +151,7 @@ def resolve(properties: Mapping[str, object]) -> Config:
 def _check_database(config: Config) -> Iterator[Problem]:
     if not config.text("database.dbname").strip():
         yield Problem("database.dbname", "A value is required", "name the database to capture")
+    if config.number(_SPAN) == 1:
+        yield Problem(
+            _SPAN, "One second is shorter than commits are apart", "set 0, or 2 and more; 120 is a good value"
+        )

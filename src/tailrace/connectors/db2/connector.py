@@ -11,7 +11,7 @@ from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.gap import Gap
 from tailrace.connectors.change_tables.position import BEGINS, Reading
 from tailrace.connectors.db2.era import source_block
-from tailrace.connectors.db2.log.end import is_pruned, server_time
+from tailrace.connectors.db2.log.end import end_of_span, is_pruned, server_time
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.offset import Reached
 from tailrace.errors import OffsetError
@@ -38,6 +38,16 @@ class Db2Connector(ChangeTableConnector):
         """See Connector.identity: the database's name as the server has it."""
         server = self._server.ask(lambda connection: connection.value("SELECT CURRENT SERVER FROM SYSIBM.SYSDUMMY1"))
         return str(server).strip()
+
+    def within(self, start: Reading, limit: int) -> Reading | None:
+        """See Connector.within: by the times of commits, if the configuration says so."""
+        seconds = self.config.number("streaming.query.timespan.seconds")
+        if not seconds:
+            return None
+        database = self.config.text("database.dbname")
+        lsn = start.lsn(database)
+        end = self._server.ask(lambda connection: end_of_span(connection, self.config, lsn, seconds))
+        return None if end is None else Reading.of({database: end})
 
     def first(self, end: CapturedEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""

@@ -90,6 +90,19 @@ def is_pruned(connection: Connection, config: Config, lsn: str, read: str | None
     return log_end(connection, config).lsn(config.text("database.dbname")) > lsn
 
 
-def condition(column: str, until: str) -> str:
-    """That a row was committed up to a position."""
-    return f"{column} <= {literal_of(until)}"
+def end_of_span(connection: Connection, config: Config, lsn: str, seconds: int) -> str | None:
+    """The last commit within so many seconds after a position, or after the first one behind it; None for no later one.
+
+    That is Debezium's `streaming.query.timespan.seconds`, as it is documented.
+    """
+    units = f"FROM {control(config)}.IBMSNAP_UOW WHERE IBMSNAP_COMMITSEQ"
+    here = connection.value(f"SELECT IBMSNAP_LOGMARKER {units} = {literal_of(lsn)} WITH CS")
+    following = f"{units} > {literal_of(lsn)}"
+    for begin in (here, connection.value(f"SELECT MIN(IBMSNAP_LOGMARKER) {following} WITH CS")):
+        if begin is not None:
+            until = (begin + timedelta(seconds=seconds)).isoformat(sep=" ", timespec="microseconds")
+            inside = f"{following} AND IBMSNAP_LOGMARKER <= TIMESTAMP('{until}')"
+            found = connection.value(f"SELECT MAX(IBMSNAP_COMMITSEQ) {inside} WITH CS")
+            if found is not None:
+                return text_of(found)
+    return None

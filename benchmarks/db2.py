@@ -1,0 +1,141 @@
+"""Change tables of Db2, on the stand-in: Tailrace, a Debezium engine and a bare loop of the driver read one backlog.
+
+`python benchmarks/db2.py [--rows N] [--times N] [--json FILE]`. The change table is filled by hand, and shown to a
+contestant that streams by the position in the register, so that nothing is captured while it reads.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import ibm_db
+import measure
+import pyarrow as pa
+from contestants import Result
+from harness import Course, arguments, run
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.servers.db2.server import Db2
+
+TABLE, CHANGES = "BENCH.ITEMS", 'ASNCDC."CDC_BENCH_ITEMS"'
+A_TRANSACTION, AT_ONCE = 100, 1000
+BEFORE = 0x6000000
+
+
+def lsn(number: int) -> str:
+    """A log sequence number in SQL."""
+    return f"X'{BEFORE + number:032x}'"
+
+
+@dataclass
+class Db2Course(Course):
+    """A table of eight columns, whose change table has inserts alone."""
+
+    db2: Db2
+    rows: int
+    connector = "db2"
+    is_hidden = True
+
+    @property
+    def server(self) -> measure.Tree:
+        """See Course.server: Derby; the filter's time is not in it."""
+        return measure.Tree(self.db2.pid)
+
+    def properties(self) -> dict[str, str]:
+        """See Course.properties."""
+        return {
+            "connector.class": "io.debezium.connector.db2.Db2Connector",
+            "database.hostname": self.db2.host,
+            "database.port": str(self.db2.port),
+            "database.user": self.db2.user,
+            "database.password": self.db2.password,
+            "database.dbname": self.db2.database,
+            "driver.securityMechanism": "3",
+            "database.query.timeout.ms": "0",
+            "poll.interval.ms": "100",
+            "topic.prefix": "bench",
+            "table.include.list": TABLE,
+            "snapshot.mode": "no_data",
+            "include.schema.changes": "false",
+            "key.converter.schemas.enable": "false",
+            "value.converter.schemas.enable": "false",
+        }
+
+    def fill(self) -> None:
+        """Write the change table and its units of work."""
+        with self.db2.session() as session:
+            session.rows("CREATE SCHEMA BENCH")
+            columns = "ID INTEGER NOT NULL PRIMARY KEY, G INTEGER, NAME VARCHAR(40), PRICE DECIMAL(12,2)"
+            session.rows(
+                f"CREATE TABLE {TABLE} ({columns}, AT_TIME TIMESTAMP, ACTIVE SMALLINT, D DOUBLE, NOTE VARCHAR(60))"
+            )
+        self.db2.capture(("BENCH", "ITEMS"))
+        self.db2.services("stop")
+        with self.db2.session() as session:
+            for first in range(0, self.rows, AT_ONCE):
+                numbers = range(first, min(first + AT_ONCE, self.rows))
+                session.rows(f"INSERT INTO {CHANGES} VALUES {', '.join(map(_row, numbers))}")
+            units = range(0, self.rows, A_TRANSACTION)
+            for first in range(0, len(units), AT_ONCE):
+                values = ", ".join(
+                    f"(X'{number:020x}', {lsn(number)}, CURRENT_TIMESTAMP, '', 'BENCH')"
+                    for number in units[first : first + AT_ONCE]
+                )
+                names = "IBMSNAP_UOWID, IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER, IBMSNAP_AUTHTKN, IBMSNAP_AUTHID"
+                session.rows(f"INSERT INTO ASNCDC.IBMSNAP_UOW ({names}) VALUES {values}")
+
+    def hide(self) -> None:
+        """See Course.hide."""
+        self._end(lsn(-1))
+
+    def show(self) -> None:
+        """See Course.show."""
+        self._end(lsn(self.rows))
+
+    def _end(self, end: str) -> None:
+        self.db2.execute(
+            f"UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = {end}, CD_NEW_SYNCHPOINT = {end}, "
+            "SYNCHTIME = CURRENT_TIMESTAMP"
+        )
+
+    def bare(self) -> Result:
+        """See Course.bare: rows into Arrow columns."""
+        server = self.server
+        own, server_before, begin, rows = time.process_time(), server.cpu(), time.monotonic(), 0
+        connection = ibm_db.connect(self.db2.dsn(), "", "")
+        order = "IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
+        found = ibm_db.exec_immediate(connection, f"SELECT * FROM {CHANGES} ORDER BY {order}")
+        while block := ibm_db.fetchmany(found, 10_000):
+            columns = [pa.array(values) for values in zip(*block, strict=True)]
+            rows += len(columns[0])
+        ibm_db.free_stmt(found)
+        ibm_db.close(connection)
+        seconds, cpu = time.monotonic() - begin, time.process_time() - own
+        if rows != self.rows:
+            raise SystemExit(f"the loop read {rows} rows; there are {self.rows}")
+        return Result(rows, seconds, cpu, server.cpu() - server_before, 0, {})
+
+
+def _row(number: int) -> str:
+    commit = lsn(number - number % A_TRANSACTION)
+    return (
+        f"({commit}, {lsn(number)}, 'I', {number}, {number % 100}, 'item {number}', {number / 100:.2f}, "
+        f"'2026-01-02 03:04:05.678', {number % 2}, {number * 0.5}, 'a note of the item {number}')"
+    )
+
+
+def main() -> None:
+    """Measure all in turn, several times."""
+    given = arguments(__doc__ or "")
+    with Db2() as server:
+        course = Db2Course(server, given.rows)
+        course.fill()
+        run(course, given)
+
+
+if __name__ == "__main__":
+    main()
