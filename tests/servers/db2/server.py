@@ -70,6 +70,8 @@ class Db2(Db2Client, ServerProcess):
             "derby.database.sqlAuthorization": "true",
             "derby.locks.waitTimeout": "20",
             "derby.system.durability": "test",
+            # Under load a thread finds entries of the cache that another one has emptied.
+            "derby.language.statementCacheSize": "0",
             "user.timezone": "UTC",
             "derby.stream.error.file": str(self._home / "errors.log"),
             **{f"derby.user.{name}": password for name, password in self._users.items()},
