@@ -77,7 +77,12 @@ def test_init_writes_what_check_takes(database: Database, tmp_path: Path) -> Non
     file = tmp_path / "p.yaml"
     environment = {"PGPASSWORD": server.password, "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
     found = tailrace("init", url, "-o", file, "--sink", "console", "--json", env=environment).stdout
-    assert json.loads(found) == {"file": str(file), "tables": ["public.B c", "public.a"], "ddl": False}
+    assert json.loads(found) == {
+        "file": str(file),
+        "tables": ["public.B c", "public.a"],
+        "ddl": False,
+        "preparation": [],
+    }
     assert server.password not in file.read_text(encoding="utf-8")
     findings = json.loads(tailrace("check", file, "--json", env=environment, code=2).stdout)
     assert all(finding["ok"] is not False for finding in findings)
