@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from . import jobs
 
 if TYPE_CHECKING:
     from ..engine import Engine
+
+log = logging.getLogger(__name__)
 
 _NO_LSN = "00000000:00000000:0000"
 # What follows the LSN text of an idle scan: NUL, in the form in which texts are stored.
@@ -116,11 +119,11 @@ class Capture:
         return max(0.05, min(self._last_row.values()) + self.idle_seconds - time.monotonic())
 
     def _recover(self, error: EngineError) -> None:
-        """A table that is dropped while it is scanned, a deadlock: the next scan finds things in order."""
+        """A table or database that is dropped while it is scanned, a deadlock: the next scan finds things in order."""
         if self._worker.in_transaction:
             self._worker.run("ROLLBACK")
-        if error.state not in ("42P01", "40P01", "55P03"):
-            raise error
+        if error.state not in ("42P01", "3F000", "40P01", "55P03"):
+            log.warning("the capture job goes on after %s", error)
         self.wake()
 
     def _jobs(self) -> list[tuple[int, int]]:
