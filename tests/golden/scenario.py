@@ -17,6 +17,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from tailrace.connectors import registry
 from tailrace.connectors.offset import SNAPSHOT, STREAM
+from tailrace.events.converter import JSON
 from tailrace.pipeline.checkpoint import position
 from tests.golden.compare import HEARTBEATS, Event, compare, load
 from tests.golden.databases.database import GoldenServer
@@ -62,7 +63,7 @@ class Scenario:
         """The connector's properties for that server; known faults of the reference are to be copied."""
         places = server.places()
         filled = {name: string.Template(value).safe_substitute(places) for name, value in self.given.items()}
-        return {"compat.faults": "true", **server.settings, **filled}
+        return {"compat.faults": "true", "header.converter": JSON, **server.settings, **filled}
 
     def differences(self, events: list[Event]) -> list[str]:
         """A line for each place where the events are not the recorded ones."""

@@ -34,6 +34,10 @@ CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _ONLY_JSON = f"only {_JSON} works today"
+# The default of Kafka Connect first.
+_STORAGE = "org.apache.kafka.connect.storage."
+_HEADERS = (f"{_STORAGE}SimpleHeaderConverter", f"{_STORAGE}StringConverter", _JSON)
+_ONLY_HEADERS = "take one of these"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 JVM = "Java classes cannot be loaded"
@@ -228,7 +232,10 @@ EVENTS = (
 def _converter(part: str, plural: str) -> Iterator[Option]:
     """The converter of keys or values and its settings."""
     name = f"{part}.converter"
-    yield Option(name, choice(_JSON, otherwise=_ONLY_JSON), _JSON, f"Serialises {plural}.")
+    if part == "header":
+        yield Option(name, choice(*_HEADERS, otherwise=_ONLY_HEADERS), _HEADERS[0], "Serialises headers.")
+    else:
+        yield Option(name, choice(_JSON, otherwise=_ONLY_JSON), _JSON, f"Serialises {plural}.")
     yield Option(f"{name}.schemas.enable", FLAG, "true", f"The schema beside each {part}.")
     yield Option(f"{name}.schemas.cache.size", INT, "1000", "Number of cached schemas.", CONNECT, "each table has one")
     yield Option(

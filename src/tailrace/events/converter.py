@@ -1,4 +1,4 @@
-"""The JSON converter's settings for keys or values, and the schema that it writes around each payload."""
+"""The converters of keys, values and headers, and the schema that the JSON converter writes around each payload."""
 
 from __future__ import annotations
 
@@ -8,18 +8,29 @@ from tailrace.config import Config
 from tailrace.events.encode.json import PLAIN, Style, schema_text
 from tailrace.model.schema import ConnectSchema
 
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """`schemas`: whether each payload is written with its schema; `style`: how values are written."""
+    """`schemas`: whether each payload is written with its schema; `style`: how values are written.
+
+    `kind` is JSON but for headers, which have SIMPLE or STRING, too.
+    """
 
     schemas: bool = True
     style: Style = PLAIN
+    kind: str = JSON
 
     @staticmethod
     def of(config: Config, part: str) -> Converter:
         """The settings of the `key`, `value` or `header` converter."""
         prefix = f"{part}.converter"
+        kind = config.text(prefix)
+        if kind != JSON:
+            return Converter(False, Style(defaults=True, numeric=True), kind)
         numeric = config.text(f"{prefix}.decimal.format") == "NUMERIC"
         style = Style(config.flag(f"{prefix}.replace.null.with.default"), numeric)
         return Converter(config.flag(f"{prefix}.schemas.enable"), style)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tailrace.events.converter import Converter
 from tailrace.events.encode.arrow import flags, indices
-from tailrace.events.encode.json import dump
+from tailrace.events.header_texts import header_texts
 from tailrace.model.schema import ConnectSchema
 
 HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
@@ -27,13 +27,10 @@ class HeaderWriter:
     """Gives the `headers` column of record batches; null where a record has none."""
 
     def __init__(self, connector: str, server: str, run_id: str, enabled: bool, converter: Converter) -> None:
-        left, right = converter.wrap(ConnectSchema("string"))
-        self._entries = pa.array(
-            [
-                {"key": name, "value": f"{left}{dump(value)}{right}".encode()}
-                for name, value in (context(connector, server, run_id).items() if enabled else ())
-            ],
-            HEADER,
+        known = context(connector, server, run_id) if enabled else {}
+        texts = header_texts(pa.array(list(known.values()), pa.string()), ConnectSchema("string"), converter, "headers")
+        self._entries = pa.StructArray.from_arrays(
+            [pa.array(list(known), pa.string()), texts.cast(pa.binary())], fields=list(HEADER)
         )
         self._rows: pa.Array = pa.array([], HEADERS)
 

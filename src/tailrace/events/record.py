@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.events.converter import Converter
+from tailrace.events.converter import JSON, Converter
 from tailrace.events.cuts import cuts, pieces
 from tailrace.events.encode.arrow import flags, indices, literal, repeat
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
 from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
+from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADERS, HeaderWriter
 from tailrace.events.images import ImageWriter, image_parts
 from tailrace.events.parts import Integers, Parts, flat, gather, text_of, widths
@@ -162,14 +163,25 @@ class RecordEncoder:
             return self._headers.context(len(rows))
         other = rows.column(at)
         present = other.is_valid()
-        key = self._images.header_key(other, layout.table, layout.envelope) or []
-        parts = flat(layout.header_wrap[0], key, layout.header_wrap[1])
-        text = text_of(parts, 0, len(rows), f"table {layout.table.id}")
+        text = self._other_key(other, layout)
         names = pc.if_else(
             pc.equal(rows.column("op"), literal(DELETE)), literal("__debezium.newkey"), literal("__debezium.oldkey")
         )
         nothing = literal(None)
         return self._headers.with_other_key(pc.if_else(present, names, nothing), pc.if_else(present, text, nothing))
+
+    def _other_key(self, other: pa.StructArray, layout: _Layout) -> pa.Array:
+        """The key of each row, as a header's value."""
+        where, key_schema = f"table {layout.table.id}", layout.envelope.key
+        assert key_schema is not None
+        if self._header.kind == JSON:
+            key = self._images.header_key(other, layout.table, layout.envelope) or []
+            return text_of(flat(layout.header_wrap[0], key, layout.header_wrap[1]), 0, len(other), where)
+        columns = [other.field(other.type.get_field_index(name)) for name in layout.table.key]
+        extra = layout.envelope.key_extra
+        columns += [] if extra is None else [repeat(extra, len(other))]
+        struct = pa.StructArray.from_arrays(columns, names=[field.name for field in key_schema.fields])
+        return header_texts(struct, key_schema, self._header, where)
 
     def _control(self, batch: ControlBatch) -> pa.RecordBatch:
         count, rows = len(batch), batch.rows

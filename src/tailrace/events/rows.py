@@ -12,9 +12,10 @@ from tailrace.config import Config
 from tailrace.events.converter import Converter
 from tailrace.events.cuts import cuts
 from tailrace.events.encode.arrow import indices, repeat
-from tailrace.events.encode.json import encode, fragment
+from tailrace.events.encode.json import fragment
+from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADER, HEADERS
-from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, text_of, widths
+from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, widths
 from tailrace.events.record import KAFKA
 from tailrace.events.records import Header, Part, Records
 
@@ -114,7 +115,6 @@ def _headers(records: Records, converter: Converter) -> pa.Array:
 
 def _entries(header: Header, converter: Converter) -> pa.Array:
     part = header.part
-    left, right = converter.wrap(part.schema)
-    rows = len(part.values)
-    text = text_of([left, encode(part.values, part.schema, converter.style), right], 0, rows, f"header {header.name}")
-    return pa.StructArray.from_arrays([repeat(header.name, rows), text.cast(pa.binary())], fields=list(HEADER))
+    text = header_texts(part.values, part.schema, converter, f"header {header.name}")
+    names = repeat(header.name, len(part.values))
+    return pa.StructArray.from_arrays([names, text.cast(pa.binary())], fields=list(HEADER))

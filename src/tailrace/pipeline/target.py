@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
+from tailrace.events.converter import JSON, Converter
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.sinks.console import ConsoleSink
@@ -55,8 +56,9 @@ def build(definition: Definition, config: Config) -> Target:
         signals = table_of_signals(config)
         return Replica(target, aside=None if signals is None else signals.unique)
     if isinstance(target, FileTarget):
-        kind = ParquetSink if definition.sink.kind == "parquet" else JsonLinesSink
-        return kind(target.path)
+        if definition.sink.kind == "parquet":
+            return ParquetSink(target.path)
+        return JsonLinesSink(target.path, Converter.of(config, "header").kind == JSON)
     return ConsoleSink() if definition.sink.kind == "console" else NullSink()
 
 

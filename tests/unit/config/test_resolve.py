@@ -89,7 +89,7 @@ def test_every_declaration_holds_together() -> None:
             "org.apache.kafka.connect.storage.StringConverter",
             "only org.apache.kafka.connect.json.Json",
         ),
-        ("header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", "only org.apache.kafka.connect"),
+        ("header.converter", "io.confluent.connect.avro.AvroConverter", "SimpleHeaderConverter, org.apache.kafka"),
         ("openlineage.integration.enabled", "true", "OpenLineage has a listener of its own"),
         ("exactly.once.support", "required", "set requested"),
         ("database.ssl", "true", "set database.sslmode=verify-full"),

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.config import resolve
+from tailrace.events.converter import JSON
 from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
@@ -63,6 +64,8 @@ def config(**properties: str) -> Config:
 def configured(properties: dict[str, str]) -> Config:
     """A configuration with these properties and what is required beside them."""
     base = {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "server1"}
+    # As it was recorded.
+    base["header.converter"] = JSON
     return resolve({**base, **properties})
 
 

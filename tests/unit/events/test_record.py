@@ -86,6 +86,40 @@ def test_converters_of_keys_and_values_are_set_apart() -> None:
     assert [header["value"] for header in row["headers"][:2]] == [b'{"price":"APo=","code":"none"}', b'"server1"']
 
 
+@pytest.mark.parametrize(
+    ("converter", "key", "context"),
+    [
+        (
+            "storage.SimpleHeaderConverter",
+            b'{"id":1,"name":"a \\"b\\"","price":2.50,"raw":"/w==","gone":null}',
+            b"server1",
+        ),
+        ("storage.StringConverter", b'Struct{id=1,name=a "b",price=2.50,raw=/w==}', b"server1"),
+        (
+            "json.JsonConverter",
+            b'{"id":1,"name":"a \\"b\\"","price":"APo=","raw":"/w==","gone":null}',
+            b'"server1"',
+        ),
+    ],
+)
+def test_headers_are_written_as_their_converter_does(converter: str, key: bytes, context: bytes) -> None:
+    price = ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal", parameters=(("scale", "2"),))
+    columns = (
+        Column("id", ConnectSchema("int32"), pa.int32()),
+        Column("name", ConnectSchema("string"), pa.string()),
+        Column("price", price, pa.decimal128(9, 2)),
+        Column("raw", ConnectSchema("bytes"), pa.binary()),
+        Column("gone", ConnectSchema("string", optional=True), pa.string()),
+    )
+    names = tuple(column.name for column in columns)
+    of = TableSchema(TableId("golden", "public", "t"), columns, names, names)
+    image = {"id": 1, "name": 'a "b"', "price": Decimal("2.50"), "raw": b"\xff", "gone": None}
+    given = changes(of, {"op": "c", "after": image}, other_key=pa.array([image], of.row_type))
+    settings = {"header_converter": f"org.apache.kafka.connect.{converter}", "extended_headers_enabled": "true"}
+    (row,) = encoded(given, header_converter_schemas_enable="false", **settings)
+    assert [each["value"] for each in row["headers"][:2]] == [key, context]
+
+
 def test_output_is_cut_by_bytes_and_a_large_row_travels_alone() -> None:
     texts = ["x" * 100] * 2000 + ["y" * (40 << 20)] + ["x" * 100] * 2000
     given = changes(table(), *({"op": "c", "after": {"id": i, "code": t, "note": None}} for i, t in enumerate(texts)))
