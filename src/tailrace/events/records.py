@@ -74,7 +74,8 @@ def struct(
     schema = schema.with_(fields=tuple(Field(name, part.schema) for name, part in fields))
     columns = [part.values for _, part in fields]
     if not fields:
-        return Part(schema, pa.array([{}] * rows, pa.struct([])))
+        gone = np.zeros(rows, np.bool_) if absent is None else flags(absent)
+        return Part(schema, pa.array([None if each else {} for each in gone], pa.struct([])))
     types = [pa.field(name, column.type) for (name, _), column in zip(fields, columns, strict=True)]
     return Part(schema, pa.StructArray.from_arrays(columns, fields=types, mask=absent))
 

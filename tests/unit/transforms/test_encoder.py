@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -16,6 +17,8 @@ from tailrace.events.keychange import split_key_changes
 from tailrace.events.record import RecordEncoder
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.transforms import parse
 from tailrace.transforms.encoder import Encoder
 from tests.unit.events.changes import changes, table
@@ -23,6 +26,7 @@ from tests.unit.events.event_recordings import configured
 from tests.unit.transforms.transformed import properties
 
 NOTHING = properties("org.apache.kafka.connect.transforms.DropHeaders", {"headers": "none of them"})
+IN_UTC = properties("io.debezium.transforms.TimezoneConverter", {"converted.timezone": "UTC"})
 
 images = st.fixed_dictionaries(
     {"id": st.integers(0, 2), "code": st.text(max_size=3), "note": st.none() | st.text(max_size=3)}
@@ -63,6 +67,22 @@ def test_both_encoders_write_the_same(
         plain = written(RecordEncoder(configured(given_), source, "run"), batch)
         through = written(Encoder(configured({**given_, **NOTHING}), source, "run"), batch)
     assert through == plain
+
+
+@pytest.mark.parametrize("through", [NOTHING, IN_UTC], ids=["DropHeaders", "TimezoneConverter"])
+@pytest.mark.parametrize("in_value", [True, False])
+@pytest.mark.parametrize("value", ["a", None])
+def test_a_row_that_is_not_there_is_null(
+    value: str | None, in_value: bool, through: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = (Column("note", ConnectSchema("string", optional=True), pa.string(), in_value=in_value),)
+    of = TableSchema(TableId("golden", "public", "t"), columns, (), ())
+    image = {"note": value}
+    made = changes(of, {"op": "c", "after": image}, {"op": "u", "before": image, "after": image})
+    monkeypatch.setattr(time, "time_ns", lambda: 0)
+    plain = written(RecordEncoder(configured({}), SOURCE, "run"), made)
+    assert written(Encoder(configured(through), SOURCE, "run"), made) == plain
+    assert [json.loads(each["value"])["payload"]["before"] for each in plain] == [None, image if in_value else {}]
 
 
 def test_large_values_the_log_did_not_repeat_are_the_placeholder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,7 +187,7 @@ def _struct(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
             parts += [part.text, part.right]
     parts.append("}" if schema.fields else "{}")
     if all(isinstance(part, str) for part in parts):
-        return repeat("".join(map(str, parts)), len(values))
+        return _null_where(values, repeat("".join(map(str, parts)), len(values)))
     return _null_where(values, join(*parts))
 
 
