@@ -16,6 +16,7 @@ from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.values import value_type
 from tailrace.connectors.value_type import ValueType, converted
 from tailrace.errors import DecodeError
+from tailrace.events.encode.json import null_text
 
 REQUIRED = {
     "topic.prefix": "t",
@@ -184,6 +185,21 @@ def test_money(printed: str) -> None:
     assert read(kind("money", -1, STRING), "$1,234.11", printed) == ["1234.11", "-1234.11"]
     assert read(kind("money", -1, DOUBLE), printed) == [-1234.11]
     assert kind("money").schema.parameters == (("scale", "2"),)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (kind("numeric", numeric(10, 2), STRING), "0.00"),
+        (kind("numeric", numeric(10, 0), STRING), "0"),
+        (kind("numeric", -1, STRING), "0"),
+        (kind("money", -1, STRING), "0.00"),
+        (kind("money", -1, {**STRING, "money.fraction.digits": "0"}), "0"),
+        (kind("text"), ""),
+    ],
+)
+def test_what_an_old_row_lacks_is_zero_in_its_digits(of: ValueType, expected: str) -> None:
+    assert null_text(of.schema) == f'"{expected}"'
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,15 @@ def variable_type(config: Config) -> ValueType:
 
 def string_type(digits: int | None = None) -> ValueType:
     """Decimals as plain text. `digits` is the declared scale, None if there is none."""
-    zero = format(Decimal(0).scaleb(-max(1 if digits is None else digits, 0)), "f")
-    return ValueType(
-        ConnectSchema("string"), pa.string(), lambda text: _java_names(as_string(text)), zero, digits=digits
-    )
+    zero = zero_text(max(1 if digits is None else digits, 0))
+    # What an old row lacks has the declared digits; without any it is a whole zero.
+    schema = ConnectSchema("string", empty=zero_text(max(digits or 0, 0)))
+    return ValueType(schema, pa.string(), lambda text: _java_names(as_string(text)), zero, digits=digits)
+
+
+def zero_text(digits: int) -> str:
+    """Zero with so many digits after the point."""
+    return format(Decimal(0).scaleb(-digits), "f")
 
 
 def double_type(plain: Convert, zero: object) -> ValueType:

@@ -24,7 +24,8 @@ def money(config: Config) -> ValueType:
     """A MONEY column: a decimal without precision. Its defaults are not shown."""
     mode = config.text("decimal.handling.mode")
     if mode == "string":
-        return ValueType(ConnectSchema("string"), pa.string(), _money_text)
+        empty = decimal.zero_text(config.number("money.fraction.digits"))
+        return ValueType(ConnectSchema("string", empty=empty), pa.string(), _money_text)
     if mode == "double":
         return decimal.double_type(_money_text, None)
     scale = config.number("money.fraction.digits")
