@@ -384,3 +384,21 @@ def test_a_large_transaction_is_the_same_in_many_chunks(
     orders = [row["order"] for row in apart]
     assert orders == sorted(set(orders))
     assert len({row["source"]["txId"] for row in apart}) == len({row["ts_us"] for row in apart}) == 1
+
+
+def test_defaults_of_domains_are_not_shown(database: Database) -> None:
+    database.execute(
+        "CREATE DOMAIN amount AS integer DEFAULT 7",
+        "CREATE TABLE t (id int PRIMARY KEY, own int DEFAULT 5, a amount DEFAULT 5, b amount)",
+        "INSERT INTO t VALUES (1, NULL, NULL, NULL)",
+    )
+    with capturing(database) as capture:
+        encoder = RecordEncoder(capture.config, SOURCE, "run")
+        batches = [batch for split in capture.plan() for chunk in capture.reader.read(split) for batch in chunk.batches]
+        (row,) = [row for batch in batches for rows in encoder.encode(batch) for row in rows.to_pylist()]
+    value = json.loads(row["value"])
+    fields = next(field for field in value["schema"]["fields"] if field["field"] == "after")["fields"]
+    assert {field["field"]: field.get("default") for field in fields} == {
+        "id": None, "own": 5, "a": None, "b": None
+    }  # fmt: skip
+    assert value["payload"]["after"] == {"id": 1, "own": 5, "a": None, "b": None}

@@ -168,8 +168,8 @@ def iso_time(shown: str) -> str:
 
 def zoned_time(shown: str) -> str:
     """From microseconds at UTC and the text as printed."""
-    instant, printed = shown.split("|")
-    return "24:00:00Z" if printed == "24:00:00+00" else clock(int(instant) % _DAY_US) + "Z"
+    instant, _ = shown.split("|")
+    return clock(int(instant) % _DAY_US) + "Z"
 
 
 def cut_zoned_time(shown: str) -> str:

@@ -174,7 +174,8 @@ class Catalog:
             type=source_type(pg, modifier),
             value=None if value is None else replace(value, text=pg.output),
             required=column.required,
-            default=parse_default(column.default, faults),
+            # The reference engine knows no defaults of domains, so that their nulls are shown as nulls.
+            default=None if pg.domain else parse_default(column.default, faults),
             # The reference engine's PostgreSQL connector accepts include.schema.comments and reads no comments.
             comment=None if faults else column.comment,
             text=pg.output,

@@ -173,12 +173,10 @@ def zoned_time_text(text: pa.Array) -> pa.Array:
     clock = time_us(pc.struct_field(parts, "clock"))
     offset = _seconds(parts)
     shifted = pc.subtract(clock, pc.multiply(offset, 1_000_000)).to_numpy(zero_copy_only=False)
-    # 24:00 at UTC stays 24:00.
-    midnight = pc.and_(pc.equal(clock, DAY_US), pc.equal(offset, 0))
     nulls = temporal.nulls_of(text)
     within = np.mod(np.nan_to_num(shifted).astype(np.int64), DAY_US)
-    printed = temporal.clock_text(pa.array(within, mask=nulls))
-    return join(pc.if_else(midnight, literal("24:00:00"), printed), "Z")
+    # 24:00 is 00:00, as in the reference engine.
+    return join(temporal.clock_text(pa.array(within, mask=nulls)), "Z")
 
 
 def _seconds(parts: pa.StructArray) -> pa.Array:
