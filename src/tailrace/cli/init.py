@@ -54,7 +54,7 @@ def command(
         raise ConfigError("has no tables to capture", where=source.database, remedy="Check the database.")
     if not is_kept:
         text = pipeline_file(entry.name, source, package.capturing(found), found, sink)
-        output.write_text(text, encoding="utf-8")
+        _write(output, text)
     installed = admin.install_ddl() if ddl else None
     statements = admin.preparation([table.id for table in found])
     if json:
@@ -74,10 +74,18 @@ def command(
     results.print(f"Next: export {exports}, tailrace check {file}, tailrace run {file}")
 
 
+def _write(output: Path, text: str) -> None:
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        remedy = "Create the folder, or choose another --output."
+        raise ConfigError(f"cannot be written: {error.strerror}", where=str(output), remedy=remedy) from error
+
+
 def secrets_of(source: NewSource) -> dict[str, str]:
-    """The values of a new source's secrets: from the environment, else from its URL, else from the person."""
+    """The values of a new source's secrets: from its URL, else from the environment, else from the person."""
     variables = {name: variable for name, variable in source.variables.items() if variable in os.environ}
-    known = {**source.secrets, **{name: os.environ[variable] for name, variable in variables.items()}}
+    known = {**{name: os.environ[variable] for name, variable in variables.items()}, **source.secrets}
     asked = {
         name: typer.prompt(question, hide_input=True, default="")
         for name, question in source.prompts.items()

@@ -53,6 +53,14 @@ def content(
     type_: str, data: str, collections: list[str], kind: str | None, filter_: str | None, surrogate: str | None
 ) -> dict[str, Any]:
     """A signal's data from the options. Raises ConfigError for what the pipeline would only warn of."""
+    from tailrace.snapshot import actions
+    from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
+
+    if type_ not in actions.types():
+        remedy = (
+            f"Take one of {', '.join(actions.types())}; a type of your own is known where its package is installed."
+        )
+        raise ConfigError("is no type of signal", where=type_, remedy=remedy)
     try:
         found = jsons.loads(data)
     except ValueError as error:
@@ -68,6 +76,10 @@ def content(
         raise ConfigError("names no tables", where=type_, remedy="Give --data-collections once for each.")
     if kind is not None:
         found["type"] = kind
+    if str(found.get("type", INCREMENTAL)).lower() not in (INCREMENTAL, BLOCKING):
+        raise ConfigError(
+            "is no type of snapshot", where=str(found["type"]), remedy=f"Take {INCREMENTAL} or {BLOCKING}."
+        )
     if filter_ is not None:
         found["additional-conditions"] = [{"data-collection": name, "filter": filter_} for name in names]
     if surrogate is not None:

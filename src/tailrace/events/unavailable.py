@@ -9,7 +9,8 @@ import uuid
 from tailrace.events.encode.json import dump
 from tailrace.model.schema import ConnectSchema
 
-_NUMBERS = ("int32", "int64")
+# Arrays of INTEGER, DATE and BIGINT have one; of TIMESTAMP and TIME, which are numbers as well, none.
+_NUMBERS = (("int32", None), ("int64", None), ("int32", "io.debezium.time.Date"))
 
 
 def placeholder_text(schema: ConnectSchema, placeholder: str) -> str | None:
@@ -33,7 +34,7 @@ def _items(items: ConnectSchema, raw: bytes, text: str) -> str | None:
         return dump([text])
     if items.type == "bytes" and items.name is None:
         return f"[{_base64(raw)}]"
-    return dump(list(raw)) if items.type in _NUMBERS else None
+    return dump(list(raw)) if (items.type, items.name) in _NUMBERS else None
 
 
 def _base64(raw: bytes) -> str:

@@ -11,11 +11,16 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from tailrace.connectors.signal import Signal
-from tailrace.snapshot.signals import LOG
+from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, LOG, REMOVE
 
 log = logging.getLogger(__name__)
 
 GROUP = "tailrace.signal_actions"
+
+
+def types() -> list[str]:
+    """All types of signals, those of one's own that are installed here included."""
+    return [*ABOUT_SNAPSHOTS, ADD, REMOVE, LOG, *sorted({entry.name for entry in entry_points(group=GROUP)})]
 
 
 def act(signal: Signal, offset: dict[str, Any]) -> None:

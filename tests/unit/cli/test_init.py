@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli.init import SINKS, secrets_of
+from tailrace.cli.init import SINKS, _write, secrets_of
 from tailrace.cli.init import pipeline_file as file_of
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import expression
@@ -35,7 +35,7 @@ def pipeline_file(source: NewSource, sink: str) -> str:
 def test_it_is_a_pipeline_that_captures_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: str) -> None:
     monkeypatch.setenv("PGPASSWORD", "hush")
     source = new_source("postgresql://me:other@db:6543/My-Shop")
-    assert secrets_of(source) == {"database.password": "hush"}
+    assert secrets_of(source) == {"database.password": "other"}, "as for libpq, the URL comes first"
     file = tmp_path / "pipeline.yaml"
     file.write_text(pipeline_file(source, sink), encoding="utf-8")
     assert "hush" not in file.read_text(encoding="utf-8")
@@ -102,3 +102,8 @@ def test_a_url_of_no_connector_is_refused_without_being_shown() -> None:
     ) as caught:
         new_source("oracle://me:hush@db/shop")
     assert "hush" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written: No such file or directory"):
+        _write(tmp_path / "missing" / "pipeline.yaml", "")

@@ -37,3 +37,13 @@ def test_a_signal_that_is_too_large_is_not_sent(tmp_path: Path) -> None:
     with pytest.raises(SignalError, match="longer than 1,048,576 characters"):
         send(tmp_path, "log", {"message": "m" * (1 << 20)})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind", "words"),
+    [("exceute-snapshot", None, "is no type of signal"), ("execute-snapshot", "blockin", "is no type of snapshot")],
+)
+def test_unknown_types_are_errors_that_name_the_known_ones(type_: str, kind: str | None, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        content(type_, "{}", ["public.t"], kind, None, None)
+    assert ("execute-snapshot" if kind is None else "blocking") in (caught.value.remedy or "")

@@ -248,6 +248,10 @@ def test_defaults_of_decimals_in_schemas_are_numbers_as_well() -> None:
         (ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal"), '"AA=="'),
         (ConnectSchema("string", name="io.debezium.time.ZonedTimestamp"), '"1970-01-01T00:00:00Z"'),
         (ConnectSchema("array", items=INT), "[]"),
+        *(
+            (ConnectSchema("struct", name=f"io.debezium.data.geometry.{kind}"), '{"wkb":"AQcAAAAAAAAA","srid":null}')
+            for kind in ("Geometry", "Geography")
+        ),
         (ConnectSchema("struct", fields=(Field("a", INT), Field("b", ConnectSchema("int8")))), '{"a":null,"b":0}'),
     ],
 )

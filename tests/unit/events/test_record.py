@@ -151,6 +151,8 @@ def test_times_of_single_row_and_many_row_transactions_agree() -> None:
         (ConnectSchema("array", items=ConnectSchema("string", optional=True)), '["gone"]'),
         (ConnectSchema("array", items=ConnectSchema("int32", optional=True)), "[103,111,110,101]"),
         (ConnectSchema("map", keys=ConnectSchema("string"), values=ConnectSchema("string")), '{"gone":"gone"}'),
+        (ConnectSchema("array", items=ConnectSchema("int32", name="io.debezium.time.Date")), "[103,111,110,101]"),
+        (ConnectSchema("array", items=ConnectSchema("int64", name="io.debezium.time.MicroTimestamp")), None),
         (ConnectSchema("int32"), None),
         (ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal"), None),
     ],

@@ -29,6 +29,7 @@ _TEXTS = {
 }
 _POINT = "io.debezium.data.geometry.Point"
 _ORIGIN = '{"x":0.0,"y":0.0,"wkb":"AQEAAAAAAAAAAAAAAAAAAAAAAAAA","srid":null}'
+_GEOMETRIES = ("io.debezium.data.geometry.Geometry", "io.debezium.data.geometry.Geography")
 _NO_GEOMETRY = '{"wkb":"AQcAAAAAAAAA","srid":null}'
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
@@ -124,7 +125,7 @@ def _fallback(schema: ConnectSchema) -> str:
     if schema.type == "struct":
         if schema.name == _POINT:
             return _ORIGIN
-        if schema.name == "io.debezium.data.geometry.Geography":
+        if schema.name in _GEOMETRIES:
             return _NO_GEOMETRY
         if schema.name == "io.debezium.data.VariableScaleDecimal":
             return '{"scale":0,"value":"AA=="}'
