@@ -25,7 +25,8 @@ _INTRO = """\
 
 The names are Debezium's, so a Debezium configuration works as it is. Names are not case-sensitive. Lists
 are separated by commas. The items of a regex list must match the whole name and ignore case; a comma inside an
-expression is written `\\,`. In files, `${{env:NAME}}` is replaced by an environment variable.
+expression is written `\\,`. In files, `${{env:NAME}}` is replaced by an environment variable,
+`${{file:PATH:KEY}}` by an entry of a .properties file, `${{dir:PATH:FILE}}` by a file's text.
 
 | status | meaning |
 |---|---|

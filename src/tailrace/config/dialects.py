@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tailrace.config.references import filled
 from tailrace.errors import ConfigError
 
 PACKED = "tailrace.properties"
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*):([^}]*)\}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(u)|(.))", re.DOTALL)
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
@@ -22,7 +21,7 @@ _SEPARATOR = re.compile(r"[ \t\f]*(?:[=:][ \t\f]*)?")
 def read(path: str | Path) -> dict[str, str]:
     """The properties of a file: JSON (flat, or `{name, config}` as Connect's REST API takes it) or Java properties.
 
-    `${env:NAME}` is filled in. Raises ConfigError when the file is missing or is neither.
+    References such as `${env:NAME}` are filled in. Raises ConfigError when the file is missing or is neither.
     """
     path = Path(path)
     try:
@@ -36,7 +35,7 @@ def read(path: str | Path) -> dict[str, str]:
 
 
 def from_mapping(properties: Mapping[str, object]) -> dict[str, str]:
-    """Properties as text, with `tailrace.properties` unpacked and `${env:NAME}` filled in.
+    """Properties as text, with `tailrace.properties` unpacked and references filled in.
 
     `tailrace.properties` is a JSON object holding properties whose names must keep their case; a property given beside
     it wins, in the spelling of the JSON.
@@ -46,7 +45,9 @@ def from_mapping(properties: Mapping[str, object]) -> dict[str, str]:
     out = {} if packed is None else _json_object(str(packed), PACKED)
     spelling = {name.lower(): name for name in out}
     out.update({spelling.get(name.lower(), name): value for name, value in beside.items()})
-    return {name: _filled(name, _text(name, value)) for name, value in out.items() if value is not None}
+    return {
+        name: filled(name, _text(name, value), parse_properties) for name, value in out.items() if value is not None
+    }
 
 
 def parse_properties(text: str, where: str = "properties") -> dict[str, str]:
@@ -113,19 +114,3 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     raise ConfigError(f"a text, number or boolean is expected, not {type(value).__name__}", where=name)
-
-
-def _filled(name: str, value: str) -> str:
-    def replaced(match: re.Match[str]) -> str:
-        provider, key = match.groups()
-        if provider != "env":
-            raise ConfigError(
-                f"${{{provider}:...}} needs a config provider of Kafka Connect, which is not here",
-                where=name,
-                remedy="put the value into an environment variable and write ${env:NAME}",
-            )
-        if key not in os.environ:
-            raise ConfigError(f"the environment variable {key} is not set", where=name, remedy=f"export {key}=...")
-        return os.environ[key]
-
-    return _REFERENCE.sub(replaced, value)

@@ -90,11 +90,23 @@ def test_properties_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert read(path) == {"database.password": "hush", "transforms.r.replacement": "x.${routedByValue}"}
 
 
+def test_secrets_in_files(tmp_path: Path) -> None:
+    (tmp_path / "secrets.properties").write_text("# of the shop\nuser=me\npassword = hu\\u0073h\n", encoding="utf-8")
+    (tmp_path / "password").write_text("quiet\n", encoding="utf-8")
+    found = from_mapping(
+        {"a": f"${{file:{tmp_path}/secrets.properties:password}}", "b": f"x${{dir:{tmp_path}:password}}y"}
+    )
+    assert found == {"a": "hush", "b": "xquiety"}
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         ("${env:TAILRACE_NOT_SET}", "the environment variable TAILRACE_NOT_SET is not set"),
-        ("${file:/etc/secret:password}", "write ${env:NAME}"),
+        ("${file:/not/there:password}", "/not/there cannot be read: No such file"),
+        ("${file:/dev/null:password}", "/dev/null has no entry password"),
+        ("${file:password}", "the reference has no path"),
+        ("${dir:/not/there:password}", "/not/there/password cannot be read: No such file"),
         ("${vault:a/b}", "${vault:...} needs a config provider"),
     ],
 )
