@@ -1,4 +1,4 @@
-"""Values that stand elsewhere: `${env:NAME}`, `${file:PATH:KEY}` and `${dir:PATH:FILE}`, as Kafka's config providers."""
+"""Values that stand elsewhere: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:FILE}`, as for config providers."""
 
 from __future__ import annotations
 
