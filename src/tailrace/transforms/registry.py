@@ -23,6 +23,8 @@ from tailrace.transforms.apache import (
     ValueToKey,
     sided,
 )
+from tailrace.transforms.apache_headers import HeaderFrom, InsertHeader
+from tailrace.transforms.apache_values import MaskField, TimestampRouter
 from tailrace.transforms.changed import ExtractChangedRecordState
 from tailrace.transforms.decode_message import DecodeMessageContent
 from tailrace.transforms.header_to_value import HeaderToValue
@@ -68,6 +70,8 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     _APACHE + "ValueToKey": ValueToKey.of,
     _APACHE + "Filter": Drop.of,
     _APACHE + "DropHeaders": DropHeaders.of,
+    _APACHE + "InsertHeader": InsertHeader.of,
+    _APACHE + "TimestampRouter": TimestampRouter.of,
     **{
         f"{_APACHE}{name}{side}": make
         for name, kind in (
@@ -77,6 +81,8 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
             ("HoistField", HoistField),
             ("Flatten", Flatten),
             ("SetSchemaMetadata", SetSchemaMetadata),
+            ("MaskField", MaskField),
+            ("HeaderFrom", HeaderFrom.of),
         )
         for side, make in sided(kind).items()
     },

@@ -1,0 +1,98 @@
+"""Kafka Connect's own transforms that write headers: InsertHeader and HeaderFrom."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.config.kinds import FLAG, NAMES, TEXT
+from tailrace.events.encode.arrow import flags
+from tailrace.events.records import Header, Part, Records
+from tailrace.model.schema import ConnectSchema
+from tailrace.transforms.fields import rebuilt, with_default
+from tailrace.transforms.settings import Given, either, setting
+from tailrace.transforms.transform import require
+
+_INTEGER, _FRACTION = re.compile(r"[+-]?\d+"), re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
+_WIDTHS = (("int8", pa.int8(), 7), ("int16", pa.int16(), 15), ("int32", pa.int32(), 31), ("int64", pa.int64(), 63))
+
+
+def literal_part(text: str) -> Part:
+    """A literal as Connect's Values.parseString reads it: a boolean, the narrowest number that holds it, or text."""
+    if text in ("true", "false"):
+        return Part(ConnectSchema("boolean"), pa.array([text == "true"]))
+    if _INTEGER.fullmatch(text):
+        for name, arrow, bits in _WIDTHS:
+            if -(1 << bits) <= int(text) < 1 << bits:
+                return Part(ConnectSchema(name), pa.array([int(text)], arrow))
+    if _FRACTION.fullmatch(text):
+        return Part(ConnectSchema("float"), pa.array([float(text)], pa.float32()))
+    return Part(ConnectSchema("string"), pa.array([text], pa.string()))
+
+
+@dataclass(frozen=True)
+class InsertHeader:
+    """Adds a header with a constant value to every record."""
+
+    header: Header
+
+    @staticmethod
+    def of(given: Given) -> InsertHeader:
+        """From the transform's settings. Raises SettingsError."""
+        config = given.read((setting("header", TEXT, required=True), setting("value.literal", TEXT, required=True)))
+        return InsertHeader(Header(config.text("header"), literal_part(config.text("value.literal")), constant=True))
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records with the header behind those they have."""
+        return [records.with_(headers=(*records.headers, self.header))]
+
+
+@dataclass(frozen=True)
+class HeaderFrom:
+    """Copies or moves fields of the key or of the value into headers; records without that side stay."""
+
+    key: bool
+    fields: tuple[str, ...]
+    headers: tuple[str, ...]
+    moves: bool
+    fill: bool
+
+    @staticmethod
+    def of(given: Given, key: bool) -> HeaderFrom:
+        """From the transform's settings. Raises SettingsError."""
+        options = (
+            setting("fields", NAMES, required=True),
+            setting("headers", NAMES, required=True),
+            setting("operation", either("move", "copy"), required=True),
+            setting("replace.null.with.default", FLAG, "true"),
+        )
+        config = given.read(options)
+        fields, headers = config.names("fields"), config.names("headers")
+        if len(fields) != len(headers):
+            raise given.problem("fields", "'fields' config must have the same number of elements as 'headers' config.")
+        moves = config.text("operation") == "move"
+        return HeaderFrom(key, fields, headers, moves, config.flag("replace.null.with.default"))
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records with their headers."""
+        side = records.key if self.key else records.value
+        if side is None:
+            return [records]
+        there = flags(side.values.is_valid())
+        present, absent = records.split(there) if not there.all() else (records, records.take(np.empty(0, np.int64)))
+        side = present.key if self.key else present.value
+        if not len(present) or side is None:
+            return [records]
+        found = [require(side, name, "HeaderFrom") for name in self.fields]
+        added = [
+            Header(name, with_default(part) if self.fill else part)
+            for name, part in zip(self.headers, found, strict=True)
+        ]
+        made = present.with_(headers=(*present.headers, *added))
+        if self.moves:
+            left = rebuilt(side, [(name, field) for name, field in side.fields() if name not in self.fields])
+            made = made.with_(key=left) if self.key else made.with_(value=left)
+        return [made, absent] if len(absent) else [made]

@@ -1,0 +1,132 @@
+"""Kafka Connect's own transforms MaskField and TimestampRouter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config.kinds import FLAG, NAMES, TEXT
+from tailrace.errors import TransformError
+from tailrace.events.encode.arrow import flags, join, repeat
+from tailrace.events.records import Part, Records, struct
+from tailrace.transforms.apache import Sided
+from tailrace.transforms.fields import with_default
+from tailrace.transforms.settings import Given, Options, setting
+
+_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_NUMBERS = ("int8", "int16", "int32", "int64", "float", "double")
+_ZEROS: dict[str, object] = {"boolean": False, "string": "", "array": [], "map": {}, **dict.fromkeys(_NUMBERS, 0)}
+
+
+class MaskField(Sided):
+    """Replaces values by the zero of their type, or numbers and texts by a value given; null stays null."""
+
+    OPTIONS: Options = (
+        setting("fields", NAMES, required=True),
+        setting("replacement", TEXT),
+        setting("replace.null.with.default", FLAG, "true"),
+    )
+
+    def __init__(self, given: Given, key: bool) -> None:
+        super().__init__(key)
+        config = given.read(self.OPTIONS)
+        self.names, self.replacement = config.names("fields"), config.optional("replacement")
+        self.fill = config.flag("replace.null.with.default")
+        if self.replacement is not None and not self.replacement:
+            raise given.problem("replacement", "A value is required", "leave it out for the zero of each type")
+
+    def of_part(self, part: Part, records: Records) -> Part:
+        """The struct with masked fields."""
+        if part.schema.type != "struct":
+            raise TransformError(f"a struct is expected, not {part.schema.type}", where="MaskField")
+        filled = ((name, with_default(field) if self.fill else field) for name, field in part.fields())
+        fields = [(name, self._masked(name, field) if name in self.names else field) for name, field in filled]
+        return struct(part.schema, fields, len(part.values))
+
+    def _masked(self, name: str, field: Part) -> Part:
+        kind, values = field.schema.type, field.values
+        is_decimal = field.schema.name == _DECIMAL
+        if self.replacement is None:
+            known = is_decimal or kind in _ZEROS
+            mask: object = Decimal(0) if is_decimal else _ZEROS.get(kind)
+        else:
+            known = is_decimal or kind in (*_NUMBERS, "string")
+            mask = self._given(name, kind, is_decimal) if known else None
+        if not known:
+            what = "with a replacement" if self.replacement is not None else ""
+            raise TransformError(
+                f"a value of the type {kind} cannot be masked {what}".rstrip(), where=f"MaskField: {name}"
+            )
+        if pa.types.is_binary(values.type) and isinstance(mask, Decimal):
+            raise TransformError("a decimal of more than 76 digits cannot be masked", where=f"MaskField: {name}")
+        masked = pa.array([mask if each else None for each in flags(values.is_valid())], values.type)
+        return Part(field.schema, masked)
+
+    def _given(self, name: str, kind: str, is_decimal: bool) -> object:
+        text = self.replacement or ""
+        try:
+            if is_decimal:
+                return Decimal(text)
+            return text if kind == "string" else float(text) if kind in ("float", "double") else int(text)
+        except (ValueError, ArithmeticError) as error:
+            raise TransformError(f"the replacement {text} is no {kind}", where=f"MaskField: {name}") from error
+
+
+# Letters of Java's SimpleDateFormat, and what Arrow's strftime has for them.
+_LETTERS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "DDD": "%j"}
+_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z']+)")
+_MILLIS = "SSS"
+
+
+@dataclass(frozen=True)
+class TimestampRouter:
+    """Makes the topic of itself and the record's timestamp in UTC; records without one keep theirs."""
+
+    topic: tuple[str, ...]
+    pattern: tuple[str, ...]
+
+    @staticmethod
+    def of(given: Given) -> TimestampRouter:
+        """From the transform's settings. Raises SettingsError."""
+        names = ("topic.format", "timestamp.format")
+        config = given.read((setting(names[0], TEXT, "${topic}-${timestamp}"), setting(names[1], TEXT, "yyyyMMdd")))
+        try:
+            pattern = tuple(_pattern(config.text(names[1])))
+        except KeyError as error:
+            remedy = f"use {', '.join((*_LETTERS, _MILLIS))} and texts in single quotes"
+            raise given.problem(names[1], f"The pattern {error.args[0]} is not known here", remedy) from error
+        return TimestampRouter(tuple(re.split(r"(\$\{(?:topic|timestamp)\})", config.text(names[0]))), pattern)
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records under their new topics."""
+        moments = pc.floor_temporal(records.timestamp, unit="millisecond").cast(pa.timestamp("ms", "UTC"))
+        seconds = pc.floor_temporal(moments, unit="second").cast(pa.timestamp("s", "UTC"))
+        shown = [
+            pc.utf8_lpad(pc.cast(pc.millisecond(moments), pa.string()), 3, "0")
+            if piece == _MILLIS
+            else pc.strftime(seconds, format=piece)
+            for piece in self.pattern
+        ]
+        known = {"${topic}": records.topic, "${timestamp}": join(*shown)}
+        topic = join(repeat("", len(records)), *(known.get(piece, piece) for piece in self.topic))
+        return [records.with_(topic=pc.if_else(topic.is_valid(), topic, records.topic))]
+
+
+def _pattern(text: str) -> Iterator[str]:
+    """A pattern of Java in pieces for strftime; milliseconds stay apart. Raises KeyError for another letter."""
+    for token in _TOKEN.finditer(text):
+        letters = token[0]
+        if token[2] is None:
+            plain = token[3] if token[1] is None else token[1].replace("''", "'") or "'"
+            yield plain.replace("%", "%%")
+        elif letters == _MILLIS:
+            yield _MILLIS
+        elif letters in _LETTERS:
+            yield _LETTERS[letters]
+        else:
+            raise KeyError(letters)
