@@ -101,11 +101,20 @@ class Db2Source(Source):
         for table in tables:
             columns = f'"{KEY}" INTEGER {key}, "{VALUE}" INTEGER, "{NOTE}" VARCHAR(400)'
             self.run(f"CREATE TABLE {self.name(table)} ({columns})")
+            if not has_key:
+                # Not unique, so no key: without it writers would wait for each other's rows.
+                self.run(f'CREATE INDEX {self.schema}."ix_{table}" ON {self.name(table)} ("{KEY}")')
         self.server.capture(*((self.schema, table) for table in tables))
 
     def commit(self, *changes: Change) -> None:
-        """See Source.commit."""
-        self._session.transaction(*map(self._statement, changes))
+        """See Source.commit. What the server ends for a lock is repeated, as applications do."""
+        statements = [self._statement(change) for change in changes]
+        for attempt in range(5):
+            try:
+                return self._session.transaction(*statements)
+            except Exception as error:  # noqa: PERF203  # the loop is the retrying
+                if "SQLSTATE=40001" not in str(error) or attempt == 4:
+                    raise
 
     def roll_back(self, *changes: Change) -> None:
         """See Source.roll_back."""

@@ -23,7 +23,7 @@ from tailrace.connectors.change_tables.changes import (
     transactions,
     whole_transactions,
 )
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.errors import DecodeError, OffsetError
 
 Row = tuple[str, str, int]
@@ -139,3 +139,10 @@ def test_positions_are_ordered_by_all_databases() -> None:
     assert not high < low
     with pytest.raises(OffsetError, match="no position in change tables"):
         Reading.from_text("0/16B3748")
+
+
+@given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
+def test_rows_of_a_snapshot_have_the_commit_at_its_end(one: bytes, other: bytes) -> None:
+    here, there = one.hex(), other.hex()
+    assert (there >= behind(here)) == (there > here), "a replica skips commits before that place, and no others"
+    assert behind("") < here

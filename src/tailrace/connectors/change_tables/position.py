@@ -60,3 +60,8 @@ class Reading:
 
     def __gt__(self, other: Reading) -> bool:
         return other < self
+
+
+def behind(lsn: str) -> str:
+    """What sorts right behind an LSN: where the log begins that rows as of its commit lack."""
+    return lsn + "+"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from tailrace.connectors.change_tables.changes import ORDER_STEP
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.connectors.change_tables.schema_changes import initial_batches
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.retry import retrying
@@ -75,7 +75,7 @@ class Split:
     def read(self) -> SnapshotRead:
         """What its rows belong to."""
         lsn = self.moment.position.lsn(self.table.database)
-        return SnapshotRead(self.read_id, self.began or str(self.moment), lsn)
+        return SnapshotRead(self.read_id, self.began or str(self.moment), behind(lsn))
 
     @property
     def resume_point(self) -> Place | None:
@@ -99,18 +99,32 @@ def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:
     with closing(_connected(dialect, config, split)) as connection:
         captured = dialect.catalog(connection, config).table(split.table)
         if captured is not None:
-            with (
-                dialect.failures.translated(f"{split.table}: the snapshot cannot read the table"),
-                dialect.transaction(connection, config),
-            ):
+            with ExitStack() as transaction:
+                transaction.enter_context(
+                    dialect.failures.translated(f"{split.table}: the snapshot cannot read the table")
+                )
                 # The end of the log under a lock: exactly the changes before it are in the rows.
-                end = dialect.locked(connection, config, split.table)
-                read = split.read if end is None else replace(split.read, position=end)
+                end = _begun(dialect, config, connection, split.table, transaction)
+                read = split.read if end is None else replace(split.read, position=behind(end))
                 for batch in _Rows(dialect, config, split, captured, read).batches(connection):
                     rows += len(batch)
                     yield Chunk([batch])
     if split.after:
         yield Chunk([], controls=notify(config, [notice.with_rows(rows) for notice in split.after]))
+
+
+def _begun(dialect: Dialect, config: Config, connection: Connection, table: TableId, begun: ExitStack) -> str | None:
+    """Begin the transaction, which ends with `begun`, and lock the table; a lock that others hold is waited for."""
+
+    def attempt() -> str | None:
+        with ExitStack() as own, dialect.failures.translated(f"{table}: the snapshot cannot lock the table"):
+            own.enter_context(dialect.transaction(connection, config))
+            end = dialect.locked(connection, config, table)
+            begun.push(own.pop_all())
+            return end
+
+    failures = dialect.failures
+    return retrying(config, attempt, lambda error: failures.is_transient(error) and not failures.is_lost(error))
 
 
 def _connected(dialect: Dialect, config: Config, split: Split) -> Connection:

@@ -23,10 +23,10 @@ _PREFIX = re.compile(r"^(\[[^\]]*\]\s*)+")
 _NO_MECHANISM = 'reason "17"'
 LOGIN_FAILED, NO_DATABASE = -30082, (-30061, -1013, -1031)
 # Lock time-out and deadlock: by Db2's codes, and by the state alone.
-_LOCKED_CODES, _LOCKED_STATES = (-911, -913, -904), ("40001", "57033", "40XL1", "40XL2")
+_LOCKED_CODES, _LOCKED_STATES = (-911, -913, -904), ("40001", "57033")
 # The connection is cut or not made, or the server is starting or stopping.
 _LOST_CODES = (-30081, -30080, -1224, -1229, -4499, -1042, -1776, -1035, -20157, -99999)
-_NO_OBJECT, _NO_RIGHT = ("42704", "42X05", "42Y07"), ("42501", "42502", "42512", "42551")
+_NO_OBJECT, _NO_RIGHT = "42704", "42501"
 # javax.net settings of the reference engine's driver, in the words of this one.
 _SECURITY = {
     "3": "AUTHENTICATION=SERVER",
@@ -260,10 +260,10 @@ def _sentence(error: Db2Error, doing: str, line: str) -> SourceError:
     if FAILURES.is_lost(error):
         remedy = "check database.hostname and database.port, that the server runs, and the firewall"
         return SourceError(f"{doing}: the server cannot be reached: {line}", remedy=remedy)
-    if error.state in _NO_OBJECT and "IBMSNAP" in str(error).upper():
+    if error.state == _NO_OBJECT and "IBMSNAP" in str(error).upper():
         remedy = "set cdc.control.schema, or set capture up: docs/connectors/db2.md says how"
         return SourceError(f"{doing}: there are no control tables of SQL Replication: {line}", remedy=remedy)
-    if error.state in _NO_RIGHT or error.code in (-551, -552):
+    if error.state == _NO_RIGHT or error.code in (-551, -552):
         remedy = "grant the privilege; docs/connectors/db2.md lists what a pipeline's user needs"
         return SourceError(f"{doing}: the user has not the privilege: {line}", remedy=remedy)
     return SourceError(f"{doing}: {line}")
