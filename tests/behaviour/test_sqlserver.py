@@ -63,6 +63,45 @@ def test_a_new_column_comes_with_its_capture_instance(source: SqlServerSource) -
         assert [column["name"] for column in change["table"]["columns"]] == ["id", "v", "note", "extra"]
 
 
+def instances(source: SqlServerSource) -> list[str]:
+    """The capture instances of `orders`, by start."""
+    query = (
+        "SELECT capture_instance FROM cdc.change_tables WHERE capture_instance LIKE 'dbo_orders%' ORDER BY start_lsn"
+    )
+    return [row[0] for row in source.run(query)]
+
+
+def test_capture_instances_are_created_and_dropped(source: SqlServerSource, caplog: pytest.LogCaptureFixture) -> None:
+    def written(stream: Stepped, *statements: str) -> list[dict[str, Any]]:
+        source.run(*statements)
+        found = stream.step()[0]
+        return [event["after"] for event in (*found, *stream.step()[0])]
+
+    with streaming(source, capture__instance__auto="true") as stream:
+        assert len(written(stream, "INSERT INTO orders VALUES (1, 1, N'a')")) == 1
+        assert instances(source) == ["dbo_orders"], "nothing was altered"
+        written(stream, "ALTER TABLE orders ADD one int")
+        assert instances(source) == ["dbo_orders", "dbo_orders_tailrace1"]
+        (row,) = written(stream, "INSERT INTO orders VALUES (2, 2, N'b', 21)")
+        assert row["one"] == 21
+        # The first instance is another one's, so it stays, and there is no room for a third.
+        with caplog.at_level(logging.WARNING):
+            written(stream, "ALTER TABLE orders ADD two int")
+            written(stream, "INSERT INTO orders VALUES (3, 3, N'c', 31, 32)")
+        assert [each.message.partition(": ")[2] for each in caplog.records if "auto" in each.message] == [
+            f"{source.name}.dbo.orders has new columns that are not captured: dbo_orders has to be disabled first: "
+            "it was not created by Tailrace"
+        ]
+        disable = "EXEC sys.sp_cdc_disable_table @source_schema = 'dbo', @source_name = 'orders', "
+        source.run(f"{disable} @capture_instance = 'dbo_orders'")
+        written(stream)
+        assert instances(source) == ["dbo_orders_tailrace1", "dbo_orders_tailrace2"]
+        (row,) = written(stream, "INSERT INTO orders VALUES (4, 4, N'd', 41, 42)")
+        assert row["two"] == 42
+        written(stream, "INSERT INTO orders VALUES (5, 5, N'e', 51, 52)")
+        assert instances(source) == ["dbo_orders_tailrace2"], "the own one that is read is dropped"
+
+
 def test_half_an_update_names_its_table_and_place(source: SqlServerSource) -> None:
     with streaming(source) as stream:
         source.run("INSERT INTO orders VALUES (1, 1, N'a')")

@@ -74,6 +74,13 @@ CHANGES = (
     ),
     Option("streaming.fetch.size", COUNT, "0", "Rows of a page.", CONNECT, _STREAMED),
     Option("streaming.lsn.optimization", FLAG, None, "Obsolete.", CONNECT, "it is obsolete"),
+    Option(
+        "capture.instance.auto",
+        FLAG,
+        "false",
+        "Create a capture instance when a captured table gets new columns, and drop it when a newer one is read. "
+        "The user must be a member of db_owner.",
+    ),
     Option("internal.capture.instance.include.list", PATTERNS, None, "Capture instances to read.", protects=True),
     Option(
         "internal.capture.instance.exclude.list",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.connector import ChangeTableConnector
+from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.log.end import AgentCheck
 from tailrace.connectors.sqlserver.position import BLOCK
+from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 
 
@@ -25,6 +29,7 @@ class SqlServerConnector(ChangeTableConnector):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self._agent = AgentCheck(config)
+        self._renewal = Renewal(config)
 
     @cached_property
     def identity(self) -> str:
@@ -45,3 +50,10 @@ class SqlServerConnector(ChangeTableConnector):
         """See ChangeTableConnector.look."""
         for database, lsn in end.lsns:
             self._agent.look(connection, database, lsn)
+        self._renewal.create(connection, [database for database, _ in end.lsns])
+
+    def advanced(self, here: Reached, start: Reading, to: Reading, end: LogEnd | None) -> Mapping[str, Any]:
+        """See Connector.advanced. What lies before `start` is in the sink."""
+        if end is not None:
+            self._server.ask(lambda connection: self._renewal.drop(connection, start))
+        return super().advanced(here, start, to, end)

@@ -1,0 +1,109 @@
+"""Capture instances that Tailrace creates for new columns, and drops when they are read (`capture.instance.auto`)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Instance
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.sqlserver.catalog import Catalog
+from tailrace.connectors.sqlserver.client import FAILURES, Connection
+from tailrace.connectors.sqlserver.statements import name, text
+from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
+
+# A table was altered while the instance was there, and has columns that the instance lacks.
+_BEHIND = """
+SELECT ct.object_id, ct.role_name FROM {db}.cdc.change_tables ct
+WHERE EXISTS (SELECT 1 FROM {db}.cdc.ddl_history h WHERE h.object_id = ct.object_id)
+AND EXISTS (SELECT 1 FROM {db}.sys.columns c WHERE c.object_id = ct.source_object_id AND c.is_computed = 0
+  AND NOT EXISTS (
+    SELECT 1 FROM {db}.cdc.captured_columns k WHERE k.object_id = ct.object_id AND k.column_name = c.name))
+"""
+# SQL Server allows a table so many.
+_MOST = 2
+_OURS = re.compile(r"_tailrace(\d+)$")
+
+
+class Renewal:
+    """Looks for new columns whenever the log's end is asked for. What cannot be done is told once for each table."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._is_wanted = config.flag("capture.instance.auto")
+        self._told: set[tuple[str, str]] = set()
+
+    def create(self, connection: Connection, databases: Sequence[str]) -> None:
+        """Create an instance for each captured table whose newest one lacks new columns."""
+        for database in databases if self._is_wanted else ():
+            roles: dict[int, Any] = {row[0]: row[1] for row in connection.rows(_BEHIND.format(db=name(database)))}
+            if not roles:
+                continue
+            catalog = Catalog(connection, self._config)
+            for table, instances in _by_table(catalog, database):
+                newest = instances[-1]
+                if newest.number not in roles or not catalog.filter.captures(table):
+                    continue
+                if len(instances) >= _MOST:
+                    self._tell(table, f"{instances[0].name} has to be disabled first: it was not created by Tailrace")
+                else:
+                    self._run(connection, table, _enabling(table, _next_name(instances), roles[newest.number]))
+
+    def drop(self, connection: Connection, read: Reading) -> None:
+        """Drop own instances whose rows are read, where a newer one has taken over."""
+        for database, lsn in read.lsns if self._is_wanted else ():
+            for table, instances in _by_table(Catalog(connection, self._config), database):
+                for each in instances:
+                    if _OURS.search(each.name) and each.stop is not None and each.stop <= lsn:
+                        self._run(connection, table, _disabling(each))
+
+    def _run(self, connection: Connection, table: TableId, statement: str) -> None:
+        try:
+            connection.run(statement)
+            log.info("capture.instance.auto: %s", statement)
+        except FAILURES.driver_error as error:
+            if FAILURES.is_transient(error):
+                raise
+            self._tell(table, f"{FAILURES.line(error)}; let a member of db_owner run {statement}")
+
+    def _tell(self, table: TableId, what: str) -> None:
+        if (str(table), what) not in self._told:
+            self._told.add((str(table), what))
+            log.warning("capture.instance.auto: %s has new columns that are not captured: %s", table, what)
+
+
+def _by_table(catalog: Catalog, database: str) -> Iterator[tuple[TableId, list[Instance]]]:
+    """The instances of each table, by start."""
+    found = sorted(catalog.instances(database), key=lambda each: (each.table, each.start))
+    for table, instances in groupby(found, key=lambda each: each.table):
+        yield table, list(instances)
+
+
+def _next_name(instances: Sequence[Instance]) -> str:
+    """The next name of an instance for the table of these; SQL Server's limit is 100 characters."""
+    found = [_OURS.search(each.name) for each in instances]
+    number = 1 + max((int(match[1]) for match in found if match), default=0)
+    table = instances[0].table
+    return f"{table.schema}_{table.table}"[:80] + f"_tailrace{number}"
+
+
+def _enabling(table: TableId, instance: str, role: Any) -> str:
+    return (
+        f"EXEC {name(table.database)}.sys.sp_cdc_enable_table @source_schema = {text(table.schema)}, "
+        f"@source_name = {text(table.table)}, @role_name = {'NULL' if role is None else text(role)}, "
+        f"@capture_instance = {text(instance)}, @supports_net_changes = 0"
+    )
+
+
+def _disabling(instance: Instance) -> str:
+    table = instance.table
+    return (
+        f"EXEC {name(table.database)}.sys.sp_cdc_disable_table @source_schema = {text(table.schema)}, "
+        f"@source_name = {text(table.table)}, @capture_instance = {text(instance.name)}"
+    )
