@@ -137,6 +137,7 @@ def test_the_sample_of_a_create(source: Db2Source, stream: Stepped) -> None:
     (record,) = written(source, stream, INSERT)
     like(sample(2)["payload"], value(record), stream, source)
     assert record["key"]["payload"] == {"ID": 1005}
+    assert bool(record["headers"]) != is_old(stream), "the document's time had no headers of context"
     assert before <= value(record)["ts_ms"] <= time.time_ns() // 1_000_000
     for name in ("change_lsn", "commit_lsn"):
         digits = value(record)["source"][name].split(":")

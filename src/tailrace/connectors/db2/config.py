@@ -131,6 +131,8 @@ _CHECKS = (shared.check_together, check_hashes, check_overrides, check_transform
 
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a Db2 connector. Raises ConfigError naming every problem."""
+    if str(properties.get("compat.version", CURRENT)).strip() == OLD:
+        properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     given = from_mapping(properties)
     control = {given.get(f"cdc.{name}.schema", "ASNCDC") for name in ("control", "change.tables")}
     schemas = "|".join((_SYSTEM_SCHEMAS, *sorted(control)))
