@@ -13,7 +13,7 @@ from tailrace.events.encode.arrow import indices, join, literal
 from tailrace.events.encode.json import Fragment, Style, dump, encode, fragment
 from tailrace.events.parts import Part, Parts, flat
 from tailrace.model.schema import OPTIONAL_INT64
-from tailrace.model.source import OLD_SNAPSHOT, SNAPSHOT, SourceBlock
+from tailrace.model.source import FEWER_PLACES, SourceBlock
 from tailrace.model.table import TableId
 from tailrace.version import __version__
 
@@ -79,10 +79,7 @@ class SourceWriter:
         }
 
     def _snapshot(self, markers: pa.Array) -> Fragment:
-        """The marker, which was a boolean once."""
-        if self._block.is_old:
-            return fragment(markers.is_valid(), OLD_SNAPSHOT)
-        return fragment(markers, SNAPSHOT, self._style)
+        return fragment(snapshot_of(self._block, markers), self._block.snapshot, self._style)
 
     def _sequence(self, columns: dict[str, pa.Array], steady: set[str]) -> _Pieces:
         if self._block.sequence is None:
@@ -95,6 +92,17 @@ class SourceWriter:
             (_sequence_item(columns[current]), current in steady),
             (']"', None),
         ]
+
+
+def snapshot_of(block: SourceBlock, markers: pa.Array) -> pa.Array:
+    """The markers of rows as a block's time had them: once a boolean, then with fewer places than today."""
+    schema = block.snapshot
+    if schema.type == "boolean":
+        return markers.is_valid()
+    if schema != FEWER_PLACES:
+        return markers
+    known = pc.is_in(markers, pa.array(dict(schema.parameters)["allowed"].split(","), pa.string()))
+    return pc.if_else(pc.or_(known, markers.is_null()), markers, literal("true"))
 
 
 def parts_of(table: TableId) -> dict[str, str]:

@@ -18,7 +18,7 @@ from tailrace.events.headers import context
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
-from tailrace.events.source import parts_of
+from tailrace.events.source import parts_of, snapshot_of
 from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
 from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
@@ -126,7 +126,7 @@ class Unfolder:
         micros = rows.column("ts_us")
         columns |= {
             "ts_ms": indices(np.floor_divide(micros.to_numpy(zero_copy_only=False), 1000)),
-            "snapshot": rows.column("snapshot").is_valid() if self._block.is_old else rows.column("snapshot"),
+            "snapshot": snapshot_of(self._block, rows.column("snapshot")),
             "sequence": self._sequence(columns, count),
             "ts_us": micros,
             "ts_ns": pc.multiply(micros, pa.scalar(1000, pa.int64())),

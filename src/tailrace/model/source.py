@@ -24,6 +24,8 @@ SNAPSHOT = ConnectSchema(
     parameters=(("allowed", "true,first,first_in_data_collection,last_in_data_collection,last,false,incremental"),),
     default="false",
 )
+# Of Debezium 2.3, which had fewer places in a snapshot.
+FEWER_PLACES = SNAPSHOT.with_(parameters=(("allowed", "true,last,false,incremental"),))
 COMMON_SOURCE = (
     Field("version", STRING),
     Field("connector", STRING),
@@ -103,6 +105,11 @@ class SourceBlock:
         return self.common + self.fields
 
     @property
+    def snapshot(self) -> ConnectSchema:
+        """The schema of `source.snapshot`."""
+        return next(field.schema for field in self.common if field.name == "snapshot")
+
+    @property
     def schema(self) -> ConnectSchema:
         """The schema of `source`."""
         return ConnectSchema("struct", name=self.schema_name, version=self.version, fields=self.members)
@@ -112,13 +119,23 @@ class SourceBlock:
 
         No schema versions, no `ts_us` and `ts_ns`, a boolean `snapshot`, and `transaction` only if it is asked for.
         """
+        return replace(self._coarse(OLD_SNAPSHOT, has_transaction=has_transaction), fields=fields, is_old=True)
+
+    def as_of_2(self, *, has_transaction: bool) -> SourceBlock:
+        """The block as Debezium 2.3 had it (`compat.version`): as `as_old`, but with the places of rows in a snapshot.
+
+        Nor has it a `sequence`.
+        """
+        found = self._coarse(FEWER_PLACES, has_transaction=has_transaction)
+        return replace(found, common=tuple(each for each in found.common if each.name != "sequence"))
+
+    def _coarse(self, snapshot: ConnectSchema, *, has_transaction: bool) -> SourceBlock:
+        """Without fine clocks and versions of schemas, and with another `snapshot`."""
         coarse = [member for member in self.common if member.name not in _FINE_CLOCKS]
         members = [each for each in self.envelope.members if isinstance(each, str) or each.name not in _FINE_CLOCKS]
         return replace(
             self,
-            fields=fields,
-            common=tuple(Field("snapshot", OLD_SNAPSHOT) if each.name == "snapshot" else each for each in coarse),
+            common=tuple(Field("snapshot", snapshot) if each.name == "snapshot" else each for each in coarse),
             version=None,
             envelope=EnvelopeLayout(tuple(each for each in members if has_transaction or each != _TRANSACTION)),
-            is_old=True,
         )

@@ -16,6 +16,7 @@ from tailrace.config.resolve import Config, Problem
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
 
+CURRENT, OLD = "current", "2.3"
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 CLASS = "io.debezium.connector.sqlserver.SqlServerConnector"
 NAMING = TableNaming(
@@ -74,6 +75,7 @@ CHANGES = (
     ),
     Option("streaming.fetch.size", COUNT, "0", "Rows of a page.", CONNECT, _STREAMED),
     Option("streaming.lsn.optimization", FLAG, None, "Obsolete.", CONNECT, "it is obsolete"),
+    Option("compat.version", choice(CURRENT, OLD), CURRENT, "Shape of records: of today, or of Debezium 2.3."),
     Option(
         "capture.instance.auto",
         FLAG,
@@ -149,6 +151,8 @@ _CHECKS = (shared.check_together, check_hashes, check_overrides, check_transform
 
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a SQL Server connector. Raises ConfigError naming every problem."""
+    if str(properties.get("compat.version", CURRENT)).strip() == OLD:
+        properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     given = from_mapping(properties)
     names = split_list(given.get("database.names", ""))
     naming = replace(NAMING, default_database=names[0]) if len(names) == 1 else NAMING

@@ -12,16 +12,16 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.era import source_block
 from tailrace.connectors.sqlserver.log.end import AgentCheck
-from tailrace.connectors.sqlserver.position import BLOCK
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
+from tailrace.model.source import SourceBlock
 
 
 class SqlServerConnector(ChangeTableConnector):
     """Implements Connector."""
 
-    source = BLOCK
     dialect = DIALECT
     instance = "capture instance"
     longer = "EXEC sys.sp_cdc_change_job @job_type = N'cleanup', @retention = 10080"
@@ -30,6 +30,11 @@ class SqlServerConnector(ChangeTableConnector):
         super().__init__(config)
         self._agent = AgentCheck(config)
         self._renewal = Renewal(config)
+
+    @property
+    def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
+        """See Connector.source."""
+        return source_block(self.config)
 
     @cached_property
     def identity(self) -> str:

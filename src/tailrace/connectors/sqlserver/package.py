@@ -30,9 +30,9 @@ class SqlServerPackage(ConnectorPackage):
 
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""
-        from tailrace.connectors.sqlserver.position import BLOCK
+        from tailrace.connectors.sqlserver.era import source_block
 
-        return BLOCK
+        return source_block(config)
 
     def connector(self, config: Config) -> SqlServerConnector:
         """See ConnectorPackage.connector."""
