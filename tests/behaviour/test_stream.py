@@ -113,6 +113,7 @@ def test_a_read_given_up_in_the_middle_begins_anew(
     database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "CHUNK_BYTES", 5_000)
+    monkeypatch.setattr(replication, "BLOCK_BYTES", 5_000)
     fill(database, 1000)
     (split,) = capture.plan()
     reading = capture.reader.read(split)
@@ -174,6 +175,7 @@ def test_a_killed_walsender_costs_no_row(
     database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(stream, "CHUNK_BYTES", 60_000)
+    monkeypatch.setattr(replication, "BLOCK_BYTES", 60_000)
     fill(database, 20_000, size=size)
     (split,) = capture.plan()
     choice = random.Random(size)
@@ -205,6 +207,7 @@ def test_a_walsender_killed_at_any_moment_costs_no_row(
 ) -> None:
     """The killer knows nothing of the reader's state: it also hits connections that are only being made."""
     monkeypatch.setattr(stream, "CHUNK_BYTES", 60_000)
+    monkeypatch.setattr(replication, "BLOCK_BYTES", 60_000)
     fill(database, 30_000, size=500)
     (split,) = capture.plan()
     done = threading.Event()
@@ -232,6 +235,7 @@ def test_a_walsender_killed_at_any_moment_costs_no_row(
 
 def test_a_server_that_crashes_in_the_middle_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "CHUNK_BYTES", 60_000)
+    monkeypatch.setattr(replication, "BLOCK_BYTES", 60_000)
     with EmbeddedPostgres() as server:
         server.create_database("shop")
         database = Database(server, "shop")
@@ -272,6 +276,7 @@ def test_the_slot_never_passes_what_is_being_read(
     database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "CHUNK_BYTES", 20_000)
+    monkeypatch.setattr(replication, "BLOCK_BYTES", 20_000)
     for round_ in range(4):
         fill(database, 1000, 1 + 1000 * round_)
         (split,) = capture.plan()

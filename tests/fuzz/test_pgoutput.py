@@ -13,8 +13,9 @@ from hypothesis import given, settings
 
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.decoder import LogDecoder
-from tailrace.connectors.postgres.log.protocol.framing import pack
+from tailrace.connectors.postgres.log.protocol.framing import PADDING, Packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.log.protocol.segment import segment
 from tailrace.connectors.value_type import text_type
 from tailrace.errors import DecodeError
 from tailrace.model.table import Column, TableId, TableSchema
@@ -43,7 +44,8 @@ def decoded(chunks: Sequence[Sequence[bytes]]) -> list[dict[str, Any]]:
     decoder = LogDecoder(described, None)
     found = []
     for chunk in chunks:
-        result = decoder.decode(pack(chunk))
+        laid = segment(chunk)
+        result = decoder.decode(Packed(laid.lengths.tobytes(), b"".join([laid.data, bytes(PADDING)])))
         result.marks.validate(full=True)
         for batch in result.batches:
             batch.rows.validate(full=True)

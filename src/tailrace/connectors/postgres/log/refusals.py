@@ -46,15 +46,16 @@ class Interrupted(SourceError):
 
 def refused(result: PGresult) -> Refused:
     """The error for a START_REPLICATION that the server refused."""
-    return _refused(errors.error_from_result(result))
+    return refused_by(errors.error_from_result(result))
 
 
 def without_publication(warning: str) -> Refused:
     """The error for a stream that leaves rows out, as the server warned that the publication is missing."""
-    return _refused(errors.UndefinedObject(warning))
+    return refused_by(errors.UndefinedObject(warning))
 
 
-def _refused(cause: psycopg.Error) -> Refused:
+def refused_by(cause: psycopg.Error) -> Refused:
+    """The same, for an error."""
     error = Refused(first_line(cause))
     error.__cause__ = cause
     return error
@@ -69,12 +70,14 @@ def ended(connection: psycopg.Connection) -> Exception:
     """The error for a COPY stream that ended: a broken connection, or the server's own error message."""
     pgconn = connection.pgconn
     result = pgconn.get_result() if pgconn.status == pq.ConnStatus.OK else None
-    if result is not None and errors.error_from_result(result).sqlstate in _FATAL:
-        return refused(result)
-    message = (
-        result.error_message if result is not None else pgconn.error_message
-    ) or b"the server closed the connection"
-    return broken(message.decode(errors="replace").strip())
+    if result is not None:
+        return ended_by(errors.error_from_result(result))
+    return broken((pgconn.error_message or b"").decode(errors="replace"))
+
+
+def ended_by(cause: psycopg.Error) -> Exception:
+    """The same, for the server's error."""
+    return refused_by(cause) if cause.sqlstate in _FATAL else broken(str(cause))
 
 
 def told(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> TailraceError:

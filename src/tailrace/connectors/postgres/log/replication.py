@@ -13,26 +13,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
-from psycopg import pq, sql
+from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.connectors.postgres.log.feed import BLOCK_BYTES, Feed, feed
 from tailrace.connectors.postgres.log.protocol.framing import CORRUPT, XLOG_HEADER
 from tailrace.connectors.postgres.log.protocol.pgoutput import EPOCH_US, RELATION
-from tailrace.connectors.postgres.log.refusals import broken, ended, refused
+from tailrace.connectors.postgres.log.protocol.segment import Segment
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect
-from tailrace.connectors.postgres.server.silence import begin_copy
+from tailrace.connectors.postgres.server.silence import Connection
 from tailrace.connectors.reader_socket import ClientGone
 from tailrace.errors import DecodeError
 
 log = logging.getLogger(__name__)
 
-Message = bytes | memoryview
-
 # Wire bytes that are received before anybody asks for them.
 AHEAD_BYTES = 16 << 20
-XLOG = ord("w")
+# How long bytes may gather before they are taken.
+GATHER_SECONDS = 0.002
 _KEEPALIVE, _KEEPALIVE_BYTES = ord("k"), 18
 _RELATION_OID = slice(XLOG_HEADER + 1, XLOG_HEADER + 5)
 # A server that stops asks for its reader's position as fast as it is answered, until all it sent is confirmed.
@@ -54,16 +54,16 @@ class Replication:
 
     `confirmed` is what the server may throw away, `last_commit` the end of the last transaction that was read, `epoch`
     a name of this connection and `described` how many descriptions of tables came over it. `reached` is how far the
-    server has come, behind all messages that were read ahead. `warning` is what it said of the publication.
+    server has come, behind all messages that were read ahead.
     """
 
-    connection: psycopg.Connection
+    connection: Connection
+    feed: Feed
     interval: float
     silent_seconds: float
     confirmed: int = 0
     last_commit: int | None = None
-    warning: str | None = None
-    ahead: deque[Message] = field(default_factory=deque)
+    ahead: deque[Segment] = field(default_factory=deque)
     ahead_bytes: int = 0
     reached: int = 0
     # The server describes a relation once a connection: kept for workers that were not there then.
@@ -83,42 +83,23 @@ class Replication:
         """
         interval = config.number("status.update.interval.ms") / 1000
         silent_seconds = patience * max(_LEAST_SILENT_SECONDS, _SILENT_INTERVALS * interval)
-        opened = Replication(connect(config, replication=True, application=application), interval, silent_seconds)
+        connection = connect(config, replication=True, application=application)
         try:
-            opened._start(config, start)
+            begun = feed(connection, _command(config, start).as_bytes(connection))
         except BaseException:
-            opened.connection.close()
+            connection.close()
             raise
-        return opened
+        return Replication(connection, begun, interval, silent_seconds)
 
-    def _start(self, config: Config, start: int) -> None:
-        options = {"proto_version": "1", "publication_names": config.text("publication.name"), "messages": "true"}
-        options |= slots.stream_parameters(config)
-        listed = sql.SQL(", ").join(
-            sql.SQL("{} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
-        )
-        command = sql.SQL("START_REPLICATION SLOT {} LOGICAL {} ({})").format(
-            sql.Identifier(config.text("slot.name")), sql.SQL(format_lsn(start)), listed
-        )
-        self.connection.add_notice_handler(self._warned)
-        pgconn = self.connection.pgconn
-        result = begin_copy(self.connection, command.as_bytes(self.connection))
-        if result.status != pq.ExecStatus.COPY_BOTH:
-            # A connection that broke at this moment is no refusal.
-            if pgconn.status != pq.ConnStatus.OK:
-                raise broken((result.error_message or b"").decode(errors="replace"))
-            raise refused(result)
-        pgconn.nonblocking = 1
-
-    def _warned(self, diagnostic: psycopg.errors.Diagnostic) -> None:
+    @property
+    def warning(self) -> str | None:
         """Since PostgreSQL 18 a missing publication is only a warning, and the rows are left out."""
-        if diagnostic.sqlstate == _NOT_READY:
-            self.warning = diagnostic.message_primary
+        return self.feed.said.get(_NOT_READY or "")
 
     @property
     def is_full(self) -> bool:
         """Whether no more may be read ahead."""
-        return self.ahead_bytes >= AHEAD_BYTES
+        return self.ahead_bytes + self.feed.pending >= AHEAD_BYTES
 
     @property
     def is_stopping(self) -> bool:
@@ -130,40 +111,47 @@ class Replication:
         """Whether it is time for a status update."""
         return time.monotonic() - self.reported >= self.interval
 
-    def take_ahead(self, _: int) -> tuple[int, Message]:
-        """The next message that was read ahead, in the form in which libpq gives one."""
+    def take(self) -> Segment | None:
+        """The next messages that have come, if any have. Raises what ended the stream."""
         if not self.ahead:
-            return 0, b""
-        message = self.ahead.popleft()
-        self.ahead_bytes -= len(message)
-        return len(message), message
+            self._receive(BLOCK_BYTES)
+        if not self.ahead:
+            return None
+        segment = self.ahead.popleft()
+        self.ahead_bytes -= segment.size
+        return segment
 
-    def put_back(self, message: Message) -> None:
-        """Let a message be the next one."""
-        self.ahead.appendleft(message)
-        self.ahead_bytes += len(message)
+    def put_back(self, segment: Segment) -> None:
+        """Let messages be the next ones."""
+        if len(segment):
+            self.ahead.appendleft(segment)
+            self.ahead_bytes += segment.size
 
     def read_ahead(self) -> None:
-        """Take what has come, up to AHEAD_BYTES."""
-        while not self.is_full:
-            length, data = self.connection.pgconn.get_copy_data(1)
-            if length < 0:
-                raise ended(self.connection)
-            if not length:
-                return
-            if data[0] == XLOG:
-                self.ahead.append(data)
-                self.ahead_bytes += length
-            else:
-                self.reached = self.keepalive(data)
+        """Take what has come, up to AHEAD_BYTES. Raises what ended the stream."""
+        while not self.is_full and self._receive(AHEAD_BYTES - self.ahead_bytes - self.feed.pending):
+            pass
 
-    def describe(self, kind: int, message: Message) -> None:
+    def _receive(self, limit: int) -> bool:
+        pending = self.feed.pending
+        segment, others = self.feed.receive(limit)
+        for message in others:
+            self.reached = self.keepalive(message)
+        if segment is not None:
+            self.ahead.append(segment)
+            self.ahead_bytes += segment.size
+        has_come = segment is not None or bool(others) or self.feed.pending > pending
+        if has_come:
+            self.heard = time.monotonic()
+        return has_come
+
+    def describe(self, kind: int, message: bytes) -> None:
         """Keep the description of a relation; those of types are not needed."""
         if kind == RELATION:
             self.described += 1
-            self.descriptions[int.from_bytes(message[_RELATION_OID], "big")] = self.described, bytes(message)
+            self.descriptions[int.from_bytes(message[_RELATION_OID], "big")] = self.described, message
 
-    def keepalive(self, data: Message) -> int:
+    def keepalive(self, data: bytes) -> int:
         """Answer a keepalive if it asks for one; returns how far the server has come. Raises DecodeError."""
         if data[0] != _KEEPALIVE or len(data) != _KEEPALIVE_BYTES:
             raise DecodeError(f"unknown message {bytes(data[:1])!r} on the replication connection", remedy=CORRUPT)
@@ -179,41 +167,49 @@ class Replication:
         """Wait for bytes; ask an idle server now and then how far it has come. Raises ClientGone, Silent."""
         if asker.due() or self.is_report_due:
             self.report(ask=True)
-        pgconn = self.connection.pgconn
-        watched: list[Any] = [pgconn.socket, asker.client]
-        readable, _, _ = select.select(watched, [], [], min(asker.pause(), self.interval))
+        # To be woken for each message would cost more than to decode it: let some gather.
+        watched: list[Any] = [self.connection.pgconn.socket, asker.client]
+        if not select.select([asker.client], [], [], GATHER_SECONDS)[0]:
+            readable, _, _ = select.select(watched, [], [], min(asker.pause(), self.interval))
+        else:
+            readable = [asker.client]
         if asker.client in readable:
             raise ClientGone
-        self.listen(bool(readable))
+        if not readable:
+            self.still_there()
 
-    def listen(self, is_readable: bool) -> None:
-        """Take the bytes that have come, if any have. Raises Silent."""
-        now = time.monotonic()
-        if is_readable:
-            self.connection.pgconn.consume_input()
-            self.heard = now
-        elif now - self.heard > self.silent_seconds:
-            raise Silent(f"the connection is lost: the server has answered nothing for {now - self.heard:.0f} s")
+    def still_there(self) -> None:
+        """After a wait in vain. Raises Silent."""
+        silent = time.monotonic() - self.heard
+        if silent > self.silent_seconds:
+            raise Silent(f"the connection is lost: the server has answered nothing for {silent:.0f} s")
 
     def report(self, ask: bool = False) -> None:
         """A standby status update: flushed is what Spark has committed, written the last transaction that was read.
 
         The planner finds the latter in pg_stat_replication.write_lsn.
         """
-        pgconn = self.connection.pgconn
         clock = int(time.time() * 1_000_000) - EPOCH_US
-        pgconn.put_copy_data(
-            struct.pack(">cqqqqB", b"r", self.last_commit or 0, self.confirmed, self.confirmed, clock, ask)
-        )
-        deadline = time.monotonic() + self.silent_seconds
-        while pgconn.flush():
-            if not select.select([], [pgconn.socket], [], max(deadline - time.monotonic(), 0))[1]:
-                raise Silent(f"the connection is lost: the server takes nothing for {self.silent_seconds:.0f} s")
+        status = struct.pack(">cqqqqB", b"r", self.last_commit or 0, self.confirmed, self.confirmed, clock, ask)
+        if not self.feed.send(status, self.silent_seconds):
+            raise Silent(f"the connection is lost: the server takes nothing for {self.silent_seconds:.0f} s")
         self.reported = time.monotonic()
 
     def close(self) -> None:
         """End the connection."""
+        self.feed.close()
         self.connection.close()
+
+
+def _command(config: Config, start: int) -> sql.Composed:
+    options = {"proto_version": "1", "publication_names": config.text("publication.name"), "messages": "true"}
+    options |= slots.stream_parameters(config)
+    listed = sql.SQL(", ").join(
+        sql.SQL("{} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
+    )
+    return sql.SQL("START_REPLICATION SLOT {} LOGICAL {} ({})").format(
+        sql.Identifier(config.text("slot.name")), sql.SQL(format_lsn(start)), listed
+    )
 
 
 class Asker:

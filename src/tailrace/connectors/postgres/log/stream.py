@@ -12,18 +12,19 @@ import logging
 import select
 import socket
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import psycopg
 
 from tailrace.config import Config
-from tailrace.connectors.postgres.log.protocol.framing import XLOG_HEADER, pack
-from tailrace.connectors.postgres.log.protocol.pgoutput import BEGIN, COMMIT, MESSAGE, RELATION, TYPE
-from tailrace.connectors.postgres.log.protocol.wal import record_start
-from tailrace.connectors.postgres.log.refusals import broken, ended, told, without_publication
-from tailrace.connectors.postgres.log.replication import XLOG, Asker, Message, Replication, Silent
+from tailrace.connectors.postgres.log.protocol.framing import PADDING
+from tailrace.connectors.postgres.log.protocol.segment import Segment, descriptions, segment
+from tailrace.connectors.postgres.log.refusals import broken, told, without_publication
+from tailrace.connectors.postgres.log.replication import GATHER_SECONDS, Asker, Replication, Silent
 from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import connect, first_line, planner_application
 from tailrace.connectors.postgres.server.lost_log import taken
@@ -34,13 +35,7 @@ log = logging.getLogger(__name__)
 
 # Wire bytes that cross to a worker together: large enough that numpy's fixed costs vanish, small enough for its memory.
 CHUNK_BYTES = 4 << 20
-Take = Callable[[int], tuple[int, Message]]
-Counted = tuple[list[Message], int]
-_DESCRIPTIONS = (RELATION, TYPE)
-_NOTABLE = frozenset((BEGIN, COMMIT, MESSAGE, *_DESCRIPTIONS))
-# Of a Message: flags, LSN and the content's length, which stand beside prefix (with its NUL) and content.
-_MESSAGE_FRAME = 13
-_COMMIT_END = slice(XLOG_HEADER + 10, XLOG_HEADER + 18)
+Counted = tuple[Segment, npt.NDArray[np.bool_]]
 # A server that is busy with one huge transaction may be as silent as a dead one, so it gets more time at each try.
 _MOST_PATIENCE = 16
 
@@ -123,61 +118,64 @@ class LogStream:
 
     def _blocks(self, replication: Replication, wish: Wish, end: int, client: socket.socket) -> Iterator[Block]:
         known = wish.described if wish.epoch == replication.epoch else 0
-        news: list[Message] = [message for number, message in replication.descriptions.values() if number > known]
+        news = [message for number, message in replication.descriptions.values() if number > known]
         if news:
-            yield _block(replication, news, 0)
-        for messages, countable in self._receive(replication, end, wish.skip, Asker(client)):
-            yield _block(replication, messages, countable)
+            yield _block(replication, [segment(news)], 0)
+        gathered, size, countable = list[Segment](), 0, 0
+        for messages, described in self._receive(replication, end, wish.skip, Asker(client)):
+            # Descriptions are sent once a connection: they must not move the end of a block, or a repeat is cut
+            # otherwise.
+            sizes = np.cumsum(np.where(described, 0, messages.lengths.astype(np.int64)))
+            rest, done = messages, 0
+            while size + (int(sizes[-1]) - done) >= CHUNK_BYTES:
+                row = int(np.searchsorted(sizes, CHUNK_BYTES - size + done)) + 1
+                already = len(messages) - len(rest)
+                part, rest = rest.cut(row - already)
+                countable += int((~described[already:row]).sum())
+                yield _block(replication, [*gathered, part], countable)
+                self._still(replication)
+                gathered, size, countable, done = [], 0, 0, int(sizes[row - 1])
+                if not len(rest):
+                    break
+            if len(rest):
+                gathered.append(rest)
+                size += int(sizes[-1]) - done
+                countable += int((~described[len(messages) - len(rest) :]).sum())
+        if gathered:
+            yield _block(replication, gathered, countable)
 
     def _receive(self, replication: Replication, end: int, skip: int, asker: Asker) -> Iterator[Counted]:
-        """Messages up to `end` and how many of them are countable; the first `skip` countable ones are left out."""
-        live: Take = replication.connection.pgconn.get_copy_data
-        take: Take = replication.take_ahead
-        messages: list[Message] = []
-        size = descriptions = 0
-        commit: Message | None = None
-        # The only loop over messages there is, so it does as little as can be.
+        """Messages up to `end` and which of them are descriptions; the first `skip` other ones are left out."""
+        commit: int | None = None
         while True:
-            length, data = take(1)
-            if length > 0:
-                if data[0] == XLOG:
-                    kind = data[XLOG_HEADER]
-                    if kind in _NOTABLE:
-                        if kind in _DESCRIPTIONS:
-                            # Sent once a connection: it must not move the end of a block, or a repeat is cut otherwise.
-                            replication.describe(kind, data)
-                            messages.append(data)
-                            descriptions += 1
-                            continue
-                        if kind == COMMIT:
-                            commit = data
-                        elif _place(data) >= end:
-                            replication.put_back(data)
-                            break
-                    if skip:
-                        skip -= 1
-                        continue
-                    messages.append(data)
-                    size += length
-                    if size >= CHUNK_BYTES:
-                        yield messages, len(messages) - descriptions
-                        self._still(replication)
-                        messages, size, descriptions = [], 0, 0
-                        take = replication.take_ahead
-                elif replication.keepalive(data) >= end:
+            messages = replication.take()
+            if messages is None:
+                if replication.reached >= end:
                     break
-            elif length < 0:
-                raise ended(replication.connection)
-            elif take is live:
                 replication.await_bytes(asker)
-            elif replication.reached >= end:
+                continue
+            kinds = messages.kinds()
+            first = messages.first_from(end, kinds)
+            is_end = first < len(messages)
+            if is_end:
+                messages, rest = messages.cut(first)
+                kinds = kinds[:first]
+                replication.put_back(rest)
+            described = descriptions(kinds)
+            for row in np.flatnonzero(described).tolist():
+                replication.describe(int(kinds[row]), messages.payload(row))
+            last = messages.last_commit(kinds)
+            commit = commit if last is None else last
+            if skip:
+                wanted = described | (np.cumsum(~described) > skip)
+                skip -= min(skip, int((~described).sum()))
+                messages, described = messages.select(wanted), described[wanted]
+            if len(messages):
+                yield messages, described
+            if is_end:
                 break
-            else:
-                take = live
         if commit is not None:
-            replication.last_commit = int.from_bytes(commit[_COMMIT_END], "big")
-        if messages:
-            yield messages, len(messages) - descriptions
+            replication.last_commit = commit
 
     def _still(self, replication: Replication) -> None:
         """After a block was sent. Raises OperationalError if the connection was lost meanwhile, see wait."""
@@ -215,15 +213,18 @@ class LogStream:
             readable = [reader for reader in readers if reader in ready]
             if readable or writable or time.monotonic() >= deadline:
                 return readable, writable
+            if ready:
+                time.sleep(GATHER_SECONDS)
 
     def _tend(self, replication: Replication, is_readable: bool | None) -> None:
         """Take what has come, ask whether the server is there; None: nothing is taken for now."""
         try:
             if is_readable is None:
                 replication.heard = time.monotonic()
-            else:
-                replication.listen(is_readable)
+            elif is_readable:
                 replication.read_ahead()
+            else:
+                replication.still_there()
             if replication.is_report_due:
                 replication.report(ask=True)
         except (psycopg.OperationalError, SourceError) as error:
@@ -249,20 +250,7 @@ class LogStream:
         return found is not None
 
 
-def _block(replication: Replication, messages: list[Message], countable: int) -> Block:
-    packed = pack(messages)
-    return Block(About(packed.lengths, countable, replication.epoch, replication.described), packed.data)
-
-
-def _place(message: Message) -> int:
-    """The LSN that tells which stretch a Begin or logical message belongs to; -1 for one inside a transaction.
-
-    That of a transaction is its commit record's, that of a message outside any transaction its own record's.
-    """
-    begin = XLOG_HEADER + 1
-    if message[XLOG_HEADER] == BEGIN:
-        return int.from_bytes(message[begin : begin + 8], "big")
-    if message[begin] & 1:
-        return -1
-    end = int.from_bytes(message[begin + 1 : begin + 9], "big")
-    return record_start(end, len(message) - begin - _MESSAGE_FRAME)
+def _block(replication: Replication, parts: list[Segment], countable: int) -> Block:
+    lengths = b"".join(part.lengths.tobytes() for part in parts)
+    data = b"".join([*(part.data for part in parts), bytes(PADDING)])
+    return Block(About(lengths, countable, replication.epoch, replication.described), data)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +14,8 @@ Bytes = npt.NDArray[np.uint8]
 
 # XLogData: 'w', start of the WAL data, current end of WAL, clock; then the output plugin's message.
 XLOG_HEADER = 25
+# Before each message: the type and length that it has on the wire, left where they are.
+GAP = 5
 # Fixed-width reads may look past the last message; the bounds are checked afterwards.
 PADDING = 8
 
@@ -44,15 +44,13 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """XLogData messages laid end to end: the length of each as a native unsigned integer, and all bytes, padded."""
+    """XLogData messages laid end to end: the length of each as a native unsigned integer, and all bytes, padded.
+
+    GAP bytes come before each message.
+    """
 
     lengths: bytes
     data: bytes | bytearray
-
-
-def pack(messages: Sequence[bytes | memoryview]) -> Packed:
-    """Messages in the form in which they cross to another process."""
-    return Packed(array("I", map(len, messages)).tobytes(), b"".join([*messages, bytes(PADDING)]))
 
 
 def frame(packed: Packed) -> Frames:
@@ -62,7 +60,7 @@ def frame(packed: Packed) -> Frames:
         short = int(lengths.argmin())
         raise DecodeError(f"a replication message of {lengths[short]} bytes is cut short", remedy=CORRUPT)
     buffer = np.frombuffer(packed.data, np.uint8)
-    ends = np.cumsum(lengths)
+    ends = np.cumsum(lengths + GAP)
     begins = ends - lengths
     return Frames(buffer, begins + XLOG_HEADER, ends, int64_at(buffer, begins + 1), buffer[begins + XLOG_HEADER])
 
