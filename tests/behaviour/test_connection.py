@@ -15,8 +15,12 @@ import pytest
 
 from tailrace.connectors.postgres.admin.url import properties_of
 from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.log.feed import LibpqFeed
+from tailrace.connectors.postgres.log.stream import LogStream
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.errors import SourceError
+from tests.behaviour import streams_here
+from tests.behaviour.capture import capturing
 from tests.conftest import Database
 
 SSL_REQUEST = 8  # bytes that a client sends to ask for encryption
@@ -103,6 +107,20 @@ def says(database: Database, statement: str = "SELECT 'connected'", **properties
     with connect(resolve({**database.properties, "topic.prefix": "t", **given})) as connection:
         row = connection.execute(statement.encode()).fetchone()
     return None if row is None else row[0]
+
+
+def test_the_log_over_tls_is_the_same(database: Database, proxy: TlsProxy) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    there = {"database__hostname": "localhost", "database__port": str(proxy.port), "database__sslmode": "require"}
+    with capturing(database, **there) as capture:
+        capture.step()
+        database.execute("INSERT INTO t SELECT n, repeat('x', 100) FROM generate_series(1, 20000) AS n")
+        database.execute("DELETE FROM t WHERE id % 2 = 0")
+        assert [row["op"] for row in capture.step()] == ["c"] * 20_000 + ["d"] * 10_000
+        opened = streams_here.streams[f"tailrace {capture.offset['pipeline']}"]
+        assert isinstance(opened, LogStream)
+        assert opened._replication is not None
+        assert isinstance(opened._replication.feed, LibpqFeed)
 
 
 @pytest.mark.parametrize("mode", ["disable", "allow", "prefer"])

@@ -140,7 +140,7 @@ class SocketFeed:
         self._socket = socket.socket(fileno=os.dup(connection.pgconn.socket))
         self._socket.setblocking(False)
         self._buffer, self._size = bytearray(BLOCK_BYTES), 0
-        self._is_over = False
+        self._over: str | None = None
         text = command + b"\0"
         try:
             self._send(b"Q" + struct.pack(">I", len(text) + 4) + text, time.monotonic() + _COMMAND_SECONDS)
@@ -165,8 +165,8 @@ class SocketFeed:
                 if self._buffer[at] == _ERROR:
                     raise refused_by(self._error(at))
                 self._notice(at)
-            if self._is_over:
-                raise broken("")
+            if self._over is not None:
+                raise broken(self._over)
             while not (yield Wait.R):
                 pass
             self._fill(BLOCK_BYTES)
@@ -176,8 +176,8 @@ class SocketFeed:
         self._fill(limit)
         starts, end = walk(self._buffer, self._size)
         if not starts:
-            if self._is_over:
-                raise broken("")
+            if self._over is not None:
+                raise broken(self._over)
             return None, []
         bounds = np.array([*starts, end])
         buffer = np.frombuffer(self._buffer, np.uint8)
@@ -219,15 +219,18 @@ class SocketFeed:
         if most > len(self._buffer):
             self._buffer.extend(bytes(most - len(self._buffer)))
         with memoryview(self._buffer) as view:
-            while self._size < most and not self._is_over:
+            while self._size < most and self._over is None:
                 try:
                     got = self._socket.recv_into(view[self._size : most])
                 except BlockingIOError:
                     return
                 except OSError as error:
-                    raise broken(str(error)) from error
+                    # Why the server ended it may have come before.
+                    self._over = f"the connection is lost: {error.strerror}"
+                    return
                 self._size += got
-                self._is_over = not got
+                if not got:
+                    self._over = ""
 
     def _drop(self, end: int) -> None:
         """Leave out what has been taken."""
@@ -271,7 +274,7 @@ class SocketFeed:
                 if not _is_writable(self._socket, deadline):
                     return False
             except OSError as error:
-                raise broken(str(error)) from error
+                raise broken(f"the connection is lost: {error.strerror}") from error
         return True
 
     def close(self) -> None:
