@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from tailrace.cli.main import app
+from tailrace.connectors.offset import STREAM
 from tailrace.errors import TailraceError
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline, Run
@@ -84,12 +85,12 @@ class Line:
         raise AssertionError("the pipeline does not fail")
 
     @contextmanager
-    def running(self, spark: SparkSession) -> Iterator[Run]:
-        """Run until the block ends, which begins when the log is read."""
+    def running(self, spark: SparkSession, phase: str = STREAM) -> Iterator[Run]:
+        """Run until the block ends, which begins when a batch of that phase of an offset is done: the log is read."""
         started = Started(Pipeline(load(self.file), spark))
         try:
             started.retrying(
-                lambda: self.until(lambda: started.run.progress().offset.get("phase") == "stream", started.run)
+                lambda: self.until(lambda: started.run.progress().offset.get("phase") == phase, started.run)
             )
             yield started.run
         finally:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tailrace.connectors.offset import SNAPSHOT
 from tailrace.errors import OffsetError
-from tests.conformance.pipelines import Line
+from tests.conformance.pipelines import Line, by_key
 from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Row, Source, Subject, Update
 
 BASED = {
@@ -76,6 +77,30 @@ def test_a_mode_reads_the_tables_at_its_first_start(runs: Runs, mode: str) -> No
 @pytest.mark.parametrize("mode", MODES)
 def test_a_restart_resumes_as_its_mode_says(runs: Runs, mode: str) -> None:
     assert sorted(runs.second[mode]) == MODES[mode][2]
+
+
+def test_a_snapshot_of_several_batches_goes_on_where_it_was(
+    subject: Subject, source: Source, folder: Path, spark: SparkSession
+) -> None:
+    tables = ["one", "two", "three", "four"]
+    source.create(*tables)
+    source.commit(*(Insert(table, row(key)) for table in tables for key in (1, 2)))
+    limit = {"snapshot.max.threads": "1"}
+    # Batches far apart: the pipeline is stopped between two of them.
+    line = Line(subject, source, folder / "batches", tables=tables, properties=limit, trigger="5s")
+    with line.running(spark, SNAPSHOT) as run:
+        line.until(lambda: sum(1 for table in tables if line.keys(table)) > 1, run)
+    before = [len(line.keys(table)) for table in tables]
+    assert not all(before), "stopped before the last table"
+    source.commit(*(Update(table, 1, {VALUE: 7}) for table in tables), *(Insert(table, row(3)) for table in tables))
+    line.once(spark)
+    for table in tables:
+        events = line.changes(table)
+        found = {(after or {})[KEY]: after for _, _, after in events}
+        assert by_key([each for each in found.values() if each]) == by_key(source.rows(table))
+    # The batch that was written last may be read again, those before it are not.
+    again = [len([op for op, _ in line.keys(table) if op == "r"]) for table in tables]
+    assert min(again[place] for place, read in enumerate(before) if read) <= 3
 
 
 def test_a_run_without_changes_has_no_events(runs: Runs, spark: SparkSession) -> None:

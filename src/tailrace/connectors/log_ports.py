@@ -91,7 +91,10 @@ class Connector(Protocol):
         """The inverse of `text`."""
 
     def within(self, start: Any, limit: int) -> Any:
-        """The furthest position to which a batch from `start` may reach: about `limit` bytes of log."""
+        """The furthest position to which a batch from `start` may reach: about `limit` bytes of log.
+
+        None where nobody knows how much log lies between two positions.
+        """
 
     def hold(self, application: str) -> None:
         """Keep other runs from planning for the same log, from the first call on. Raises SourceError if one does."""
