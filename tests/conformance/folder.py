@@ -56,8 +56,7 @@ class FolderSource(Source):
         from tailrace_folder.log import Log
 
         self.folder, self.log = folder, Log(folder)
-        for name in ("log", "readers"):
-            (folder / name).mkdir(parents=True)
+        (folder / "log").mkdir(parents=True)
         users = {"me": {"password": PASSWORD, "reads": True}, "poor": {"password": PASSWORD, "reads": False}}
         (folder / "users.json").write_text(json.dumps(users), encoding="utf-8")
         self._describe(self.signals, SIGNALS, [KEY])
@@ -68,7 +67,6 @@ class FolderSource(Source):
             "folder.path": str(self.folder),
             "folder.user": "me",
             "folder.password": PASSWORD,
-            "folder.reader": pipeline,
         }
 
     def id(self, table: str) -> TableId:
@@ -117,12 +115,12 @@ class FolderSource(Source):
         self.truncate(self.signals)
         with self._locked():
             tables, place = self._tables(), self.log.end().to_text()
-            parts = [
-                {"op": "s", "table": table.parts, "columns": each.columns, "key": each.key, "rows": each.rows}
-                for table, each in tables.items()
-            ]
+            changes: list[dict[str, Any]] = []
+            for table, each in tables.items():
+                changes.append({"op": "s", "table": table.parts, "columns": each.columns, "key": each.key})
+                changes += [{"op": "c", "table": table.parts, "after": row} for row in each.rows]
             draft = self.folder / "base.draft"
-            draft.write_text(json.dumps({"line": place, "tables": parts}), encoding="utf-8")
+            draft.write_text(json.dumps({"line": place, "changes": changes}), encoding="utf-8")
             draft.rename(self.folder / "base.json")
             for file in self._files():
                 file.unlink()
@@ -194,6 +192,7 @@ class FolderSubject(Subject):
     is_killed = False
     cannot: ClassVar[Mapping[str, str]] = {
         "rolled_back_changes_are_no_events": "a line is a committed transaction, there are no others",
+        "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing in the folder",
     }
 
     def start(self, request: pytest.FixtureRequest) -> None:

@@ -36,6 +36,7 @@ class Position(Protocol):
 
     def distance(self, other: Any, /) -> int | None:
         """Bytes of log from `other` to here, negative if `other` is later; None if the database has no such measure."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ class SourceNow(Protocol):
 
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
         """Why a table cannot be compared with a replica of this key, None if it can."""
+        return None
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""

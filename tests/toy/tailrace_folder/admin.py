@@ -12,9 +12,10 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.offset import Reached, fields, position_of
-from tailrace.connectors.ports import Admin, Begun, Detail, Key, SourceNow, SourceState, TableOverview
-from tailrace.errors import OffsetError, SourceError
+from tailrace.connectors.offset import position_of
+from tailrace.connectors.ports import Begun, Key, SourceNow, SourceState, TableOverview
+from tailrace.connectors.shared_log import SharedLogAdmin
+from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
 from tailrace_folder import rows
@@ -23,11 +24,10 @@ from tailrace_folder.log import Line, Log
 from tailrace_folder.snapshots import by_key, key_text, keyed
 
 
-class FolderAdmin(Admin):
+class FolderAdmin(SharedLogAdmin):
     """Implements Admin."""
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    connector = FolderConnector
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         try:
@@ -51,34 +51,10 @@ class FolderAdmin(Admin):
         return None if text is None else Line.from_text(text)
 
     def state(self, pipeline: str | None = None) -> SourceState:
-        log = Log.of(self.config)
-        line = log.kept().to_text() if log.reader.exists() else None
-        detail = Detail("reader", f"{log.reader.stem}, at {line}", is_fine=line is not None)
-        return SourceState(log.end(), details=(detail,), fields={"reader": line})
-
-    def resumable(self, begun: Begun) -> Finding | None:
-        offset = next((offset for offset in begun if offset is not None), None)
-        if offset is None:
-            return None
-        connector = FolderConnector(self.config)
-        try:
-            lost = connector.lost(Reached(**fields(offset, "folder", connector.identity, Line.from_text)))
-            error = lost and lost.error()
-        except OffsetError as wrong:
-            error = wrong
-        return Finding("reader", False, error.what, error.remedy) if error else None
+        return SourceState(Log.of(self.config).end())
 
     def extended(self) -> str:
         return "the folder"
-
-    def owned(self) -> str:
-        return f"the reader {self.config.text('folder.reader')} in {self.config.text('folder.path')}"
-
-    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
-        reader = Log.of(self.config).reader
-        done = "dropped" if reader.exists() else "there is none"
-        reader.unlink(missing_ok=True)
-        return [f"reader {reader.stem}: {done}"]
 
     @contextmanager
     def now(self) -> Iterator[FolderNow]:
@@ -107,9 +83,6 @@ class FolderNow(SourceNow):
         if table not in self._tables:
             raise SourceError("the table is gone", where=str(table), remedy="remove it from the pipeline")
         return self._tables[table].captured.schema
-
-    def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
-        return None
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         yield self._native(table, self._tables[table.id].rows)

@@ -3,9 +3,8 @@
 | file | holds |
 |---|---|
 | log/*.jsonl | in the order of their names: `{"ts_us": ..., "changes": [...]}` a line |
-| base.json | the tables as of the line after which the log begins, if older files were removed |
+| base.json | the line after which the log begins, if older files were removed, and their `changes` in short |
 | users.json | name to `{"password": ..., "reads": true}` |
-| readers/*.json | the line up to which each pipeline has read |
 
 A change is `{"op": "c", "table": [database, schema, name], "before": {...}, "after": {...}}`; its op is c, u, d, t
 (truncate), or s (the table has these `columns`, names to int or text, and this `key`).
@@ -17,10 +16,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.connectors.ports import Position
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
@@ -29,7 +30,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, order=True)
-class Line:
+class Line(Position):
     """A position: after a line of a file. Implements Position; the texts are in the order of the log."""
 
     file: str = ""
@@ -42,9 +43,6 @@ class Line:
     def from_text(text: str) -> Line:
         file, _, line = text.rpartition(":")
         return Line(file, int(line))
-
-    def distance(self, other: Any) -> int | None:
-        return None
 
 
 @dataclass
@@ -71,16 +69,16 @@ class Content:
 
 
 class Log:
-    """A folder, and the file in which the named reader keeps its line."""
+    """A folder. Nothing in it belongs to a pipeline."""
 
-    def __init__(self, folder: Path, reader: str = "") -> None:
-        self.folder, self.reader = folder, folder / "readers" / f"{reader}.json"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     @staticmethod
     def of(config: Config) -> Log:
         """The folder of a configuration. Raises SourceError if it is not there, or its user may not read it."""
         where, name = config.text("folder.path"), config.text("folder.user")
-        log = Log(Path(where), config.text("folder.reader"))
+        log = Log(Path(where))
         try:
             users = json.loads((log.folder / "users.json").read_text(encoding="utf-8"))
         except OSError as error:
@@ -125,23 +123,10 @@ class Log:
     def tables(self, at: Line) -> dict[TableId, Content]:
         """The tables as of a line, each with its rows."""
         found: dict[TableId, Content] = {}
-        for change in self._base.get("tables", ()):
+        later = (line["changes"] for _, line, _ in self.lines(self.begin, at))
+        for change in chain(self._base.get("changes", ()), *later):
             apply(found, change)
-            found[table_of(change)].rows = list(change["rows"])
-        for _, transaction, _ in self.lines(self.begin, at):
-            for change in transaction["changes"]:
-                apply(found, change)
         return found
-
-    def keep(self, line: Line) -> None:
-        """Note that the reader needs what comes after a line."""
-        draft = self.reader.with_suffix(".draft")
-        draft.write_text(json.dumps({"line": line.to_text()}), encoding="utf-8")
-        draft.replace(self.reader)
-
-    def kept(self) -> Line:
-        """The line that the reader has noted."""
-        return Line.from_text(json.loads(self.reader.read_text(encoding="utf-8"))["line"])
 
 
 def table_of(change: dict[str, Any]) -> TableId:

@@ -22,7 +22,6 @@ FOLDER = (
     Option("folder.path", TEXT, None, "The folder.", required=True),
     Option("folder.user", TEXT, None, "A user of users.json.", required=True),
     Option("folder.password", TEXT, None, "The password.", required=True, secret=True),
-    Option("folder.reader", TEXT, "tailrace", "Name of the pipeline among the readers of the folder."),
 )
 SHARED = ("SPARK", "FILTERS", "VALUES", "MASKS", "TOPICS", "CONVERTERS", "SNAPSHOT", "SIGNALS", "RUNTIME")
 OPTIONS = OptionTable({"Folder": FOLDER, **{group.title(): getattr(shared, group) for group in SHARED}})
@@ -50,10 +49,10 @@ class FolderPackage(ConnectorPackage):
     def new_source(self, url: str) -> NewSource:
         parts = urlsplit(url)
         user = parse_qs(parts.query).get("user", ["tailrace"])[0]
-        properties = {"folder.path": parts.path, "folder.user": user, "folder.password": "${env:FOLDER_PASSWORD}"}
-        secret = "folder.password"
-        properties["topic.prefix"] = "folder"
-        return NewSource("folder", parts.path, properties, {}, {secret: "FOLDER_PASSWORD"}, {secret: "Password"})
+        properties = {"folder.path": parts.path, "folder.user": user, "topic.prefix": "folder"}
+        variables = {"folder.password": "FOLDER_PASSWORD"}
+        properties["folder.password"] = "${env:FOLDER_PASSWORD}"
+        return NewSource("folder", parts.path, properties, {}, variables, {"folder.password": "Password"})
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
         return {self.include_list: ",".join(re.escape(table.id.filtered) for table in tables)}

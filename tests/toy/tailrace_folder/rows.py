@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pyarrow as pa
@@ -31,6 +31,13 @@ SOURCE = SourceBlock(
     position=("place",),
 )
 TYPES = {"int": (pa.int64(), cast_type("int64", pa.int64(), 0)), "text": (pa.string(), text_type(zero=""))}
+MEMBERS = {
+    "op": pa.string(),
+    "order": pa.int64(),
+    "ts_us": pa.int64(),
+    "snapshot": pa.string(),
+    "place": pa.string(),
+}
 # A key change is two events, so every other number is left free.
 ORDER_STEP = 2
 
@@ -77,36 +84,19 @@ def tables(config: Config, contents: dict[TableId, Content], *, first: bool = Fa
 
 def snapshot(table: Table, at: Line, read: SnapshotRead) -> Chunk:
     """All rows of a table."""
-    size = len(table.rows)
-    found = pa.record_batch(
-        {
-            "op": pa.array([READ] * size, pa.string()),
-            "order": pa.array(range(0, size * ORDER_STEP, ORDER_STEP), pa.int64()),
-            "ts_us": pa.array([time.time_ns() // 1000] * size, pa.int64()),
-            "snapshot": pa.array(["true"] * size, pa.string()),
-            "source": pa.array([{"place": at.to_text()}] * size, SOURCE_TYPE),
-            "before": pa.nulls(size, table.captured.schema.row_type),
-            "after": table.images(table.rows),
-        }
-    )
-    return Chunk([ChangeBatch(table.captured.schema, found, read)])
+    shared = {"op": READ, "ts_us": time.time_ns() // 1000, "snapshot": "true", "place": at.to_text()}
+    found = [{**shared, "order": order, "after": row} for order, row in zip(count(0, ORDER_STEP), table.rows)]
+    return Chunk([_batch(replace(table, rows=found), read)])
 
 
-def _batch(table: Table) -> ChangeBatch:
-    """Changes of one table under one description."""
-    columns = {name: [row[name] for row in table.rows] for name in ("op", "order", "ts_us", "place")}
-    rows = pa.record_batch(
-        {
-            "op": pa.array(columns["op"], pa.string()),
-            "order": pa.array(columns["order"], pa.int64()),
-            "ts_us": pa.array(columns["ts_us"], pa.int64()),
-            "snapshot": pa.nulls(len(table.rows), pa.string()),
-            "source": pa.array([{"place": place} for place in columns["place"]], SOURCE_TYPE),
-            **{name: table.images([row.get(name) for row in table.rows]) for name in ("before", "after")},
-            COMMIT: pa.array(columns["place"], pa.string()),
-        }
-    )
-    return ChangeBatch(table.captured.schema, rows)
+def _batch(table: Table, read: SnapshotRead | None = None) -> ChangeBatch:
+    """Changes of one table under one description, or its rows."""
+    columns = {name: pa.array([row.get(name) for row in table.rows], kind) for name, kind in MEMBERS.items()}
+    place = columns.pop("place")
+    columns["source"] = pa.StructArray.from_arrays([place], fields=list(SOURCE_TYPE))
+    columns |= {name: table.images([row.get(name) for row in table.rows]) for name in ("before", "after")}
+    columns |= {} if read else {COMMIT: place}
+    return ChangeBatch(table.captured.schema, pa.record_batch(columns), read)
 
 
 def changes(config: Config, start: Line, end: Line) -> Chunk:

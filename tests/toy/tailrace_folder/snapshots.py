@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,14 +16,15 @@ from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.connectors.base import Chunk, Key
 from tailrace.connectors.offset import Reached
+from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import SOURCE, Mark, Signal
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Flags, PagingKey, Place, SnapshotGone, Unread
+from tailrace.connectors.table_split import TableSplit, told
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import flags
-from tailrace.events.notifications import Notice, is_wanted, notify
-from tailrace.events.snapshot_notices import around_splits
-from tailrace.model.change import COMMIT, ChangeBatch, SnapshotRead
+from tailrace.events.notifications import is_wanted, notify
+from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
 from tailrace_folder import rows
 from tailrace_folder.log import Line, Log, Row
@@ -50,33 +51,13 @@ class Moment:
         return
 
 
-@dataclass(frozen=True)
-class Split:
-    """Implements SnapshotSplit: a whole table."""
-
-    moment: Moment
-    table: TableId
-    bytes: int
-    before: tuple[Notice, ...] = ()
-    after: tuple[Notice, ...] = ()
-    resume_point: None = None
-    read_id: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (str(self.table),)
-
-    def announced(self, notices: tuple[Notice, ...]) -> Split:
-        return replace(self, before=(*notices, *self.before))
-
-
-def read(config: Config, split: Split) -> Iterator[Chunk]:
-    """See Connector.rows."""
+def read(config: Config, split: TableSplit) -> Iterator[Chunk]:
+    """See Connector.rows: a split is a whole table."""
     at = split.moment.position
     table = rows.table(config, split.table, Log.of(config).tables(at)[split.table])
     assert table is not None
     yield Chunk([], controls=notify(config, split.before))
-    yield rows.snapshot(table, at, SnapshotRead(split.read_id, split.moment.name, at.to_text()))
+    yield rows.snapshot(table, at, split.read_at(at.to_text()))
     yield Chunk([], controls=notify(config, [each.with_rows(len(table.rows)) for each in split.after]))
 
 
@@ -105,9 +86,7 @@ class FolderSnapshots(OnDemandSnapshots):
         return [(str(split.table), split.bytes) for split in self.plan(config, self.open_now(config))]
 
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Moment:
-        handle = self.open_now(config)
-        Log.of(config).keep(handle.position)
-        return handle
+        return Moment(Line.from_text(end.log[BEGINS]), uuid.uuid4().hex)
 
     def open_now(self, config: Config) -> Moment:
         return Moment(Log.of(config).end(), uuid.uuid4().hex)
@@ -118,19 +97,16 @@ class FolderSnapshots(OnDemandSnapshots):
         handle: Moment,
         wanted: Mapping[str, str | None] | None = None,
         place: Place | None = None,
-    ) -> list[Split]:
+    ) -> list[TableSplit]:
         """A split a table."""
         if not handle.stands(config):
             raise SnapshotGone("the log has moved past the snapshot", where=config.text("folder.path"))
         found = rows.tables(config, Log.of(config).tables(handle.position), first=wanted is None)
         asked = wanted if wanted is not None else None if place is None else place.left
-        splits = [Split(handle, table.captured.schema.id, 100 * len(table.rows)) for table in found]
+        splits = [TableSplit(handle, table.captured.schema.id, 100 * len(table.rows)) for table in found]
         splits = [split for split in splits if asked is None or str(split.table) in asked]
-        if not is_wanted(config):
-            return splits
-        names = [str(split.table) for split in splits]
-        around, _ = around_splits(names, names, names, {}, chunked=False)
-        return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+        names = [split.table for split in splits]
+        return told(splits, names, names, {}, chunked=False) if is_wanted(config) else splits
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """Those that the log still has; the line tells a signal from another of the same id."""
@@ -206,7 +182,10 @@ class Paging:
     def __init__(self, table: rows.Table, condition: str | None, names: tuple[str, ...]) -> None:
         self._table, self._condition, self._names = table, condition, names
         self.key_text = ",".join(names)
-        self._rows: list[Row] = sorted(table.rows, key=lambda row: _ordered(row[name] for name in names))
+        self._rows = sorted(table.rows, key=self._place)
+
+    def _place(self, row: Row) -> list[tuple[bool, Any]]:
+        return _ordered(key_text(row, self._names))
 
     def check(self) -> None:
         try:
@@ -224,12 +203,8 @@ class Paging:
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
     ) -> tuple[pa.StructArray, PagingKey | None, int]:
-        above, most = None if last is None else _ordered(map(json.loads, last)), _ordered(map(json.loads, maximum))
-        keys = [_ordered(row[name] for name in self._names) for row in self._rows]
-        left = [
-            row for row, key in zip(self._rows, keys, strict=True) if (above is None or above < key) and key <= most
-        ]
-        found = left[:size]
+        above, most = _ordered(last or ()), _ordered(maximum)
+        found = [row for row in self._rows if above < self._place(row) <= most][:size]
         return self._table.images(found), key_text(found[-1], self._names) if found else None, len(found)
 
 
@@ -248,6 +223,6 @@ def keyed(names: Sequence[str], key: Key) -> Row:
     return dict(zip(names, map(json.loads, key), strict=True))
 
 
-def _ordered(key: Iterable[Any]) -> list[tuple[bool, Any]]:
-    """A key that can be compared; nulls come last."""
-    return [(value is None, value) for value in key]
+def _ordered(key: Key | PagingKey) -> list[tuple[bool, Any]]:
+    """The values of a key in a form that can be compared; nulls come last."""
+    return [(value is None, value) for value in map(json.loads, key)]  # type: ignore[arg-type]

@@ -12,19 +12,21 @@ from tailrace.connectors.change_tables.dialect import Server
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.source_now import ChangeTableNow
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.offset import Reached, fields, position_of
-from tailrace.connectors.ports import Admin, Begun, SourceNow
-from tailrace.errors import OffsetError, SourceError
+from tailrace.connectors.offset import position_of
+from tailrace.connectors.ports import Begun, SourceNow
+from tailrace.connectors.shared_log import SharedLogAdmin
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 
-class ChangeTableAdmin(Admin):
+class ChangeTableAdmin(SharedLogAdmin):
     """Implements Admin. Each method makes a connection of its own."""
 
     connector: ClassVar[type[ChangeTableConnector]]
 
     def __init__(self, config: Config) -> None:
-        self._config, self._dialect = config, self.connector.dialect
+        super().__init__(config)
+        self._dialect = self.connector.dialect
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         """See Admin.checks."""
@@ -32,7 +34,7 @@ class ChangeTableAdmin(Admin):
         try:
             with (
                 dialect.failures.translated("the server cannot be asked"),
-                closing(dialect.connect(self._config, "tailrace check", "")) as connection,
+                closing(dialect.connect(self.config, "tailrace check", "")) as connection,
             ):
                 found = list(self.found(connection))
         except SourceError as error:
@@ -54,48 +56,20 @@ class ChangeTableAdmin(Admin):
         found = position_of(offset)
         return None if found is None else Reading.from_text(found)
 
-    def resumable(self, begun: Begun) -> Finding | None:
-        """See Admin.resumable."""
-        offset = next((offset for offset in begun if offset is not None), None)
-        if offset is None:
-            return None
-        connector = self.connector(self._config)
-        error: OffsetError | None
-        try:
-            identity = connector.identity
-            here = Reached(**fields(offset, connector.source.connector, identity, connector.parse))
-            lost = connector.lost(here)
-            cause = None if lost is None else lost.error()
-            error = cause if isinstance(cause, OffsetError) else None
-        except OffsetError as wrong:
-            error = wrong
-        finally:
-            connector.close()
-        return None if error is None else Finding("position", False, error.what, error.remedy)
-
-    def owned(self) -> str:
-        """See Admin.owned."""
-        host = self._config.text("database.hostname")
-        return f"nothing at {host}: what is captured may have other readers"
-
-    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
-        """See Admin.drop."""
-        return ["a pipeline leaves nothing on the server; delete the checkpoint to begin again"]
-
     @contextmanager
     def now(self) -> Iterator[SourceNow]:
         """See Admin.now."""
         dialect = self._dialect
         with (
             dialect.failures.translated("the source cannot be read"),
-            closing(dialect.connect(self._config, "tailrace reconcile", "")) as one,
+            closing(dialect.connect(self.config, "tailrace reconcile", "")) as one,
         ):
-            yield ChangeTableNow(dialect, one, self._config)
+            yield ChangeTableNow(dialect, one, self.config)
 
     @contextmanager
     def server(self) -> Iterator[Server]:
         """A server that is asked, for the time of a block."""
-        server = self._dialect.server(self._config, "tailrace admin")
+        server = self._dialect.server(self.config, "tailrace admin")
         try:
             yield server
         finally:

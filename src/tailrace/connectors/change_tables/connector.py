@@ -15,15 +15,16 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.chunks import CapturedUntil
 from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance
-from tailrace.connectors.change_tables.gap import Gap, Known, is_known, known_up_to
-from tailrace.connectors.change_tables.position import BEGINS, Reading
+from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
+from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.reader import LogRange, changes
 from tailrace.connectors.change_tables.rows import Split, read
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.change_tables.splits import SplitPlanner
-from tailrace.connectors.log_ports import Connector, Watched
+from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
+from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
 from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice
 from tailrace.model.table import TableSchema
 
@@ -41,7 +42,7 @@ class LogEnd:
     instances: tuple[Instance, ...]
 
 
-class ChangeTableConnector(Connector):
+class ChangeTableConnector(SharedLogConnector):
     """Implements Connector. A position is a Reading; a range is (start, end]."""
 
     dialect: ClassVar[Dialect]
@@ -116,22 +117,11 @@ class ChangeTableConnector(Connector):
         catalog = self.dialect.catalog(connection, self.config)
         return tuple(each for database, _ in end.lsns for each in catalog.instances(database))
 
-    def begins(self, here: Reached) -> Reading:
-        """See Connector.begins."""
-        lost = self.lost(here)
-        if lost is not None:
-            raise lost.error()
-        return Reading.from_text(here.log[BEGINS])
-
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""
         log = {BEGINS: end.position.to_text(), INSTANCES: known_up_to({}, end.position, end.instances)}
         # Without a snapshot nobody has told the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
-
-    def again(self, here: Reached, end: LogEnd) -> Mapping[str, Any]:
-        """See Connector.again."""
-        return self.first(end, reads_tables=True)[1]
 
     def advanced(self, here: Reached, start: Reading, to: Reading, end: LogEnd | None) -> Mapping[str, Any]:
         """See Connector.advanced."""
@@ -143,7 +133,7 @@ class ChangeTableConnector(Connector):
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
     ) -> Gap | None:
         """See Connector.lost: clean-up has passed the position in a change table that the pipeline reads."""
-        at = position or here.position or (Reading.from_text(here.log[BEGINS]) if BEGINS in here.log else None)
+        at: Reading | None = self.needed(here, position)
         if at is None:
             return None
         return self._server.ask(lambda connection: self._gap(connection, at, here.log.get(INSTANCES, {})))
@@ -165,9 +155,6 @@ class ChangeTableConnector(Connector):
             if is_cleaned and not self.dialect.follows(connection, database, lsn, instance.start):
                 return gap.cleaned(instance, lsn, self.longer)
         return gap.replaced(known, at, instances)
-
-    def give_up(self, here: Reached) -> None:
-        """See Connector.give_up: nothing keeps the log."""
 
     def range(self, start: Reached, begin: Reading, end: Reached) -> LogRange:
         """See Connector.range."""

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.shared_log import Gap
 from tailrace.errors import OffsetError
 from tailrace.model.table import TableId
 
 _REMEDY = "set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint"
 # By database and name of each change table: its number, schema and name of its source table, and its version.
 Known = Mapping[str, Mapping[str, list[Any]]]
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Implements Lost: clean-up has removed changes that were not read."""
-
-    cause: OffsetError
-    is_foreign = False
-    is_trusted = False
-
-    def __str__(self) -> str:
-        return self.cause.what
-
-    def error(self) -> OffsetError:
-        """See Lost.error."""
-        return self.cause
 
 
 def is_in(instance: Instance, begin: Reading, end: Reading) -> bool:

@@ -13,8 +13,6 @@ from urllib.parse import quote, unquote
 from tailrace.errors import OffsetError
 
 BEGIN = ""
-# In the `log` of an offset: where the log begins that comes after the first snapshot.
-BEGINS = "begins"
 
 
 @dataclass(frozen=True)

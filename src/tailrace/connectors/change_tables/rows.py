@@ -20,8 +20,9 @@ from tailrace.connectors.change_tables.schema_changes import initial_batches
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshots import Place
+from tailrace.connectors.table_split import TableSplit
 from tailrace.events.encode.arrow import repeat
-from tailrace.events.notifications import Notice, notify
+from tailrace.events.notifications import notify
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableId, TableSchema
 
@@ -43,7 +44,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(TableSplit):
     """Implements SnapshotSplit: rows of a table above `low` and up to `high` of its key, texts as `keys.py` has them.
 
     `first` and `last` are the markers of its first and last row. `select` is read instead of the table. `structures`
@@ -51,42 +52,26 @@ class Split:
     """
 
     moment: Moment
-    table: TableId
     key: tuple[KeyColumn, ...] = ()
     low: tuple[str | None, ...] | None = None
     high: tuple[str | None, ...] | None = None
     first: str | None = None
     last: str | None = None
     select: str | None = None
-    bytes: int = 0
     is_whole: bool = True
-    began: str | None = None
     structures: tuple[Described, ...] = ()
-    before: tuple[Notice, ...] = ()
-    after: tuple[Notice, ...] = ()
-    read_id: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """See SnapshotSplit.names."""
-        return (str(self.table),)
 
     @property
     def read(self) -> SnapshotRead:
         """What its rows belong to."""
-        lsn = self.moment.position.lsn(self.table.database)
-        return SnapshotRead(self.read_id, self.began or str(self.moment), behind(lsn))
+        return self.read_at(behind(self.moment.position.lsn(self.table.database)))
 
     @property
     def resume_point(self) -> Place | None:
         """See SnapshotSplit.resume_point."""
         if self.low is None:
             return None
-        return Place((), tuple(value or "" for value in self.low), self.began or str(self.moment))
-
-    def announced(self, notices: tuple[Notice, ...]) -> Split:
-        """See SnapshotSplit.announced."""
-        return replace(self, before=(*notices, *self.before))
+        return Place((), tuple(value or "" for value in self.low), self.snapshot)
 
 
 def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:

@@ -13,8 +13,8 @@ from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns
 from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import pieces
+from tailrace.connectors.table_split import told
 from tailrace.events.notifications import is_wanted
-from tailrace.events.snapshot_notices import around_splits
 from tailrace.model.table import TableId
 
 
@@ -87,7 +87,15 @@ class SplitPlanner:
         low = None if resumed is None or resumed.last is None else tuple(resumed.last)
         bounds = self._bounds(table, key, pieces(self.config, str(table), size), rows, low)
         found = [
-            Split(moment, table, key, first, last, bytes=size // len(bounds), is_whole=len(bounds) == 1 and low is None)
+            Split(
+                moment,
+                table,
+                key=key,
+                low=first,
+                high=last,
+                bytes=size // len(bounds),
+                is_whole=len(bounds) == 1 and low is None,
+            )
             for first, last in pairwise([*bounds, None])
         ]
         began = None if resumed is None else resumed.began
@@ -131,18 +139,12 @@ class SplitPlanner:
     def _told(self, splits: list[Split], tables: list[TableId], wanted: Mapping[str, str | None] | None) -> list[Split]:
         """The splits with the notices around them."""
         names = [str(split.table) for split in splits]
-        listed = (
-            tables
-            if wanted is not None
-            else [each for each in self.catalog.captured() if self.catalog.filter.lists(each)]
-        )
+        every = self.catalog.captured() if wanted is None else ()
+        listed = tables if wanted is not None else [each for each in every if self.catalog.filter.lists(each)]
         several = {each for each in names if names.count(each) > 1}
         counts = {str(table): self._count(table) for table in tables if str(table) in several}
         chunked = self.config.number("snapshot.max.threads") > 1 and not self.config.flag("legacy.snapshot.max.threads")
-        around, _ = around_splits(
-            names, [str(table) for table in tables], [str(each) for each in listed], counts, chunked=chunked
-        )
-        return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+        return told(splits, tables, listed, counts, chunked=chunked)
 
     def _count(self, table: TableId) -> int:
         return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(table)}"))

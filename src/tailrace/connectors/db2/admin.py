@@ -38,15 +38,15 @@ class Db2Admin(ChangeTableAdmin):
 
     def found(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.found."""
-        yield Finding("server", True, f"{connection.product()} at {self._config.text('database.hostname')}")
-        schema = self._config.text("cdc.control.schema")
+        yield Finding("server", True, f"{connection.product()} at {self.config.text('database.hostname')}")
+        schema = self.config.text("cdc.control.schema")
         if not _is_readable(connection, qualified(schema, "IBMSNAP_REGISTER")):
             remedy = f"set cdc.control.schema, or GRANT SELECT ON {schema}.IBMSNAP_REGISTER TO the user"
             yield Finding("capture", False, f"the control tables in {schema} are missing or cannot be read", remedy)
             return
         yield self._program(connection)
         units = qualified(schema, "IBMSNAP_UOW")
-        if self._config.text("source.timestamp.mode") == COMMIT and not _is_readable(connection, units):
+        if self.config.text("source.timestamp.mode") == COMMIT and not _is_readable(connection, units):
             remedy = f"GRANT SELECT ON {schema}.IBMSNAP_UOW TO the user, or set source.timestamp.mode to processing"
             yield Finding(
                 "capture", False, f"{schema}.IBMSNAP_UOW, which has the times of commits, is unreadable", remedy
@@ -55,23 +55,23 @@ class Db2Admin(ChangeTableAdmin):
 
     def _program(self, connection: Connection) -> Finding:
         """Whether what fills the change tables runs."""
-        remedy = f"start it: VALUES {control(self._config)}.ASNCDCSERVICES('start', 'asncdc'), or asncap on the server"
-        read = captured_time(connection, self._config)
+        remedy = f"start it: VALUES {control(self.config)}.ASNCDCSERVICES('start', 'asncdc'), or asncap on the server"
+        read = captured_time(connection, self.config)
         if read is None:
             return Finding("capture", False, "the capture program has never run", remedy)
         late = server_time(connection) - read
-        if late > timedelta(seconds=_LATE * intervals(connection, self._config)):
+        if late > timedelta(seconds=_LATE * intervals(connection, self.config)):
             return Finding("capture", False, f"the capture program has read nothing for {_shown(late)}", remedy)
         return Finding("capture", True, "the capture program is running")
 
     def _tables(self, connection: Connection) -> Iterator[Finding]:
         """The captured tables: registered, active, readable, with both images of updates."""
-        catalog = Catalog(connection, self._config)
+        catalog = Catalog(connection, self.config)
         states = {(owner, table): state for owner, table, _, _, state in catalog.registered()}
         newest, captured = catalog.newest(), catalog.captured()
-        is_luw = self._config.text("db2.platform") == LUW
+        is_luw = self.config.text("db2.platform") == LUW
         unlogged = set(connection.rows(_UNLOGGED)) if is_luw else set()
-        single = {tuple(row) for row in connection.rows(_PAIRS.format(control=control(self._config)))}
+        single = {tuple(row) for row in connection.rows(_PAIRS.format(control=control(self.config)))}
         for table in captured:
             place = (table.schema, table.table)
             if place not in states:
@@ -82,8 +82,8 @@ class Db2Admin(ChangeTableAdmin):
                 yield Finding("tables", False, what, f"ALTER TABLE {table_name(table)} DATA CAPTURE CHANGES")
             elif states[place] != _ACTIVE:
                 remedy = (
-                    f"UPDATE {control(self._config)}.IBMSNAP_REGISTER SET STATE = 'A' WHERE SOURCE_OWNER = "
-                    f"{text(table.schema)} AND SOURCE_TABLE = {text(table.table)}; {reinit(self._config)}"
+                    f"UPDATE {control(self.config)}.IBMSNAP_REGISTER SET STATE = 'A' WHERE SOURCE_OWNER = "
+                    f"{text(table.schema)} AND SOURCE_TABLE = {text(table.table)}; {reinit(self.config)}"
                 )
                 yield Finding("tables", False, f"the registration of {table} is not active", remedy)
             elif table not in newest or not _is_readable(connection, newest[table].changes):
@@ -99,14 +99,14 @@ class Db2Admin(ChangeTableAdmin):
             yield Finding("tables", None, "no table is captured", remedy)
 
     def _registering(self, table: TableId) -> str:
-        call = f"CALL {control(self._config)}.ADDTABLE({text(table.schema)}, {text(table.table)})"
-        return f"run the statements that `tailrace init` prints for it, or {call}; {reinit(self._config)}"
+        call = f"CALL {control(self.config)}.ADDTABLE({text(table.schema)}, {text(table.table)})"
+        return f"run the statements that `tailrace init` prints for it, or {call}; {reinit(self.config)}"
 
     def overview(self) -> list[TableOverview]:
         """See Admin.overview."""
 
         def found(connection: Connection) -> list[TableOverview]:
-            catalog = Catalog(connection, self._config)
+            catalog = Catalog(connection, self.config)
             newest = catalog.newest()
             return [_overview(connection, catalog, table, table in newest) for table in sorted(catalog.tables())]
 
@@ -117,11 +117,11 @@ class Db2Admin(ChangeTableAdmin):
         """See Admin.state."""
 
         def found(connection: Connection) -> SourceState:
-            read = captured_time(connection, self._config)
+            read = captured_time(connection, self.config)
             late = None if read is None else server_time(connection) - read
             shown = "nothing is captured yet" if late is None else f"the log is read up to {_shown(late)} ago"
             detail = Detail("capture", shown, is_fine=late is not None)
-            return SourceState(log_end(connection, self._config), details=(detail,))
+            return SourceState(log_end(connection, self.config), details=(detail,))
 
         with self.server() as server:
             return server.ask(found)
@@ -134,7 +134,7 @@ class Db2Admin(ChangeTableAdmin):
 
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.preparation: what the connection shows to be missing."""
-        config, schema = self._config, self._config.text("cdc.control.schema")
+        config, schema = self.config, self.config.text("cdc.control.schema")
         controls = [qualified(schema, each) for each in _CONTROLS]
 
         def missing(connection: Connection) -> list[str]:
@@ -156,7 +156,7 @@ class Db2Admin(ChangeTableAdmin):
 
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.extend. The capture program is told by the function of Debezium's documentation."""
-        config = self._config
+        config = self.config
 
         def registered(connection: Connection) -> list[str]:
             there = Catalog(connection, config).newest()

@@ -8,12 +8,12 @@ from typing import Any
 
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
-from tailrace.connectors.change_tables.gap import Gap
-from tailrace.connectors.change_tables.position import BEGINS, Reading
+from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.db2.era import source_block
 from tailrace.connectors.db2.log.end import end_of_span, is_pruned, server_time
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.offset import Reached
+from tailrace.connectors.shared_log import Gap
 from tailrace.errors import OffsetError
 from tailrace.model.source import SourceBlock
 
@@ -68,7 +68,7 @@ class Db2Connector(ChangeTableConnector):
     ) -> Gap | None:
         """See Connector.lost: change tables were made anew, or pruning has passed the position."""
         lost = super().lost(here, end, position=position, is_routine=is_routine)
-        at = position or here.position or (Reading.from_text(here.log[BEGINS]) if BEGINS in here.log else None)
+        at: Reading | None = self.needed(here, position)
         if lost is not None or at is None:
             return lost
         lsn = at.lsn(self.config.text("database.dbname"))

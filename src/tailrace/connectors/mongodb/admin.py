@@ -9,7 +9,6 @@ from typing import Any
 
 from pymongo.errors import OperationFailure
 
-from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, UNAUTHORIZED, Client, Server, addresses
@@ -20,9 +19,10 @@ from tailrace.connectors.mongodb.position import end_of, start_options
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
 from tailrace.connectors.mongodb.snapshot.splits import size_of
 from tailrace.connectors.mongodb.source_now import MongoNow
-from tailrace.connectors.offset import Reached, fields, position_of
-from tailrace.connectors.ports import Admin, Begun, Detail, SourceNow, SourceState, TableOverview
-from tailrace.errors import OffsetError, SourceError
+from tailrace.connectors.offset import position_of
+from tailrace.connectors.ports import Begun, Detail, SourceNow, SourceState, TableOverview
+from tailrace.connectors.shared_log import SharedLogAdmin
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 
@@ -41,11 +41,10 @@ class LogPosition:
         return None
 
 
-class MongoAdmin(Admin):
+class MongoAdmin(SharedLogAdmin):
     """Implements Admin. Each method makes a client of its own."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
+    connector = MongoConnector
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         """See Admin.checks."""
@@ -60,28 +59,28 @@ class MongoAdmin(Admin):
     def _found(self, client: Client) -> list[Finding]:
         cluster_time(client)
         version = client.server_info()["version"]
-        findings = [Finding("server", True, f"MongoDB {version} at {addresses(self._config)}")]
+        findings = [Finding("server", True, f"MongoDB {version} at {addresses(self.config)}")]
         findings.append(self._stream(client))
-        tables = Collections(client, self._config).captured()
+        tables = Collections(client, self.config).captured()
         if tables:
             findings.append(Finding("collections", True, f"{len(tables)} collections are captured"))
         else:
             remedy = "change collection.include.list and database.include.list, unless the collections come later"
             findings.append(Finding("collections", None, "no collection is captured", remedy))
-        if "pre_image" in self._config.text("capture.mode"):
+        if "pre_image" in self.config.text("capture.mode"):
             findings += [each for table in tables if (each := _pre_images(client, table)) is not None]
         window = _window(client)
         return [*findings, *([] if window is None else [window])]
 
     def _stream(self, client: Client) -> Finding:
         """Whether a change stream can be opened with the pipeline's stages."""
-        database, collection = target(self._config)
+        database, collection = target(self.config)
         start = start_options(end_of(cluster_time(client)))
         try:
             answer = client[database].command(
                 {
                     "aggregate": opening_of(collection),
-                    "pipeline": stages(self._config, start),
+                    "pipeline": stages(self.config, start),
                     "cursor": {"batchSize": 1},
                 }
             )
@@ -93,13 +92,13 @@ class MongoAdmin(Admin):
             return Finding(
                 "change stream", False, f"the change stream cannot be opened: {FAILURES.line(error)}", remedy
             )
-        return Finding("change stream", True, f"the change stream of the {self._config.text('capture.scope')} opens")
+        return Finding("change stream", True, f"the change stream of the {self.config.text('capture.scope')} opens")
 
     def overview(self) -> list[TableOverview]:
         """See Admin.overview."""
 
         def found(client: Client) -> list[TableOverview]:
-            tables = Collections(client, self._config).all()
+            tables = Collections(client, self.config).all()
             return [_overview(client, table) for table in sorted(tables)]
 
         with self._server() as server:
@@ -126,44 +125,19 @@ class MongoAdmin(Admin):
         with self._server() as server:
             return server.ask(found)
 
-    def resumable(self, begun: Begun) -> Finding | None:
-        """See Admin.resumable."""
-        offset = next((offset for offset in begun if offset is not None), None)
-        if offset is None:
-            return None
-        connector = MongoConnector(self._config)
-        error: OffsetError | None
-        try:
-            here = Reached(**fields(offset, "mongodb", connector.identity, connector.parse))
-            lost = connector.lost(here)
-            error = None if lost is None else lost.error()
-        except OffsetError as wrong:
-            error = wrong
-        finally:
-            connector.close()
-        return None if error is None else Finding("position", False, error.what, error.remedy)
-
     def extended(self) -> str:
         """See Admin.extended."""
         return "the change stream"
-
-    def owned(self) -> str:
-        """See Admin.owned."""
-        return f"nothing at {addresses(self._config)}: a change stream leaves nothing on the server"
-
-    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
-        """See Admin.drop."""
-        return ["a change stream leaves nothing on the server; delete the checkpoint to begin again"]
 
     @contextmanager
     def now(self) -> Iterator[SourceNow]:
         """See Admin.now."""
         with self._server() as server:
-            yield MongoNow(server.client, self._config, LogPosition(end_of(server.ask(cluster_time))))
+            yield MongoNow(server.client, self.config, LogPosition(end_of(server.ask(cluster_time))))
 
     @contextmanager
     def _server(self) -> Iterator[Server]:
-        server = Server(self._config, "tailrace admin")
+        server = Server(self.config, "tailrace admin")
         try:
             yield server
         finally:

@@ -10,7 +10,6 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
-from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, Client, Server
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
 from tailrace.connectors.mongodb.era import source_block
@@ -19,7 +18,6 @@ from tailrace.connectors.mongodb.log.changes import LogRange, changes
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import lost, opening_of, target
 from tailrace.connectors.mongodb.position import (
-    BEGINS,
     SOURCE_TYPE,
     beginning_of,
     end_of,
@@ -33,7 +31,7 @@ from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
 from tailrace.connectors.offset import Reached
-from tailrace.errors import OffsetError
+from tailrace.connectors.shared_log import Gap, SharedLogConnector
 from tailrace.model.table import TableId, TableSchema
 
 
@@ -44,23 +42,7 @@ class LogEnd:
     position: str
 
 
-@dataclass(frozen=True)
-class Gap:
-    """Implements Lost: nothing on the server belongs to a pipeline, so there is nothing to take over."""
-
-    cause: OffsetError
-    is_foreign = False
-    is_trusted = False
-
-    def __str__(self) -> str:
-        return self.cause.what
-
-    def error(self) -> OffsetError:
-        """See Lost.error."""
-        return self.cause
-
-
-class MongoConnector(Connector):
+class MongoConnector(SharedLogConnector):
     """Implements Connector. A position is a text, see position.py; a range is [start, end)."""
 
     source_type = SOURCE_TYPE
@@ -115,29 +97,18 @@ class MongoConnector(Connector):
         """See Connector.log_end."""
         return LogEnd(end_of(self._server.ask(cluster_time)))
 
-    def begins(self, here: Reached) -> str:
-        """See Connector.begins: the offset says it, as nothing on the server does."""
-        lost = self.lost(here)
-        if lost is not None:
-            raise lost.error()
-        return str(here.log[BEGINS])
-
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[str | None, Mapping[str, Any]]:
         """See Connector.first: the time at which the tables are read is chosen here."""
         given = self.config.number("capture.start.op.time")
         if given >= 0 and not reads_tables:
             return beginning_of(given), {}
-        return None, {BEGINS: end.position}
-
-    def again(self, here: Reached, end: LogEnd) -> Mapping[str, Any]:
-        """See Connector.again."""
-        return {BEGINS: end.position}
+        return super().first(end, reads_tables=reads_tables)
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: str | None = None, is_routine: bool = False
     ) -> Gap | None:
         """See Connector.lost: a stream is opened at the position; in routine only once, as tasks read on from there."""
-        at = position or here.position or here.log.get(BEGINS)
+        at = self.needed(here, position)
         if at is None or (is_routine and self._compared is not None):
             return None
         found = self._server.ask(lambda client: self._gap(client, at), "the change stream cannot be opened")
@@ -164,9 +135,6 @@ class MongoConnector(Connector):
             raise
         client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
         return None
-
-    def give_up(self, here: Reached) -> None:
-        """See Connector.give_up: nothing keeps the log."""
 
     def range(self, start: Reached, begin: str, end: Reached) -> LogRange:
         """See Connector.range."""

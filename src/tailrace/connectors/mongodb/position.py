@@ -80,8 +80,6 @@ BLOCK = SourceBlock(
         is_document=True,
     ),
 )
-# In the `log` of an offset: where the log begins that comes after the first snapshot.
-BEGINS = "begins"
 _TIMESTAMP = "82"  # the type byte of a timestamp in a KeyString
 _TIME_LENGTH = 18
 

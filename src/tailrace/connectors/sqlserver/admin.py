@@ -29,8 +29,8 @@ class SqlServerAdmin(ChangeTableAdmin):
     def found(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.found."""
         version = str(connection.value("SELECT @@VERSION")).partition("\n")[0]
-        yield Finding("server", True, f"{version.strip()} at {self._config.text('database.hostname')}")
-        catalog = Catalog(connection, self._config)
+        yield Finding("server", True, f"{version.strip()} at {self.config.text('database.hostname')}")
+        catalog = Catalog(connection, self.config)
         for database in catalog.databases():
             yield from self._of_database(connection, catalog, database)
 
@@ -51,12 +51,12 @@ class SqlServerAdmin(ChangeTableAdmin):
         yield self._agent(connection, database)
         captured = [table for table in catalog.captured() if table.database == database]
         yield from _tables(database, captured, instances)
-        if self._config.text("snapshot.isolation.mode") == "snapshot":
+        if self.config.text("snapshot.isolation.mode") == "snapshot":
             yield _isolation(connection, database)
 
     def _agent(self, connection: Connection, database: str) -> Finding:
         """Whether what fills the change tables runs."""
-        query = self._config.text("database.sqlserver.agent.status.query")
+        query = self.config.text("database.sqlserver.agent.status.query")
         try:
             if is_agent_running(connection, query, database):
                 return Finding("agent", True, "SQL Server Agent is running")
@@ -72,7 +72,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         """See Admin.overview."""
 
         def found(connection: Connection) -> list[TableOverview]:
-            catalog = Catalog(connection, self._config)
+            catalog = Catalog(connection, self.config)
             newest = {each.table for database in catalog.databases() for each in catalog.instances(database)}
             return [
                 _overview(connection, catalog, table, number, is_captured=table in newest)
@@ -86,7 +86,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         """See Admin.state."""
 
         def found(connection: Connection) -> SourceState:
-            end = log_end(connection, self._config)
+            end = log_end(connection, self.config)
             details = tuple(_lag(connection, database) for database, _ in end.lsns)
             return SourceState(end, details=details)
 
@@ -97,7 +97,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         """See Admin.problems: tables without a capture instance."""
 
         def found(connection: Connection) -> list[Finding]:
-            catalog = Catalog(connection, self._config)
+            catalog = Catalog(connection, self.config)
             return [
                 each
                 for database in catalog.databases()
@@ -116,7 +116,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         """See Admin.extend: a table without a capture instance gets one."""
 
         def enabled(connection: Connection) -> list[str]:
-            catalog = Catalog(connection, self._config)
+            catalog = Catalog(connection, self.config)
             there = {each.table for each in _all(catalog)}
             new = [table for table in tables if table not in there]
             for table in new:
@@ -130,7 +130,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         """See Admin.preparation."""
 
         def missing(connection: Connection) -> list[str]:
-            catalog = Catalog(connection, self._config)
+            catalog = Catalog(connection, self.config)
             enabled = [each for each in catalog.databases() if _is_enabled(connection, each)]
             there = {each.table for database in enabled for each in catalog.instances(database)}
             return [

@@ -22,11 +22,12 @@ from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, UPDATE_DESCRI
 from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, between
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.connectors.snapshots import Place
+from tailrace.connectors.table_split import TableSplit
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import repeat
-from tailrace.events.notifications import Notice, notify
+from tailrace.events.notifications import notify
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
-from tailrace.model.table import TableId, TableSchema
+from tailrace.model.table import TableSchema
 
 _NOTHING = Values.documents(Buffer([]), np.zeros(0, np.int64))
 
@@ -48,46 +49,31 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(TableSplit):
     """Implements SnapshotSplit: the documents of a collection from `low` on and before `high` (BSON `{_id: ...}`).
 
     `is_last`: its last row is the snapshot's last one. `is_whole`: no other split reads the collection.
     """
 
     moment: Moment
-    table: TableId
     low: bytes | None = None
     high: bytes | None = None
     low_text: str | None = None
     condition: str | None = None
-    bytes: int = 0
     is_last: bool = False
     is_whole: bool = True
-    began: str | None = None
-    before: tuple[Notice, ...] = ()
-    after: tuple[Notice, ...] = ()
-    read_id: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """See SnapshotSplit.names."""
-        return (str(self.table),)
 
     @property
     def read(self) -> SnapshotRead:
         """What its rows belong to."""
-        return SnapshotRead(self.read_id, self.began or str(self.moment), self.moment.position)
+        return self.read_at(self.moment.position)
 
     @property
     def resume_point(self) -> Place | None:
         """See SnapshotSplit.resume_point."""
         if self.low_text is None:
             return None
-        return Place((), (self.low_text,), self.began or str(self.moment))
-
-    def announced(self, notices: tuple[Notice, ...]) -> Split:
-        """See SnapshotSplit.announced."""
-        return replace(self, before=(*notices, *self.before))
+        return Place((), (self.low_text,), self.snapshot)
 
 
 def read(config: Config, split: Split) -> Iterator[Chunk]:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from tailrace.config import Config
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, Server
-from tailrace.connectors.mongodb.position import BEGINS, time_of
+from tailrace.connectors.mongodb.position import time_of
 from tailrace.connectors.mongodb.snapshot import splits
 from tailrace.connectors.mongodb.snapshot.chunks import Session
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
 from tailrace.connectors.offset import Reached
+from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Place, SnapshotGone

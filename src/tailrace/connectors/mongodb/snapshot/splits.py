@@ -15,9 +15,9 @@ from tailrace.connectors.mongodb.snapshot.reads import at_time, between, first_i
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.connectors.split_sizes import pieces
+from tailrace.connectors.table_split import told
 from tailrace.errors import SourceError
 from tailrace.events.notifications import is_wanted
-from tailrace.events.snapshot_notices import around_splits
 from tailrace.model.table import TableId
 
 # Documents sampled for each range: bounds of so many are within some percent of equal parts.
@@ -136,7 +136,4 @@ def _with_last(client: Client, splits: list[Split]) -> list[Split]:
 
 def _told(config: Config, splits: list[Split], tables: list[TableId]) -> list[Split]:
     """The splits with the notices around them."""
-    names = [str(split.table) for split in splits]
-    chunked = config.number("snapshot.max.threads") > 1
-    around, _ = around_splits(names, [str(table) for table in tables], [], {}, chunked=chunked)
-    return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+    return told(splits, tables, [], {}, chunked=config.number("snapshot.max.threads") > 1)

@@ -1,0 +1,92 @@
+"""A log that the server keeps for everybody: only the offset says where a pipeline is, and its log can be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tailrace.config import Config
+from tailrace.connectors.finding import Finding
+from tailrace.connectors.log_ports import Connector
+from tailrace.connectors.offset import Reached, fields
+from tailrace.connectors.ports import Admin, Begun
+from tailrace.errors import OffsetError
+
+BEGINS = "begins"
+"""In `log` of an offset: where the log begins that the first snapshot does not have."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Implements Lost: there is nothing on the server to take over or to go on without."""
+
+    cause: OffsetError
+    is_foreign = False
+    is_trusted = False
+
+    def __str__(self) -> str:
+        return self.cause.what
+
+    def error(self) -> OffsetError:
+        """See Lost.error."""
+        return self.cause
+
+
+class SharedLogConnector(Connector):
+    """Implements what a Connector has to remember of such a log."""
+
+    def begins(self, here: Reached) -> Any:
+        """See Connector.begins: the offset says it, as nothing on the server does."""
+        lost = self.lost(here)
+        if lost is not None:
+            raise lost.error()
+        return self.parse(here.log[BEGINS])
+
+    def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
+        """See Connector.first: the position at which the tables are read is chosen here."""
+        return None, {BEGINS: self.text(end.position)}
+
+    def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
+        """See Connector.again."""
+        return self.first(end, reads_tables=True)[1]
+
+    def give_up(self, here: Reached) -> None:
+        """See Connector.give_up: nothing keeps the log."""
+
+    def needed(self, here: Reached, position: Any) -> Any:
+        """The position from which `lost` is asked for the log; None before the first snapshot."""
+        begins = here.log.get(BEGINS)
+        return position or here.position or (None if begins is None else self.parse(begins))
+
+
+class SharedLogAdmin(Admin):
+    """Implements what commands ask of a pipeline that has nothing on the server."""
+
+    connector: ClassVar[type[Connector]]
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def resumable(self, begun: Begun) -> Finding | None:
+        """See Admin.resumable: what the connector says is lost since the older of the offsets."""
+        offset = next((offset for offset in begun if offset is not None), None)
+        if offset is None:
+            return None
+        with closing(self.connector(self.config)) as connector:
+            try:
+                kind = connector.source.connector
+                lost = connector.lost(Reached(**fields(offset, kind, connector.identity, connector.parse)))
+                error = None if lost is None else lost.error()
+            except OffsetError as wrong:
+                error = wrong
+        return None if error is None else Finding("position", False, error.what, error.remedy)
+
+    def owned(self) -> str:
+        """See Admin.owned."""
+        return "nothing: the log is there for everybody"
+
+    def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
+        """See Admin.drop."""
+        return ["a pipeline leaves nothing on the server; delete the checkpoint to begin again"]
