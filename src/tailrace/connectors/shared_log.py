@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
-from tailrace.connectors.offset import Reached, fields
-from tailrace.connectors.ports import Admin, Begun
-from tailrace.errors import OffsetError
+from tailrace.connectors.offset import Reached, fields, position_of
+from tailrace.connectors.ports import Admin, Begun, Position
+from tailrace.errors import OffsetError, SourceError
 
 BEGINS = "begins"
 """In `log` of an offset: where the log begins that the first snapshot does not have."""
@@ -36,6 +36,9 @@ class Gap:
 
 class SharedLogConnector(Connector):
     """Implements what a Connector has to remember of such a log."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
     def begins(self, here: Reached) -> Any:
         """See Connector.begins: the offset says it, as nothing on the server does."""
@@ -68,6 +71,24 @@ class SharedLogAdmin(Admin):
 
     def __init__(self, config: Config) -> None:
         self.config = config
+
+    def found(self) -> list[Finding]:
+        """What is checked of the server. Raises SourceError if it cannot be asked."""
+        raise NotImplementedError
+
+    def checks(self, begun: Begun | None = None) -> list[Finding]:
+        """See Admin.checks."""
+        try:
+            found = self.found()
+        except SourceError as error:
+            return [Finding("connection", False, str(error.what), error.remedy)]
+        lost = None if begun is None else self.resumable(begun)
+        return found if lost is None else [*found, lost]
+
+    def position(self, offset: Mapping[str, Any]) -> Position | None:
+        """See Admin.position."""
+        text = position_of(offset)
+        return None if text is None else self.connector(self.config).parse(text)
 
     def resumable(self, begun: Begun) -> Finding | None:
         """See Admin.resumable: what the connector says is lost since the older of the offsets."""

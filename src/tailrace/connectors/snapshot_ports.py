@@ -17,7 +17,7 @@ from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.signal import Mark, Signal
-from tailrace.connectors.snapshots import PagingKey, Place
+from tailrace.connectors.snapshots import PagingKey, Place, Unread
 from tailrace.errors import SourceError
 from tailrace.events.notifications import Notice
 from tailrace.model.table import TableId, TableSchema
@@ -160,6 +160,13 @@ class ChunkTable(Protocol):
 
     def page(self, condition: str | None, surrogate: str | None) -> Page:
         """The table by the key of the signal or of the events. Raises Unread."""
+
+    def paged_by(self, surrogate: str | None) -> tuple[str, ...]:
+        """The columns of a page: the signal's, or the key. Raises Unread for a table without."""
+        names = (surrogate,) if surrogate else self.schema.key
+        if not names:
+            raise Unread("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
+        return names
 
     def fence(self) -> str:
         """The Fence of what is read from here on, as text; asked for before the rows."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +12,7 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.offset import position_of
-from tailrace.connectors.ports import Begun, Key, SourceNow, SourceState, TableOverview
+from tailrace.connectors.ports import Key, SourceNow, SourceState, TableOverview
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
@@ -29,14 +28,9 @@ class FolderAdmin(SharedLogAdmin):
 
     connector = FolderConnector
 
-    def checks(self, begun: Begun | None = None) -> list[Finding]:
-        try:
-            captured = rows.tables(self.config, Log.of(self.config).now())
-        except SourceError as error:
-            return [Finding("folder", False, error.what, error.remedy)]
-        lost = None if begun is None else self.resumable(begun)
-        found = [Finding("tables", True, f"{len(captured)} tables are captured")]
-        return found if lost is None else [*found, lost]
+    def found(self) -> list[Finding]:
+        captured = rows.tables(self.config, Log.of(self.config).now())
+        return [Finding("tables", True, f"{len(captured)} tables are captured")]
 
     def overview(self) -> list[TableOverview]:
         contents = Log.of(self.config).now()
@@ -46,19 +40,14 @@ class FolderAdmin(SharedLogAdmin):
         """A user reads all tables or none."""
         return Finding("folder", False, f"{', '.join(map(str, tables))} cannot be read", "set reads in users.json")
 
-    def position(self, offset: Mapping[str, Any]) -> Line | None:
-        text = position_of(offset)
-        return None if text is None else Line.from_text(text)
-
     def state(self, pipeline: str | None = None) -> SourceState:
         return SourceState(Log.of(self.config).end())
 
     def extended(self) -> str:
         return "the folder"
 
-    @contextmanager
-    def now(self) -> Iterator[FolderNow]:
-        yield FolderNow(self.config)
+    def now(self) -> AbstractContextManager[FolderNow]:
+        return nullcontext(FolderNow(self.config))
 
 
 class FolderNow(SourceNow):

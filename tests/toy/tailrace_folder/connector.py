@@ -33,9 +33,6 @@ class FolderConnector(SharedLogConnector):
     fence = staticmethod(Fence)
     rows = staticmethod(read)
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-
     @property
     def snapshots(self) -> FolderSnapshots:
         return FolderSnapshots(self.config)

@@ -23,21 +23,10 @@ from tailrace.model.table import TableId
 from tailrace_folder.log import Content, Line, Log, Row, apply, table_of
 
 SOURCE_TYPE = pa.struct([("place", pa.string())])
-SOURCE = SourceBlock(
-    "folder",
-    "io.debezium.connector.folder.Source",
-    (Field("schema", STRING), Field("table", STRING), Field("place", STRING)),
-    transaction_id=("place",),
-    position=("place",),
-)
+FIELDS, PLACE = tuple(Field(name, STRING) for name in ("schema", "table", "place")), ("place",)
+SOURCE = SourceBlock("folder", "io.debezium.connector.folder.Source", FIELDS, transaction_id=PLACE, position=PLACE)
 TYPES = {"int": (pa.int64(), cast_type("int64", pa.int64(), 0)), "text": (pa.string(), text_type(zero=""))}
-MEMBERS = {
-    "op": pa.string(),
-    "order": pa.int64(),
-    "ts_us": pa.int64(),
-    "snapshot": pa.string(),
-    "place": pa.string(),
-}
+MEMBERS = {"op": pa.string(), "order": pa.int64(), "ts_us": pa.int64(), "snapshot": pa.string(), "place": pa.string()}
 # A key change is two events, so every other number is left free.
 ORDER_STEP = 2
 

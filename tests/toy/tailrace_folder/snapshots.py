@@ -71,13 +71,12 @@ class Fence:
         return flags(pc.greater(batch.rows.column(COMMIT), self.line))
 
 
+@dataclass(frozen=True)
 class FolderSnapshots(OnDemandSnapshots):
     """Implements OnDemandSnapshots."""
 
-    failures: Failures = FolderFailures()
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
+    config: Config
+    failures: Failures = FolderFailures()  # noqa: RUF009  # it has no state
 
     def tables(self, config: Config) -> list[TableId]:
         return [table.captured.schema.id for table in rows.tables(config, Log.of(config).now())]
@@ -92,11 +91,7 @@ class FolderSnapshots(OnDemandSnapshots):
         return Moment(Log.of(config).end(), uuid.uuid4().hex)
 
     def plan(
-        self,
-        config: Config,
-        handle: Moment,
-        wanted: Mapping[str, str | None] | None = None,
-        place: Place | None = None,
+        self, config: Config, handle: Moment, wanted: Mapping[str, str | None] | None = None, place: Place | None = None
     ) -> list[TableSplit]:
         """A split a table."""
         if not handle.stands(config):
@@ -110,8 +105,8 @@ class FolderSnapshots(OnDemandSnapshots):
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """Those that the log still has; the line tells a signal from another of the same id."""
-        table, log = table_of_signals(self._config), Log.of(self._config)
-        if table is None or SOURCE not in self._config.names("signal.enabled.channels"):
+        table, log = table_of_signals(self.config), Log.of(self.config)
+        if table is None or SOURCE not in self.config.names("signal.enabled.channels"):
             return [], ()
         found = [
             (Signal(**change["after"]), (change["after"]["id"], line.to_text()))
@@ -125,7 +120,7 @@ class FolderSnapshots(OnDemandSnapshots):
         return nullcontext(Session(config))
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
-        return [table for table in tables if table in Log.of(self._config).now()]
+        return [table for table in tables if table in Log.of(self.config).now()]
 
 
 @dataclass(frozen=True)
@@ -156,10 +151,7 @@ class TableAtLine(ChunkTable):
         return self.now.captured.schema
 
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
-        wanted = (surrogate,) if surrogate else self.schema.key
-        if not wanted:
-            raise Unread("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
-        return Paging(self.now, condition, tuple(dict.fromkeys((*wanted, *self.schema.key))))
+        return Paging(self.now, condition, tuple(dict.fromkeys((*self.paged_by(surrogate), *self.schema.key))))
 
     def fence(self) -> str:
         return self.line.to_text()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.dialect import Server
-from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.source_now import ChangeTableNow
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.offset import position_of
-from tailrace.connectors.ports import Begun, SourceNow
+from tailrace.connectors.ports import SourceNow
 from tailrace.connectors.shared_log import SharedLogAdmin
-from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 
@@ -28,21 +25,16 @@ class ChangeTableAdmin(SharedLogAdmin):
         super().__init__(config)
         self._dialect = self.connector.dialect
 
-    def checks(self, begun: Begun | None = None) -> list[Finding]:
-        """See Admin.checks."""
+    def found(self) -> list[Finding]:
+        """See SharedLogAdmin.found."""
         dialect = self._dialect
-        try:
-            with (
-                dialect.failures.translated("the server cannot be asked"),
-                closing(dialect.connect(self.config, "tailrace check", "")) as connection,
-            ):
-                found = list(self.found(connection))
-        except SourceError as error:
-            return [Finding("connection", False, str(error.what), error.remedy)]
-        lost = None if begun is None else self.resumable(begun)
-        return found if lost is None else [*found, lost]
+        with (
+            dialect.failures.translated("the server cannot be asked"),
+            closing(dialect.connect(self.config, "tailrace check", "")) as connection,
+        ):
+            return list(self.findings(connection))
 
-    def found(self, connection: Any) -> Iterator[Finding]:
+    def findings(self, connection: Any) -> Iterator[Finding]:
         """What is checked over a connection. May raise the driver's errors."""
         raise NotImplementedError
 
@@ -50,11 +42,6 @@ class ChangeTableAdmin(SharedLogAdmin):
         """See Admin.unreadable."""
         names = ", ".join(map(str, tables))
         return Finding("select", False, f"the user may not read {names}", "GRANT SELECT ON <table> TO <user>")
-
-    def position(self, offset: Mapping[str, Any]) -> Reading | None:
-        """See Admin.position."""
-        found = position_of(offset)
-        return None if found is None else Reading.from_text(found)
 
     @contextmanager
     def now(self) -> Iterator[SourceNow]:

@@ -97,9 +97,7 @@ class PagedTable(ChunkTable):
 
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
         """By the key of the signal or of the events, told apart by the table's own."""
-        names = (surrogate,) if surrogate else self.schema.key
-        if not names:
-            raise Unread("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
+        names = self.paged_by(surrogate)
         key = key_columns(self.described, names)
         if not key:
             raise Unread(f"it has no column {', '.join(names)}", "SQL_EXCEPTION")

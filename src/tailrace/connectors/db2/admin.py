@@ -36,8 +36,8 @@ class Db2Admin(ChangeTableAdmin):
 
     connector = Db2Connector
 
-    def found(self, connection: Connection) -> Iterator[Finding]:
-        """See ChangeTableAdmin.found."""
+    def findings(self, connection: Connection) -> Iterator[Finding]:
+        """See ChangeTableAdmin.findings."""
         yield Finding("server", True, f"{connection.product()} at {self.config.text('database.hostname')}")
         schema = self.config.text("cdc.control.schema")
         if not _is_readable(connection, qualified(schema, "IBMSNAP_REGISTER")):

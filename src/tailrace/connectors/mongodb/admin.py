@@ -20,9 +20,8 @@ from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
 from tailrace.connectors.mongodb.snapshot.splits import size_of
 from tailrace.connectors.mongodb.source_now import MongoNow
 from tailrace.connectors.offset import position_of
-from tailrace.connectors.ports import Begun, Detail, SourceNow, SourceState, TableOverview
+from tailrace.connectors.ports import Detail, SourceNow, SourceState, TableOverview
 from tailrace.connectors.shared_log import SharedLogAdmin
-from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 
@@ -46,15 +45,11 @@ class MongoAdmin(SharedLogAdmin):
 
     connector = MongoConnector
 
-    def checks(self, begun: Begun | None = None) -> list[Finding]:
-        """See Admin.checks."""
+    def found(self) -> list[Finding]:
+        """See SharedLogAdmin.found."""
         with self._server() as server:
-            try:
-                found = server.ask(self._found)
-            except SourceError as error:
-                return [Finding("connection", False, str(error.what), error.remedy)]
-        lost = None if begun is None else self.resumable(begun)
-        return found if lost is None else [*found, lost]
+            found: list[Finding] = server.ask(self._found)
+            return found
 
     def _found(self, client: Client) -> list[Finding]:
         cluster_time(client)

@@ -26,8 +26,8 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     connector = SqlServerConnector
 
-    def found(self, connection: Connection) -> Iterator[Finding]:
-        """See ChangeTableAdmin.found."""
+    def findings(self, connection: Connection) -> Iterator[Finding]:
+        """See ChangeTableAdmin.findings."""
         version = str(connection.value("SELECT @@VERSION")).partition("\n")[0]
         yield Finding("server", True, f"{version.strip()} at {self.config.text('database.hostname')}")
         catalog = Catalog(connection, self.config)

@@ -22,6 +22,7 @@ from tailrace.connectors.postgres.snapshot import keys
 from tailrace.connectors.postgres.snapshot.paging import Paging
 from tailrace.connectors.postgres.snapshot.selects import refusals
 from tailrace.connectors.postgres.snapshot.signal_table import SignalTable
+from tailrace.connectors.snapshot_ports import ChunkTable
 from tailrace.connectors.snapshots import Unread
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId, TableSchema
@@ -109,7 +110,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class LockedTable:
+class LockedTable(ChunkTable):
     """Implements ChunkTable."""
 
     connection: psycopg.Connection
@@ -125,7 +126,7 @@ class LockedTable:
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
         """By the key of the signal or the events, told apart by the table's own."""
         catalog = Catalog(self.connection, self.config)
-        wanted = (surrogate,) if surrogate else self.schema.key
+        wanted = self.paged_by(surrogate)
         key = self._key_types(wanted)
         own = [each for each in catalog.key_types(self.schema.id, None) if each not in key]
         nullable = catalog.nullable(self.schema.id, wanted)
@@ -139,7 +140,7 @@ class LockedTable:
 
     def rows_of(self, wanted: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """See ChunkTable.rows_of."""
-        types = self._key_types(self.schema.key)
+        types = self._key_types(self.paged_by(None))
         if any(len(key) != len(types) for key in wanted):
             raise SourceError(f"the key has {len(types)} columns, those of the signal have not", where=self.name)
         found, _ = keys.rows(self.connection, self.captured, types, wanted)
@@ -163,8 +164,6 @@ class LockedTable:
         return pa.StructArray.from_arrays(list(columns.values()), fields=list(SOURCE_TYPE))
 
     def _key_types(self, names: tuple[str, ...]) -> keys.KeyTypes:
-        if not names:
-            raise Unread("it has no key; name a surrogate-key in the signal", "NO_PRIMARY_KEY")
         types = Catalog(self.connection, self.config).key_types(self.schema.id, names)
         if not types:
             raise Unread(f"it has no column {', '.join(names)}", "SQL_EXCEPTION")
