@@ -35,6 +35,7 @@ from tests.conformance.subject import (
 )
 
 TOY = Path(__file__).parents[1] / "toy"
+PLUGINS = Path(__file__).parent / "plugins"
 PASSWORD = f"{SECRET}-right"
 COLUMNS = {KEY: "int", VALUE: "int", NOTE: "text"}
 SIGNALS = {"id": "text", "type": "text", "data": "text"}
@@ -42,9 +43,10 @@ LINES_A_FILE = 40
 
 
 def install() -> None:
-    """Have this process and the ones it starts find the toy's package; before Spark starts."""
-    sys.path.append(str(TOY))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(TOY)]))
+    """Have this process and the ones it starts find the toy's package and the plug-ins; before Spark starts."""
+    found = [str(TOY), str(PLUGINS)]
+    sys.path.extend(found)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), *found]))
 
 
 class FolderSource(Source):

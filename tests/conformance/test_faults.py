@@ -68,6 +68,13 @@ def test_a_wrong_property_is_named(subject: Subject, source: Source, folder: Pat
     assert SECRET not in said
 
 
+def test_a_plug_in_that_is_not_there_is_named(subject: Subject, source: Source, folder: Path, table: str) -> None:
+    own = {"snapshot.mode": "custom", "snapshot.mode.custom.name": "nobodys"}
+    said = Line(subject, source, folder / "plugin", tables=[table], properties=own).command("check", code=1)
+    for part in ("snapshot.mode.custom.name", "'nobodys'", "every_start", "install the package"):
+        assert part in said
+
+
 def test_the_checkpoint_of_another_source_is_an_error(
     subject: Subject, source: Source, table: str, folder: Path, spark: SparkSession
 ) -> None:

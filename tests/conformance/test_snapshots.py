@@ -28,6 +28,7 @@ MODES: dict[str, tuple[dict[str, str], list[tuple[str, int]], list[tuple[str, in
     "initial_only": ({"snapshot.mode": "initial_only"}, READ, []),
     "always": ({"snapshot.mode": "always"}, READ, READ_AGAIN),
     "configuration_based": (BASED, READ, READ_AGAIN),
+    "custom": ({"snapshot.mode": "custom", "snapshot.mode.custom.name": "every_start"}, READ, READ_AGAIN),
 }
 
 

@@ -58,8 +58,9 @@ def load(group: str, name: str, where: str) -> Any:
 
 def check_entry_points(config: Config) -> Iterator[Problem]:
     """Names that are missing, or that no installed package offers."""
-    named = [(f"{mode}.custom.name", group) for mode, group in _MODES if config.text(mode) == "custom"]
-    named += [(f"{name}.type", CONVERTERS) for name in config.names("converters")]
+    named = [(f"{mode}.custom.name", group) for mode, group in _MODES if config.values.get(mode) == "custom"]
+    if "converters" in config.values:
+        named += [(f"{name}.type", CONVERTERS) for name in config.names("converters")]
     for name, group in named:
         given = config.given.get(name, "").strip()
         if not given:

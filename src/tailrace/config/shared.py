@@ -334,7 +334,8 @@ RUNTIME = (
 
 
 def check_together(config: Config) -> Iterator[Problem]:
-    """Faults that only show when properties are seen together."""
+    """Faults that only show when properties are seen together, and plug-ins that are not there."""
+    yield from entrypoints.check_entry_points(config)
     queue = config.number("max.queue.size")
     if queue <= 0:
         yield Problem("max.queue.size", "A positive queue size is required")

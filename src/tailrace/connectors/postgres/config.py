@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
-from tailrace.config.entrypoints import LOCKS, QUERIES, check_entry_points
+from tailrace.config.entrypoints import LOCKS, QUERIES
 from tailrace.config.kinds import (
     ADDRESS,
     COUNT,
@@ -280,7 +280,6 @@ _CHECKS = (
     shared.check_together,
     check_hashes,
     check_processors,
-    check_entry_points,
     check_overrides,
     check_transforms,
 )
