@@ -186,7 +186,8 @@ def test_a_killed_walsender_costs_no_row(
             found += rows([chunk])
             if choice.random() < 0.2:
                 kills += end_reader(admin, database)
-    assert kills > 1
+    # One at least: the reader notices a kill when it has read what was on its way, which may be all the rest.
+    assert kills
     assert ids(found) == list(range(1, 20_001))
     orders = [row["order"] for row in found]
     assert orders == sorted(set(orders))  # type: ignore[type-var]

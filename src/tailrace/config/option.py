@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -22,10 +22,11 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Alias:
-    """A deprecated name; `values` translates its values where they differ from the new name's."""
+    """A deprecated name; `values` translates its values where they differ from the new name's, `form` any value."""
 
     name: str
     values: Mapping[str, str] = field(default_factory=dict)
+    form: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class _Reading:
         option, alias = found
         canonical = name if option.is_family else option.name
         if alias is not None:
-            value = alias.values.get(value.strip().lower(), value)
+            value = alias.form(alias.values.get(value.strip().lower(), value))
             self.warnings.append(f"{alias.name}: deprecated property, use {option.name}")
             if canonical in self.given:
                 return

@@ -55,6 +55,12 @@ class SharedLogConnector(Connector):
         """See Connector.again."""
         return self.first(end, reads_tables=True)[1]
 
+    def open_log(self, config: Config, start: Reached, end: Reached) -> None:
+        """See Connector.open_log: there is nothing to prepare."""
+        lost = self.lost(end)
+        if lost is not None:
+            raise lost.error()
+
     def give_up(self, here: Reached) -> None:
         """See Connector.give_up: nothing keeps the log."""
 

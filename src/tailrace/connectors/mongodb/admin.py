@@ -9,10 +9,13 @@ from typing import Any
 
 from pymongo.errors import OperationFailure
 
+from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, UNAUTHORIZED, Client, Server, addresses
+from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.connector import MongoConnector
+from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import opening_of, target
 from tailrace.connectors.mongodb.position import end_of, start_options
@@ -22,6 +25,7 @@ from tailrace.connectors.mongodb.source_now import MongoNow
 from tailrace.connectors.offset import position_of
 from tailrace.connectors.ports import Detail, SourceNow, SourceState, TableOverview
 from tailrace.connectors.shared_log import SharedLogAdmin
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 
@@ -68,7 +72,9 @@ class MongoAdmin(SharedLogAdmin):
         return [*findings, *([] if window is None else [window])]
 
     def _stream(self, client: Client) -> Finding:
-        """Whether a change stream can be opened with the pipeline's stages."""
+        """Whether the log can be read: the oplog, or a change stream with the pipeline's stages."""
+        if self.config.text("capture.mode") == OPLOG:
+            return _oplog(client, self.config)
         database, collection = target(self.config)
         start = start_options(end_of(cluster_time(client)))
         try:
@@ -137,6 +143,14 @@ class MongoAdmin(SharedLogAdmin):
             yield server
         finally:
             server.close()
+
+
+def _oplog(client: Client, config: Config) -> Finding:
+    try:
+        gap_of_oplog(client, config, end_of(cluster_time(client)))
+    except SourceError as error:
+        return Finding("oplog", False, error.what, error.remedy)
+    return Finding("oplog", True, "the oplog can be read")
 
 
 def _overview(client: Client, table: TableId) -> TableOverview:

@@ -158,6 +158,11 @@ class Server:
             self._client = None
 
 
+def set_name(client: Client) -> str:
+    """The name of the replica set; empty through mongos."""
+    return str(client.admin.command("hello").get("setName", ""))
+
+
 def addresses(config: Config) -> str:
     """Where the connection string points, without user and password."""
     try:

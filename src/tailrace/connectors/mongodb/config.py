@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, POSITIVE_LONG, TEXT, choice
-from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.resolve import Config, Problem
 from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
 from tailrace.connectors.mongodb.declared import parse_declarations
@@ -24,7 +25,26 @@ OVERRIDES = "snapshot.collection.filter.overrides"
 NAMING = TableNaming(DATABASE_TABLE, system_schemas="", system_tables=())
 SYSTEM_DATABASES = ("admin", "config", "local")
 _LISTS = tuple(f"{kind}.{side}.list" for kind in ("database", "collection") for side in ("include", "exclude"))
+OPLOG = "oplog"
 _JAVA_STORE = "give a PEM file; PKCS12 is converted by `openssl pkcs12 -in store.p12 -out store.pem -nodes`"
+
+_ONE_SET = "mongodb.connection.string names the whole deployment: a replica set, or mongos"
+_MODE = choice("sharded", refused={"replica_set": _ONE_SET})
+
+
+def _address_of(hosts: str) -> str:
+    """The connection string of `mongodb.hosts`: `rs0/host:port,host:port`, or hosts alone."""
+    name, slash, listed = hosts.strip().rpartition("/")
+    return f"mongodb://{listed}/" + (f"?replicaSet={name}" if slash and name else "")
+
+
+def _with_names(options: Iterable[Option], names: Mapping[str, str]) -> tuple[Option, ...]:
+    """The options, of which some have a name of Debezium 1 besides."""
+    return tuple(
+        replace(each, aliases=(*each.aliases, Alias(names[each.name]))) if each.name in names else each
+        for each in options
+    )
+
 
 CONNECTION = (
     Option("connector.class", choice(CLASS), None, "Class of the connector."),
@@ -35,7 +55,17 @@ CONNECTION = (
         "`mongodb://` or `mongodb+srv://` address. What it says goes before the properties below.",
         required=True,
         secret=True,
+        aliases=(Alias("mongodb.hosts", form=_address_of),),
     ),
+    Option(
+        "mongodb.connection.mode",
+        choice("sharded", refused={"replica_set": _ONE_SET}),
+        None,
+        "Removed.",
+        CONNECT,
+        _ONE_SET,
+    ),
+    Option("mongodb.connection.string.shard.params", TEXT, None, "Parameters of shards.", Status.REFUSED, _ONE_SET),
     Option("mongodb.user", TEXT, None, "User."),
     Option("mongodb.password", TEXT, None, "Password.", secret=True),
     Option("mongodb.authsource", TEXT, "admin", "Database that knows the user."),
@@ -67,9 +97,15 @@ CAPTURE = (
             "change_streams_update_full",
             "change_streams_with_pre_image",
             "change_streams_update_full_with_pre_image",
+            OPLOG,
         ),
         "change_streams_update_full",
-        "Whether updates have the whole document, and updates and deletes the one before.",
+        "Whether updates have the whole document, and updates and deletes the one before. `oplog` reads the oplog "
+        "itself; compat.version is 1.1 then, unless it is given.",
+        old_values={
+            "change_streams_with_preimage": "change_streams_with_pre_image",
+            "change_streams_update_full_with_preimage": "change_streams_update_full_with_pre_image",
+        },
     ),
     Option(
         "capture.mode.full.update.type",
@@ -130,12 +166,19 @@ FILTERS = (
     *shared.lists("database", "Databases"),
     *shared.lists("collection", "Collections (`database.collection`)"),
     Option("filters.match.mode", choice("regex", "literal"), "regex", "What the entries of these lists are."),
-    Option("field.exclude.list", TEXT, None, "Fields (`database.collection.field`) that no event has.", protects=True),
+    Option(
+        "field.exclude.list",
+        TEXT,
+        None,
+        "Fields (`database.collection.field`) that no event has.",
+        aliases=(Alias("field.blacklist"),),
+        protects=True,
+    ),
     Option("field.renames", TEXT, None, "New names of fields (`database.collection.field:name`).", protects=True),
     *shared.EVENT_FILTERS,
 )
 SNAPSHOT = (
-    *shared.SNAPSHOT,
+    *_with_names(shared.SNAPSHOT, {"snapshot.max.threads": "initial.sync.max.threads"}),
     Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, "documents have no schema"),
     Option(OVERRIDES, NAMES, None, "Collections of which only some documents are read.", protects=True),
     Option(f"{OVERRIDES}.<collection>", TEXT, None, "The condition (JSON) for these documents.", protects=True),
@@ -149,7 +192,7 @@ OPTIONS = OptionTable(
         "Filters": FILTERS,
         "Snapshot": SNAPSHOT,
         "Events": shared.EVENTS,
-        "Topics": shared.TOPICS,
+        "Topics": _with_names(shared.TOPICS, {"topic.prefix": "mongodb.name"}),
         "Converters and transforms": shared.CONVERTERS,
         "Signals, notifications, heartbeats": shared.SIGNALS,
         "Operation": shared.RUNTIME,
@@ -159,6 +202,8 @@ OPTIONS = OptionTable(
 
 def resolve(properties: Mapping[str, object]) -> Config:
     """The checked Config of a MongoDB connector. Raises ConfigError naming every problem."""
+    if str(properties.get("capture.mode", "")).strip().lower() == OPLOG:
+        properties = {"compat.version": "1.1", **properties}
     if str(properties.get("compat.version", "current")).strip() != "current":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     return resolution.resolve(_literal(properties), OPTIONS, _CHECKS, NAMING)
@@ -215,6 +260,9 @@ def _check_capture(config: Config) -> Iterator[Problem]:
         yield Problem("capture.target", "a database and a collection are expected", "write database.collection")
     if config.text("cursor.oversize.handling.mode") == "skip" and not config.number("cursor.oversize.skip.threshold"):
         yield Problem("cursor.oversize.skip.threshold", "Invalid threshold value for skipped document size")
+    if config.text("capture.mode") == OPLOG and config.optional("cursor.pipeline"):
+        remedy = "leave it out, or use a change stream (capture.mode=change_streams_update_full)"
+        yield Problem("cursor.pipeline", "the oplog is read without stages", remedy)
     try:
         stages(config)
     except ValueError as error:

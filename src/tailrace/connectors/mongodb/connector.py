@@ -11,10 +11,12 @@ from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, Client, Server
+from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
 from tailrace.connectors.mongodb.era import source_block
 from tailrace.connectors.mongodb.log.batch import read_batch
 from tailrace.connectors.mongodb.log.changes import LogRange, changes
+from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import lost, opening_of, target
 from tailrace.connectors.mongodb.position import (
@@ -31,7 +33,7 @@ from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
 from tailrace.connectors.offset import Reached
-from tailrace.connectors.shared_log import Gap, SharedLogConnector
+from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
 from tailrace.model.table import TableId, TableSchema
 
 
@@ -101,7 +103,7 @@ class MongoConnector(SharedLogConnector):
         """See Connector.first: the time at which the tables are read is chosen here."""
         given = self.config.number("capture.start.op.time")
         if given >= 0 and not reads_tables:
-            return beginning_of(given), {}
+            return beginning_of(given), {BEGINS: beginning_of(given)}
         return super().first(end, reads_tables=reads_tables)
 
     def lost(
@@ -111,12 +113,15 @@ class MongoConnector(SharedLogConnector):
         at = self.needed(here, position)
         if at is None or (is_routine and self._compared is not None):
             return None
-        found = self._server.ask(lambda client: self._gap(client, at), "the change stream cannot be opened")
+        found = self._server.ask(lambda client: self._gap(client, at), "the log cannot be opened")
         if found is None:
             self._compared = at
         return found
 
     def _gap(self, client: Client, at: str) -> Gap | None:
+        if self.config.text("capture.mode") == OPLOG:
+            error = gap_of_oplog(client, self.config, at)
+            return None if error is None else Gap(error)
         oldest = oldest_time(client)
         if oldest is not None and oldest > time_of(at):
             # A new replica set opens a stream at any time before its own beginning, as if nothing had been before.

@@ -111,7 +111,8 @@ def _with_arrays(events: ChangeEvents, plain: pa.Array) -> pa.Array:
     found = plain.to_pylist()
     for row in rows:
         document = _document(events.after, row)
-        left = {} if document is None else {each["field"]: _left(document, each) for each in cut[row]}
+        known = [] if document is None else [(each["field"], _left(document, each)) for each in cut[row]]
+        left = {name: array for name, array in known if array is not None}
         patch = json.loads(found[row])
         patch["$set"] = {**json.loads(_text(left)), **patch.get("$set", {})}
         found[row] = json.dumps(patch, ensure_ascii=False)
@@ -125,12 +126,15 @@ def _document(values: Values, row: int) -> dict[str, Any] | None:
     return dict(bson.decode(bytes(values.buffer.data[start:end])))
 
 
-def _left(document: dict[str, Any], cut: dict[str, Any]) -> Any:
-    """What an array has before its new end."""
+def _left(document: dict[str, Any], cut: dict[str, Any]) -> list[Any] | None:
+    """What an array has before its new end; None where the document, which may be newer, has no such array."""
     node: Any = document
     for name in cut["field"].split("."):
-        node = node[int(name)] if isinstance(node, list) else node.get(name)
-    return node[: cut["size"]]
+        if isinstance(node, list) and name.isdecimal():
+            node = node[int(name)] if int(name) < len(node) else None
+        else:
+            node = node.get(name) if isinstance(node, dict) else None
+    return node[: cut["size"]] if isinstance(node, list) else None
 
 
 def _text(document: dict[str, Any]) -> str:

@@ -16,9 +16,11 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.mongodb import era
 from tailrace.connectors.mongodb.catalog import table_id
+from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import Documents, chosen
 from tailrace.connectors.mongodb.fields import CollectionFields
 from tailrace.connectors.mongodb.log.events import ChangeEvents
+from tailrace.connectors.mongodb.log.oplog import Oplog
 from tailrace.connectors.mongodb.log.stream import ChangeStream
 from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE, UPDATE_DESCRIPTION
 from tailrace.connectors.mongodb.types.layout import Ints
@@ -42,7 +44,7 @@ class LogRange:
 
 
 # The stream that the last range of a process was read from: the next one mostly goes on from there.
-_open: dict[tuple[Any, ...], ChangeStream] = {}
+_open: dict[tuple[Any, ...], ChangeStream | Oplog] = {}
 
 
 @atexit.register
@@ -59,7 +61,7 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
     if stream is None or stream.position != wanted.start:
         if stream is not None:
             stream.close()
-        stream = ChangeStream(config, wanted.start)
+        stream = (Oplog if config.text("capture.mode") == OPLOG else ChangeStream)(config, wanted.start)
     writer = Writer(config, None if era.is_current(config) else stream.set_name())
     try:
         for events in stream.read(wanted.end):

@@ -8,6 +8,7 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.config.filters import Rule, TableFilter, table_named, tables_of_signals
 from tailrace.connectors.mongodb.config import stages as user_stages
+from tailrace.model.table import TableId
 
 _OPERATIONS = {"c": ("insert",), "u": ("update", "replace"), "d": ("delete",)}
 Stage = dict[str, Any]
@@ -44,14 +45,23 @@ def _match(config: Config) -> Stage:
     skipped = config.names("skipped.operations")
     wanted = [name for op, names in _OPERATIONS.items() if op not in skipped for name in names]
     conditions: list[Stage] = [{"operationType": {"$in": [*wanted, "invalidate"]}}]
-    filters = TableFilter.from_config(config)
-    always = [*tables_of_signals(config), *(table_named(config, name) for name, is_in in config.tables if is_in)]
-    named = [{"ns": {"db": table.database, "coll": table.table}} for table in always]
-    lists = [*_rule("$ns.db", filters.databases), *_rule({"$concat": ["$ns.db", ".", "$ns.coll"]}, filters.tables)]
-    if lists:
-        passing: list[Stage] = [{"$expr": {"$and": lists}}, {"operationType": "invalidate"}]
+    named = [{"ns": {"db": table.database, "coll": table.table}} for table in always(config)]
+    listed = lists(config, "$ns.db", {"$concat": ["$ns.db", ".", "$ns.coll"]})
+    if listed:
+        passing: list[Stage] = [{"$expr": {"$and": listed}}, {"operationType": "invalidate"}]
         conditions.append({"$or": passing + named})
     return {"$match": {"$and": conditions}}
+
+
+def always(config: Config) -> list[TableId]:
+    """The collections that pass whatever the lists say: that of signals, and those that a signal has added."""
+    return [*tables_of_signals(config), *(table_named(config, name) for name, is_in in config.tables if is_in)]
+
+
+def lists(config: Config, database: Any, name: Any) -> list[Stage]:
+    """The include and exclude lists as expressions on a change's database and on its collection's whole name."""
+    filters = TableFilter.from_config(config)
+    return [*_rule(database, filters.databases), *_rule(name, filters.tables)]
 
 
 def _rule(name: Any, rule: Rule) -> list[Stage]:

@@ -14,7 +14,16 @@ from bson import decode
 from pymongo.errors import PyMongoError
 
 from tailrace.config import Config
-from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, code_of, connect
+from tailrace.connectors.mongodb.client import (
+    FAILURES,
+    HISTORY_LOST,
+    RAW,
+    TOO_LARGE,
+    Client,
+    code_of,
+    connect,
+    set_name,
+)
 from tailrace.connectors.mongodb.log.batch import Batch, read_batch
 from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.log.fragments import Fragments
@@ -70,7 +79,7 @@ class ChangeStream:
 
     def set_name(self) -> str:
         """The name of the replica set, which earlier releases have in `source`; empty through mongos."""
-        return str(self._ready().admin.command("hello").get("setName", ""))
+        return set_name(self._ready())
 
     def close(self) -> None:
         """Close the cursor and the connection."""
@@ -93,7 +102,7 @@ class ChangeStream:
                     raise lost(self._config, self.position, FAILURES.line(error)) from error
                 if code_of(error) == TOO_LARGE:
                     raise _too_large(self._config, self.position) from error
-                if not FAILURES.is_transient(error) and not _is_cursor_gone(error):
+                if not FAILURES.is_transient(error) and not is_cursor_gone(error):
                     with FAILURES.translated("the change stream cannot be read"):
                         raise
                 self._backoff.wait(error)
@@ -182,5 +191,6 @@ def _too_large(config: Config, position: str) -> SourceError:
     )
 
 
-def _is_cursor_gone(error: PyMongoError) -> bool:
+def is_cursor_gone(error: PyMongoError) -> bool:
+    """Whether the server no longer has the cursor, so that another one has to be opened."""
     return code_of(error) in (43, 237)  # CursorNotFound, CursorKilled

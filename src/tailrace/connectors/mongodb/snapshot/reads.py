@@ -89,11 +89,12 @@ def id_of(text: str) -> Any:
 
 def first_id(client: Client, table: TableId, options: Mapping[str, Any]) -> bytes | None:
     """`{_id: ...}` of the first document of a `find`, None without one."""
-    found = [
-        each
-        for batch in batches(client, table, {**options, "limit": 1, "projection": {"_id": 1}})
-        for each in batch.raw_documents()
-    ]
+    return first_of(client, table, {**options, "projection": {"_id": 1}})
+
+
+def first_of(client: Client, table: TableId, options: Mapping[str, Any]) -> bytes | None:
+    """The first document of a `find`, as BSON; None without one."""
+    found = [each for batch in batches(client, table, {**options, "limit": 1}) for each in batch.raw_documents()]
     return found[0] if found else None
 
 
