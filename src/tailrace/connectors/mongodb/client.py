@@ -34,6 +34,7 @@ UNAUTHORIZED, AUTHENTICATION_FAILED = 13, 18
 CURSOR_NOT_FOUND, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE = 43, 239, 246
 TOO_LARGE = 10334  # BSONObjectTooLarge
 HISTORY_LOST = frozenset((136, 222, 260, 280, 286, 40585, 40615, 50811))
+_BY_DNS = "mongodb+srv://"
 _TRANSIENT = frozenset(
     (
         6,
@@ -124,7 +125,7 @@ def _options(config: Config) -> dict[str, Any]:
         found["tlsAllowInvalidHostnames"] = config.flag("mongodb.ssl.invalid.hostname.allowed")
         password = config.optional("mongodb.ssl.keystore.password")
         found |= {"tlsCertificateKeyFilePassword": password} if password else {}
-    given = {name.lower() for name in parse_uri(config.text("mongodb.connection.string"), validate=False)["options"]}
+    given = {name.lower() for name in parts_of(config.text("mongodb.connection.string"))["options"]}
     return {name: value for name, value in found.items() if name.lower() not in given and value is not None}
 
 
@@ -166,10 +167,21 @@ def set_name(client: Client) -> str:
 def addresses(config: Config) -> str:
     """Where the connection string points, without user and password."""
     try:
-        nodes = parse_uri(config.text("mongodb.connection.string"), validate=False)["nodelist"]
+        return hosts_of(config.text("mongodb.connection.string"))
     except PyMongoError:
         return "mongodb.connection.string"
-    return ",".join(f"{host}:{port}" for host, port in nodes)
+
+
+def hosts_of(url: str) -> str:
+    """The hosts in a connection string with their ports, or the name that DNS has the hosts of."""
+    nodes = parts_of(url)["nodelist"]
+    return ",".join(host if url.startswith(_BY_DNS) else f"{host}:{port}" for host, port in nodes)
+
+
+def parts_of(url: str) -> dict[str, Any]:
+    """The parts of a connection string, without asking DNS for the hosts of `mongodb+srv`. Raises PyMongoError."""
+    written = url if not url.startswith(_BY_DNS) else f"mongodb://{url.removeprefix(_BY_DNS)}"
+    return dict(parse_uri(written, validate=False))
 
 
 def code_of(error: BaseException) -> int | None:
@@ -192,6 +204,10 @@ def _is_refused(error: AutoReconnect) -> bool:
 
 
 def _sentence(error: PyMongoError, doing: str, line: str) -> SourceError:
+    if type(error.__cause__).__module__.startswith("dns."):
+        what = f"DNS does not say which servers there are: {line}"
+        remedy = "check the name behind mongodb+srv:// and this machine's DNS, or list all hosts behind mongodb://"
+        return SourceError(what, where="mongodb.connection.string", remedy=remedy)
     if isinstance(error, InvalidURI | ConfigurationError):
         remedy = "mongodb://user:password@host:27017/?replicaSet=rs0, with special characters of the password as %xx"
         return SourceError("the connection string is not valid", where="mongodb.connection.string", remedy=remedy)

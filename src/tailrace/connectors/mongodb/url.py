@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pymongo.errors import PyMongoError
-from pymongo.uri_parser import parse_uri
 
+from tailrace.connectors.mongodb.client import hosts_of, parts_of
 from tailrace.connectors.ports import NewSource
 from tailrace.errors import ConfigError
 
@@ -14,7 +14,7 @@ _VARIABLE = "MONGODB_PASSWORD"
 def new_source(url: str) -> NewSource:
     """The source that a URL describes: its password goes into an environment variable. Raises ConfigError."""
     try:
-        parsed = parse_uri(url, validate=False)
+        parsed = parts_of(url)
     except PyMongoError as error:
         remedy = "write mongodb://user@host:27017/?replicaSet=rs0; special characters of the password as %xx"
         raise ConfigError("the URL is not valid", where="url", remedy=remedy) from error
@@ -28,7 +28,7 @@ def new_source(url: str) -> NewSource:
         if parsed["database"] and "authsource" not in {name.lower() for name in parsed["options"]}:
             properties["mongodb.authsource"] = parsed["database"]
     database = parsed["database"]
-    host = ",".join(f"{name}:{port}" for name, port in parsed["nodelist"])
+    host = hosts_of(url)
     found = {"mongodb.connection.string": address, **properties, "topic.prefix": database or "mongodb"}
     if database and database != "admin":
         found["database.include.list"] = database
