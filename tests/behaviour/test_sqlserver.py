@@ -63,6 +63,21 @@ def test_a_new_column_comes_with_its_capture_instance(source: SqlServerSource) -
         assert [column["name"] for column in change["table"]["columns"]] == ["id", "v", "note", "extra"]
 
 
+@pytest.mark.parametrize("most", [1, 3, 500, 0])
+def test_a_batch_has_so_many_transactions(source: SqlServerSource, most: int) -> None:
+    with streaming(source, max__iteration__transactions=str(most)) as stream:
+        for number in range(0, 14, 2):
+            source.run(
+                "BEGIN TRANSACTION",
+                *(f"INSERT INTO orders VALUES ({key}, 0, NULL)" for key in (number, number + 1)),
+                "COMMIT",
+            )
+        sizes = []
+        while events := stream.step(1)[0]:
+            sizes.append(len(events))
+    assert sizes == {1: [2] * 7, 3: [6, 6, 2]}.get(most, [14])
+
+
 def instances(source: SqlServerSource) -> list[str]:
     """The capture instances of `orders`, by start."""
     query = (

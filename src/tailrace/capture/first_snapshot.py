@@ -136,8 +136,7 @@ class FirstSnapshot:
         start = self.begins(here)
         if stands is None or stands <= start:
             return here.at(reading=self._initial.next(reading))
-        within = None if limit is None else self._connector.within(start, limit)
-        return self._at(here, start, stands if within is None else min(stands, within))
+        return self._at(here, start, stands if limit is None else self._connector.within(start, stands, limit))
 
     def _at(self, here: Offset, start: Any, to: Any) -> Offset:
         return here.at(position=to, log=self._connector.advanced(here, start, to, None))

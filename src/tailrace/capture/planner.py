@@ -145,8 +145,8 @@ class Planner:
 
     def _furthest(self, start: Any, newest: Any, limit: int | None, until: Any) -> Any:
         """How far the next batch may read."""
-        within = None if not limit else self._connector.within(start, limit)
-        return min(position for position in (newest, until, within) if position is not None)
+        end = newest if until is None else min(newest, until)
+        return self._connector.within(start, end, limit) if limit else end
 
     def _step(self, here: Offset, start: Any, warnings: tuple[str, ...], *, is_start: bool, is_behind: bool) -> Step:
         """What signals ask for; after the log's end was asked for, as chunks are read up to positions behind it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tailrace.config import entrypoints
 from tailrace.config.kinds import (
@@ -41,7 +42,7 @@ _ONLY_HEADERS = "take one of these"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 JVM = "Java classes cannot be loaded"
-_QUEUE = "Spark plans the batches; maxBytesPerTrigger limits them"
+_QUEUE = "Spark plans the batches"
 _FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=JVM)
 _ONCE = "set requested: the sink decides, and that of Kafka is exactly once unless its `delivery` says otherwise"
 _MASKED = "schema.table.column"
@@ -63,6 +64,14 @@ SPARK = (
     ),
     Option("compat.faults", FLAG, "false", "Reproduce the faults of the reference engine that are fixed by default."),
 )
+
+
+def spark(why: str) -> tuple[Option, ...]:
+    """The properties of a source whose log is not measured in bytes; `why` says what else limits a micro-batch."""
+    return tuple(
+        replace(each, status=CONNECT, note=why) if each.name == "maxBytesPerTrigger" else each for each in SPARK
+    )
+
 
 TOPICS = (
     Option(

@@ -90,11 +90,12 @@ class Connector(Protocol):
     def parse(self, text: str) -> Any:
         """The inverse of `text`."""
 
-    def within(self, start: Any, limit: int) -> Any:
-        """The furthest position to which a batch from `start` may reach: about `limit` bytes of log.
+    def within(self, start: Any, end: Any, limit: int) -> Any:
+        """How far a batch from `start` reaches: to `end`, or as far before it as about `limit` bytes of log go.
 
-        None where nobody knows how much log lies between two positions.
+        It is `end` where nobody knows how much log lies between two positions.
         """
+        return end
 
     def hold(self, application: str) -> None:
         """Keep other runs from planning for the same log, from the first call on. Raises SourceError if one does."""

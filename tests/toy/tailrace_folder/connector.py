@@ -41,15 +41,15 @@ class FolderConnector(SharedLogConnector):
     def identity(self) -> str:
         return self.config.text("folder.path")
 
-    def within(self, start: Line, limit: int) -> Line:
+    def within(self, start: Line, end: Line, limit: int) -> Line:
         """At least one line."""
-        end, size = start, 0
+        last, size = start, 0
         for line, _, length in Log.of(self.config).lines(start):
             size += length
-            if size > limit and end != start:
+            if size > limit and last != start:
                 break
-            end = line
-        return end
+            last = line
+        return min(end, last)
 
     def tables(self, config: Config) -> list[TableSchema]:
         return [table.captured.schema for table in rows.tables(config, Log.of(config).now())]

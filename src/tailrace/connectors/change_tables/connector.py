@@ -74,10 +74,6 @@ class ChangeTableConnector(SharedLogConnector):
         """See Connector.text."""
         return position.to_text()
 
-    def within(self, start: Reading, limit: int) -> Reading | None:
-        """See Connector.within: None, as LSNs count no bytes of change tables."""
-        return None
-
     def watch(self, config: Config) -> Watched:
         """See Connector.watch: tables without a change table have a snapshot and no changes."""
 

@@ -113,7 +113,7 @@ _OWN = {option.name for option in (*SNAPSHOT, *CHANGES)}
 OPTIONS = OptionTable(
     {
         "Connection": CONNECTION,
-        "Spark": (*shared.SPARK, *SHAPES),
+        "Spark": (*shared.spark("use streaming.query.timespan.seconds"), *SHAPES),
         "Change tables": CHANGES,
         "Filters": shared.FILTERS,
         "Snapshot": SNAPSHOT,

@@ -39,15 +39,15 @@ class Db2Connector(ChangeTableConnector):
         server = self._server.ask(lambda connection: connection.value("SELECT CURRENT SERVER FROM SYSIBM.SYSDUMMY1"))
         return str(server).strip()
 
-    def within(self, start: Reading, limit: int) -> Reading | None:
+    def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: by the times of commits, if the configuration says so."""
         seconds = self.config.number("streaming.query.timespan.seconds")
         if not seconds:
-            return None
+            return end
         database = self.config.text("database.dbname")
         lsn = start.lsn(database)
-        end = self._server.ask(lambda connection: end_of_span(connection, self.config, lsn, seconds))
-        return None if end is None else Reading.of({database: end})
+        last = self._server.ask(lambda connection: end_of_span(connection, self.config, lsn, seconds))
+        return end if last is None else min(end, Reading.of({database: last}))
 
     def first(self, end: CapturedEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""

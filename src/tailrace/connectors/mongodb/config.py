@@ -187,7 +187,7 @@ SNAPSHOT = (
 OPTIONS = OptionTable(
     {
         "Connection": CONNECTION,
-        "Spark": shared.SPARK,
+        "Spark": shared.spark("the oplog is not measured in bytes, and a batch is read piece by piece"),
         "Capture": CAPTURE,
         "Filters": FILTERS,
         "Snapshot": SNAPSHOT,

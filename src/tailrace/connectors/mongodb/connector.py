@@ -76,10 +76,6 @@ class MongoConnector(SharedLogConnector):
         """See Connector.text."""
         return position
 
-    def within(self, start: str, limit: int) -> str | None:
-        """See Connector.within: None, as nobody knows how much log lies between two times."""
-        return None
-
     def tables(self, config: Config) -> list[TableSchema]:
         """See Connector.tables."""
         rows, tables = Documents(config), self.snapshots.tables(config)

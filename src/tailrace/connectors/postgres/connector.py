@@ -69,9 +69,9 @@ class PostgresConnector:
         """See Connector.identity: system identifier, database and slot."""
         return f"{self._ask(system_identifier)}/{self.config.text('database.dbname')}/{self._slot}"
 
-    def within(self, start: int, limit: int) -> int:
+    def within(self, start: int, end: int, limit: int) -> int:
         """See Connector.within."""
-        return start + limit
+        return min(end, start + limit)
 
     def hold(self, application: str) -> None:
         """See Connector.hold: by a lock in the database."""

@@ -71,7 +71,11 @@ CHANGES = (
         "data.query.mode", choice("direct", "function"), "direct", "Read change tables, or by the server's functions."
     ),
     Option(
-        "max.iteration.transactions", COUNT, "500", "Transactions of a read.", CONNECT, "maxBytesPerTrigger limits it"
+        "max.iteration.transactions",
+        COUNT,
+        "0",
+        "Most transactions of each database in a micro-batch; 0 is no limit. Debezium's default is 500, but a "
+        "micro-batch costs more than one of its iterations.",
     ),
     Option("streaming.fetch.size", COUNT, "0", "Rows of a page.", CONNECT, _STREAMED),
     Option("streaming.lsn.optimization", FLAG, None, "Obsolete.", CONNECT, "it is obsolete"),
@@ -134,7 +138,7 @@ _OWN = {option.name for option in (*SNAPSHOT, *CHANGES)}
 OPTIONS = OptionTable(
     {
         "Connection": CONNECTION,
-        "Spark": shared.SPARK,
+        "Spark": shared.spark("use max.iteration.transactions"),
         "Change tables": CHANGES,
         "Filters": shared.FILTERS,
         "Snapshot": SNAPSHOT,

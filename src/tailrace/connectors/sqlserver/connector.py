@@ -13,7 +13,7 @@ from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.era import source_block
-from tailrace.connectors.sqlserver.log.end import AgentCheck
+from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.model.source import SourceBlock
@@ -48,6 +48,19 @@ class SqlServerConnector(ChangeTableConnector):
             )
             server = connection.value("SELECT CONVERT(nvarchar(256), SERVERPROPERTY('ServerName'))")
             return "/".join([str(server), *(f"{database}@{made}" for database, made in rows)])
+
+        return self._server.ask(asked)
+
+    def within(self, start: Reading, end: Reading, limit: int) -> Reading:
+        """See Connector.within: as many transactions of each database as the configuration says."""
+        most = self.config.number("max.iteration.transactions")
+        if not most:
+            return end
+
+        def asked(connection: Connection) -> Reading:
+            return Reading.of(
+                {name: end_of_transactions(connection, name, start.lsn(name), lsn, most) for name, lsn in end.lsns}
+            )
 
         return self._server.ask(asked)
 

@@ -39,7 +39,7 @@ def text_of(lsn: bytes | None) -> str:
 
 def literal_of(lsn: str) -> str:
     """An LSN as SQL writes it; the lowest there is for the empty text."""
-    return "0x" + (lsn.replace(":", "") or "0" * _DIGITS)
+    return "0x" + (lsn.rstrip("+").replace(":", "") or "0" * _DIGITS)
 
 
 def lsn_texts(values: Sequence[bytes]) -> pa.Array:

@@ -8,7 +8,7 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import FAILURES, Connection
-from tailrace.connectors.sqlserver.position import text_of
+from tailrace.connectors.sqlserver.position import literal_of, text_of
 from tailrace.connectors.sqlserver.statements import name
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,17 @@ def log_end(connection: Connection, config: Config) -> Reading:
 def maximum(connection: Connection, database: str) -> str:
     """The highest LSN that the capture job has reached; it notes one now and then in a quiet database, too."""
     return text_of(connection.value(f"SELECT {name(database)}.sys.fn_cdc_get_max_lsn()"))
+
+
+def end_of_transactions(connection: Connection, database: str, start: str, end: str, most: int) -> str:
+    """Where so many transactions after `start` end; `end` if there are fewer up to there."""
+    query = (
+        f"SELECT COUNT(*), MAX(start_lsn) FROM (SELECT TOP ({most}) start_lsn "
+        f"FROM {name(database)}.cdc.lsn_time_mapping WHERE start_lsn > {literal_of(start)} AND tran_id <> 0x00 "
+        "ORDER BY start_lsn) AS transactions"
+    )
+    ((found, last),) = connection.rows(query)
+    return end if found < most else min(end, text_of(last))
 
 
 def databases(connection: Connection, config: Config) -> list[str]:
