@@ -75,6 +75,18 @@ def test_a_plug_in_that_is_not_there_is_named(subject: Subject, source: Source, 
         assert part in said
 
 
+def test_a_run_killed_while_it_wrote_its_first_offset_does_no_harm(
+    subject: Subject, source: Source, table: str, folder: Path, spark: SparkSession
+) -> None:
+    line = Line(subject, source, folder / "torn", tables=[table])
+    offsets = line.folder / "state" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.e20f71c0-6ff8-4eba-9805-23913cb440a9.tmp").touch()
+    (offsets / "..0.e20f71c0-6ff8-4eba-9805-23913cb440a9.tmp.crc").touch()
+    line.once(spark)
+    assert line.keys(table) == [("r", 1)]
+
+
 def test_the_checkpoint_of_another_source_is_an_error(
     subject: Subject, source: Source, table: str, folder: Path, spark: SparkSession
 ) -> None:

@@ -44,6 +44,18 @@ def numbers(session: SparkSession, checkpoint: str) -> Numbers:
     return found
 
 
+def remove_unfinished(session: SparkSession, checkpoint: str) -> None:
+    """Removes what a run left that was killed while Spark wrote the first offset.
+
+    Spark writes a file under a hidden name and renames it; it refuses to plan a first micro-batch beside such a file.
+    """
+    for folder in ("offsets", "commits"):
+        files, path = _folder(session, f"{checkpoint}/{folder}")
+        for name in _names(session, f"{checkpoint}/{folder}"):
+            if name.startswith(".") and name.endswith(".tmp"):
+                files.delete(path.suffix(f"/{name}"), False)
+
+
 def refuse_ahead(session: SparkSession, path: str, planned: int) -> None:
     """Raises SinkError if Spark's file sink has written more micro-batches than the checkpoint has planned.
 
@@ -76,9 +88,14 @@ def _batches(session: SparkSession, folder: str) -> dict[int, str]:
 
 
 def _names(session: SparkSession, folder: str) -> list[str]:
-    context: Any = session.sparkContext
-    path = context._jvm.org.apache.hadoop.fs.Path(folder)
-    files = path.getFileSystem(context._jsc.hadoopConfiguration())
+    files, path = _folder(session, folder)
     if not files.exists(path):
         return []
     return [str(status.getPath().getName()) for status in files.listStatus(path)]
+
+
+def _folder(session: SparkSession, folder: str) -> tuple[Any, Any]:
+    """A folder's file system and path, Java's objects."""
+    context: Any = session.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(folder)
+    return path.getFileSystem(context._jsc.hadoopConfiguration()), path

@@ -62,6 +62,11 @@ _FOREIGN = (
         "restore the checkpoint from a copy, or start with a new one, which takes a new snapshot",
     ),
     (
+        "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
+        "the checkpoint has files in its folders, but no micro-batch",
+        "set `checkpoint` to another folder, or empty this one: nothing was read yet",
+    ),
+    (
         "SparkContext was shut down",
         "Spark shut itself down in the midst of a batch, as it does when its Java process runs out of memory",
         "see the end of Spark's log; if it tells of an OutOfMemoryError, raise spark.driver.memory",

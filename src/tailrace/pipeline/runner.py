@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.ports import Admin
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.pipeline.ahead import numbers, refuse_ahead
+from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
@@ -184,6 +184,8 @@ class Pipeline:
         try:
             with _sentences(self):
                 known = numbers(session, definition.checkpoint)
+                if known.planned < 0:
+                    remove_unfinished(session, definition.checkpoint)
                 if isinstance(target, ParquetSink | JsonLinesSink):
                     refuse_ahead(session, target.path, known.planned)
                 if isinstance(target, Replica):
