@@ -10,7 +10,7 @@ from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
 from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_INT, TEXT, choice, split_list
 from tailrace.config.masks import check_hashes
-from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
@@ -101,6 +101,7 @@ CHANGES = (
         FLAG,
         "false",
         "At the start, tell the structures of captured tables alone.",
+        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
     ),
 )
 SNAPSHOT = (
