@@ -3,11 +3,12 @@ PYTHON ?= python3
 JOBS ?= 2
 DATABASE ?= postgres
 SCENARIOS ?= tests/golden/postgres
+SEEDS ?= 1-20
 BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden crash long big types model fuzz bench bench-snapshot bench-kafka docs lock clean
+.PHONY: help env demo check format test golden compare crash long big types model fuzz bench bench-snapshot bench-kafka docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -40,6 +41,9 @@ test: check  ## Check, then the default suite with real servers, two files at a 
 
 golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folder)
 	@$(BIN)/python -m tests.golden.run "$(SCENARIOS)"
+
+compare: env  ## Compare with the reference engine on random scenarios (DATABASE=name, SEEDS=1-20,35)
+	@$(BIN)/python -m tests.compare "$(DATABASE)" "$(SEEDS)"
 
 crash: env  ## Kill processes everywhere and compare every row (DATABASE=name, TAILRACE_CRASH_SEEDS=random cases a test)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m crash $(if $(filter-out postgres,$(DATABASE)),tests/conformance -k $(DATABASE))

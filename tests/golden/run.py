@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -78,6 +79,21 @@ class Servers:
             server.close()
 
 
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    """A Spark session for many short queries."""
+    with tempfile.TemporaryDirectory(prefix="tailrace-golden-") as work:
+        settings = {
+            "spark.master": "local[2]",
+            "spark.sql.shuffle.partitions": 2,
+            # The JVM's second compiler costs more than it saves.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        }
+        spark = local_session("golden", Path(work) / "spark.log", settings)
+        yield spark
+        spark.stop()
+
+
 def main(arguments: list[str]) -> int:
     """The exit status: 0 if none failed, 1 if some did, 2 if there was nothing to run."""
     if len(arguments) != 1:
@@ -88,16 +104,8 @@ def main(arguments: list[str]) -> int:
     if not found:
         print(f"{folder} holds no scenario (a folder with a connector.json)", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="tailrace-golden-") as work, Servers() as servers:
-        # Many short queries: the JVM's second compiler costs more than it saves.
-        settings = {
-            "spark.master": "local[2]",
-            "spark.sql.shuffle.partitions": 2,
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        }
-        spark = local_session("golden", Path(work) / "spark.log", settings)
+    with Servers() as servers, session() as spark:
         outcomes = Counter(report(scenario, servers, spark) for scenario in found)
-        spark.stop()
     skipped = f", {outcomes[SKIPPED]} skipped" if outcomes[SKIPPED] else ""
     print(f"{outcomes[PASSED]} passed, {outcomes[FAILED]} failed{skipped}")
     return 1 if outcomes[FAILED] else 0

@@ -143,6 +143,11 @@ class Stream:
 
 def run(scenario: Scenario, server: GoldenServer, spark: SparkSession) -> list[str]:
     """The differences from the recording. Raises SkippedError, and whatever the source raises."""
+    return scenario.differences(replay(scenario, server, spark))
+
+
+def replay(scenario: Scenario, server: GoldenServer, spark: SparkSession) -> list[Event]:
+    """The events that the Spark source makes of the workload. Raises SkippedError, and whatever the source raises."""
     server.check(scenario.folder, scenario.settings)
     server.prepare(scenario.folder)
     try:
@@ -155,7 +160,7 @@ def run(scenario: Scenario, server: GoldenServer, spark: SparkSession) -> list[s
                 stream.wait(scenario.settle_seconds)
             finally:
                 stream.stop()
-            return scenario.differences(server.comparable(stream.events))
+            return server.comparable(stream.events)
     finally:
         server.clear()
 

@@ -1,0 +1,123 @@
+"""Compares Tailrace with the reference engine on random scenarios: `python -m tests.compare DATABASE SEEDS [FOLDER]`.
+
+SEEDS is a list of numbers and ranges: `1-20,35`. A seed always makes the same scenario. TAILRACE_REFERENCE names the
+folder of the engine. The scenario of a seed with differences is kept in FOLDER (.work/compare) with both recordings;
+`make golden SCENARIOS=...` repeats it. The exit status is 0 if every seed is equal, or its differences are explained.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tailrace.pipeline.failure import from_spark, summary
+from tests.compare.engine import EngineError, record
+from tests.compare.generator import DATABASES, Generator, generator_of
+from tests.golden.compare import Event, compare
+from tests.golden.databases.database import GoldenServer, SkippedError
+from tests.golden.run import Servers, session
+from tests.golden.scenario import Scenario, replay
+
+EQUAL, EXPLAINED, DIFFERENT, NOT_RECORDED = "equal", "explained", "different", "not recorded"
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """What all seeds of a run share."""
+
+    generator: Generator
+    program: Path
+    kept: Path
+    servers: Servers
+    spark: SparkSession
+
+    def outcome(self, seed: int) -> str:
+        """Compare one seed, print what was found and return what it counts as."""
+        folder = self.kept / str(seed)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self.generator.write(seed, folder)
+        scenario = Scenario(folder)
+        server = self.servers.of(scenario)
+        try:
+            expected = self._record(scenario, server)
+        except (SkippedError, EngineError) as reason:
+            print(f"seed {seed}: {NOT_RECORDED}: {reason}", flush=True)
+            return NOT_RECORDED
+        outcome, lines = self._compare(scenario, server, expected)
+        print(f"seed {seed}: {outcome}, {len(expected)} events", flush=True)
+        if outcome in (EQUAL, EXPLAINED):
+            shutil.rmtree(folder)
+            return outcome
+        (folder / "differences.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        for line in lines[:SHOWN]:
+            print(f"  {line[:600]}")
+        print(f"  {len(lines)} differences in {folder}", flush=True)
+        return outcome
+
+    def _record(self, scenario: Scenario, server: GoldenServer) -> list[Event]:
+        with tempfile.TemporaryDirectory(prefix="tailrace-compare-") as work:
+            try:
+                events = record(scenario, server, self.program, self.generator.ENGINE, Path(work))
+            except EngineError:
+                shutil.copy(Path(work) / "engine.log", scenario.folder)
+                raise
+        _save(scenario.folder / "expected.jsonl", events)
+        return events
+
+    def _compare(self, scenario: Scenario, server: GoldenServer, expected: list[Event]) -> tuple[str, list[str]]:
+        try:
+            found = replay(scenario, server, self.spark)
+        except Exception as error:  # whatever goes wrong with one seed, the others still run
+            return DIFFERENT, [f"failed: {from_spark(error) or summary(error)}"]
+        _save(scenario.folder / "found.jsonl", found)
+        lines = [str(difference) for difference in compare(expected, found, scenario.settings)]
+        unexplained = [line for line in lines if not self._is_explained(line)]
+        return (DIFFERENT, unexplained) if unexplained else (EXPLAINED if lines else EQUAL, lines)
+
+    def _is_explained(self, line: str) -> bool:
+        return any(re.search(pattern, line) for pattern, _ in self.generator.EXPLAINED)
+
+
+def seeds_of(text: str) -> Iterator[int]:
+    """The numbers of `1-20,35`. Raises ValueError for another form."""
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status: 0 if all is equal or explained, 1 if something differs, 2 if nothing can be compared."""
+    reference = os.environ.get("TAILRACE_REFERENCE")
+    if len(arguments) not in (2, 3) or arguments[0] not in DATABASES:
+        print(f"usage: python -m tests.compare {{{','.join(DATABASES)}}} SEEDS [FOLDER]", file=sys.stderr)
+        return 2
+    if not reference:
+        print("needs the reference engine: name its folder, which has a run.sh, in TAILRACE_REFERENCE", file=sys.stderr)
+        return 2
+    database, seeds, *folder = arguments
+    kept = Path(folder[0] if folder else ".work/compare") / database
+    with Servers() as servers, session() as spark:
+        comparer = Comparer(generator_of(database), Path(reference) / "run.sh", kept, servers, spark)
+        outcomes = Counter(comparer.outcome(seed) for seed in seeds_of(seeds))
+    print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()))
+    return 1 if outcomes[DIFFERENT] else 0
+
+
+def _save(path: Path, events: list[Event]) -> None:
+    path.write_text("".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

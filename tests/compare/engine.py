@@ -1,0 +1,144 @@
+"""Runs the reference engine on a scenario and returns the events that it emits.
+
+The engine is the program `run.sh` of the folder that TAILRACE_REFERENCE names. It takes `--config FILE --output FILE
+--stop-file FILE`, prints `STREAMING` once the connector streams, writes an event a line, and ends when the stop file
+exists.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.golden.compare import Event, load
+from tests.golden.databases.database import GoldenServer
+from tests.golden.scenario import Scenario
+from tests.golden.script import Directive
+
+STARTUP_SECONDS = 60
+STOP_SECONDS = 60
+SETTLE_SECONDS = 1.5
+
+
+class EngineError(Exception):
+    """The engine did not start, or ended by itself; the message has the end of its log."""
+
+
+class Engine:
+    """The reference engine as a child process; a restart resumes from its stored offsets."""
+
+    def __init__(self, program: Path, properties: Mapping[str, str], work: Path) -> None:
+        self._program, self._work = program, work
+        self._parts: list[Path] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        own = {
+            "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
+            "offset.storage.file.filename": str(work / "offsets.dat"),
+            "offset.flush.interval.ms": "0",
+        }
+        document = {"name": "compare", "config": {**own, **properties}}
+        (work / "engine.json").write_text(json.dumps(document), encoding="utf-8")
+
+    def start(self) -> None:
+        """Start, and return once the connector streams. Raises EngineError."""
+        self._parts.append(self._work / f"part-{len(self._parts) + 1}.jsonl")
+        messages = self._work / f"messages-{len(self._parts)}.txt"
+        self._stop_file.unlink(missing_ok=True)
+        places = ("--config", self._work / "engine.json", "--output", self._parts[-1], "--stop-file", self._stop_file)
+        with self._log.open("ab") as log, messages.open("wb") as out:
+            self._process = subprocess.Popen([self._program, *map(str, places)], stdout=out, stderr=log)
+        deadline = time.monotonic() + STARTUP_SECONDS
+        while "STREAMING" not in messages.read_text(encoding="utf-8"):
+            self._check()
+            if time.monotonic() > deadline:
+                raise EngineError(f"the engine does not stream after {STARTUP_SECONDS} s{self._tail()}")
+            time.sleep(0.05)
+        self.wait(SETTLE_SECONDS)
+
+    def wait(self, seconds: float) -> None:
+        """Return once no event has come for so long. Raises EngineError if the engine has ended."""
+        size, since = -1, time.monotonic()
+        while time.monotonic() - since < seconds:
+            self._check()
+            part = self._parts[-1]
+            now = part.stat().st_size if part.exists() else 0
+            if now != size:
+                size, since = now, time.monotonic()
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop; the offsets stay."""
+        if self._process is None:
+            return
+        self._stop_file.touch()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(STOP_SECONDS)
+        self._process = None
+
+    def events(self) -> list[Event]:
+        """All events so far, in order of arrival."""
+        return [event for part in self._parts if part.exists() for event in load(part)]
+
+    @property
+    def _log(self) -> Path:
+        return self._work / "engine.log"
+
+    @property
+    def _stop_file(self) -> Path:
+        return self._work / "stop"
+
+    def _check(self) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            raise EngineError(f"the engine has ended{self._tail()}")
+
+    def _tail(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        causes = [line.strip() for line in lines if "Caused by" in line or "Exception" in line]
+        return f": {causes[-1]}" if causes else ", see its engine.log"
+
+
+def record(
+    scenario: Scenario, server: GoldenServer, program: Path, engine_settings: Mapping[str, str], work: Path
+) -> list[Event]:
+    """The engine's events of the scenario's workload.
+
+    `${work}` in engine_settings is the engine's folder. Raises SkippedError, EngineError, and what the server raises.
+    """
+    server.check(scenario.folder, scenario.settings)
+    server.prepare(scenario.folder)
+    places = {**server.places(), "work": work}
+    given = {**engine_settings, **server.settings, **scenario.given}
+    engine = Engine(
+        program, {name: string.Template(text).safe_substitute(places) for name, text in given.items()}, work
+    )
+    settle = max(SETTLE_SECONDS, scenario.settle_seconds)
+    try:
+        engine.start()
+        for step in server.workload(scenario.folder):
+            _direct(engine, server, step, settle)
+        _direct(engine, server, Directive("wait"), settle)
+    finally:
+        engine.stop()
+        server.clear()
+    return engine.events()
+
+
+def _direct(engine: Engine, server: GoldenServer, step: Directive, settle: float) -> None:
+    if step.name == "sleep":
+        time.sleep(float(step.argument))
+    elif step.name == "start":
+        engine.start()
+    elif step.name in ("wait", "stop"):
+        server.log_end()  # change tables are filled up to here
+        engine.wait(settle)
+        if step.name == "stop":
+            engine.stop()
+    else:
+        raise ValueError(f"unknown directive @{step.name}")
