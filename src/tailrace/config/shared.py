@@ -55,6 +55,12 @@ SPARK = (
         "kafka",
         "What a row of the stream is: a Kafka record, an event, a row image of one table, or a batch of changes.",
     ),
+    Option(
+        "event.decimal.format",
+        choice("number", "text", "base64"),
+        "number",
+        "Decimals in the shape `event`: JSON numbers, JSON strings, or base64 of the unscaled value.",
+    ),
     Option("maxBytesPerTrigger", BYTE_SIZE, "268435456", "Most bytes of log that a micro-batch reads."),
     Option(
         "tailrace.properties",

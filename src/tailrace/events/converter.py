@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.events.encode.json import PLAIN, Style, schema_text
+from tailrace.events.encode.json import PLAIN, Decimals, Style, schema_text
 from tailrace.model.schema import ConnectSchema
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -30,9 +30,9 @@ class Converter:
         prefix = f"{part}.converter"
         kind = config.text(prefix)
         if kind != JSON:
-            return Converter(False, Style(defaults=True, numeric=True), kind)
-        numeric = config.text(f"{prefix}.decimal.format") == "NUMERIC"
-        style = Style(config.flag(f"{prefix}.replace.null.with.default"), numeric)
+            return Converter(False, Style(defaults=True, decimals=Decimals.NUMERIC), kind)
+        decimals = Decimals(config.text(f"{prefix}.decimal.format").lower())
+        style = Style(config.flag(f"{prefix}.replace.null.with.default"), decimals)
         return Converter(config.flag(f"{prefix}.schemas.enable"), style)
 
     def wrap(self, schema: ConnectSchema) -> tuple[str, str]:

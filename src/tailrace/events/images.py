@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.events.converter import Converter
 from tailrace.events.encode.arrow import literal
-from tailrace.events.encode.json import Fragment, Style, dump, fragment
+from tailrace.events.encode.json import Decimals, Fragment, Style, dump, fragment
 from tailrace.events.envelope import Envelope
 from tailrace.events.parts import Parts, flat, struct_parts, text_of
 from tailrace.events.unavailable import placeholder_text
@@ -16,10 +18,12 @@ from tailrace.model.table import TableSchema
 
 
 class ImageWriter:
-    """Writes images and keys of any table under one configuration."""
+    """Writes images and keys of any table under one configuration; `decimals` replaces the converters' formats."""
 
-    def __init__(self, config: Config) -> None:
-        styles = (Converter.of(config, part).style for part in ("key", "value", "header"))
+    def __init__(self, config: Config, decimals: Decimals | None = None) -> None:
+        styles = [Converter.of(config, part).style for part in ("key", "value", "header")]
+        if decimals is not None:
+            styles = [replace(style, decimals=decimals) for style in styles]
         self._keys, self._values, self._headers = styles
         self._placeholder = config.text("unavailable.value.placeholder")
 
@@ -73,7 +77,7 @@ class ImageWriter:
         for name in table.key:
             place = struct.type.get_field_index(name)
             column = struct.field(place)
-            alike = style == self._values or (column.null_count == 0 and style.numeric == self._values.numeric)
+            alike = style == self._values or (column.null_count == 0 and style.decimals == self._values.decimals)
             known = image[place] if image is not None and place < len(image) and alike else None
             values.append(fragment(column, table.column(name).schema, style) if known is None else known)
         if envelope.key_extra is not None:

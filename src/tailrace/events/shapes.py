@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.events.cuts import pieces
 from tailrace.events.encode.arrow import join, literal, repeat
-from tailrace.events.encode.json import Fragment
+from tailrace.events.encode.json import Decimals, Fragment
 from tailrace.events.envelope import Envelope, envelope
 from tailrace.events.images import ImageWriter, image_parts
 from tailrace.events.parts import text_of
@@ -53,7 +53,7 @@ class EventShaper:
 
     def __init__(self, config: Config, source: SourceBlock) -> None:
         self._naming = TopicNaming(config)
-        self._images = ImageWriter(config)
+        self._images = ImageWriter(config, Decimals(config.text("event.decimal.format")))
         self._server = config.text("topic.prefix")
         self._source = source
         self.schema = event_schema(source)

@@ -83,6 +83,16 @@ def _column(table: TableSchema, column: Column, values: pa.Array) -> pa.Array:
         ) from error
 
 
+def plain_decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
+    """A column of decimals (Connect's `Decimal`, or `VariableScaleDecimal`) as text in plain notation."""
+    if schema.name == _VARIABLE:
+        return _variable(values)
+    if not pa.types.is_decimal(values.type):
+        return _unscaled_text(values, schema)
+    # Arrow prints an exponent where a number has more than six zeros behind the point.
+    return values.cast(pa.string()) if 0 <= values.type.scale <= 6 else _wide_text(values)
+
+
 def _type(schema: ConnectSchema, arrow: pa.DataType) -> pa.DataType:
     if schema.name in _DAYS:
         return pa.date32()
@@ -115,9 +125,7 @@ def _convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
     if schema.name == _VARIABLE:
         return _variable(values)
     if schema.name == _DECIMAL and pa.types.is_binary(values.type):
-        places = int(dict(schema.parameters)["scale"])
-        unscaled = values.to_pylist()
-        return pa.array([None if raw is None else _plain_number(places, raw) for raw in unscaled], pa.string())
+        return _unscaled_text(values, schema)
     if pa.types.is_decimal(values.type):
         return values.cast(target) if pa.types.is_decimal(target) else _wide_text(values)
     return _per_item(values, lambda items: _convert(schema.items or schema, items), target)
@@ -189,6 +197,12 @@ def _variable(values: pa.Array) -> pa.Array:
     numbers = pa.Array.from_buffers(_WIDE, len(values), [None, pa.py_buffer(_little_endian(unscaled, lengths))])
     text = _plain(numbers.cast(pa.string()), scale.fill_null(0).to_numpy(zero_copy_only=False))
     return pc.if_else(valid, text, pa.scalar(None, pa.string()))
+
+
+def _unscaled_text(values: pa.Array, schema: ConnectSchema) -> pa.Array:
+    places = int(dict(schema.parameters)["scale"])
+    unscaled = values.to_pylist()
+    return pa.array([None if raw is None else _plain_number(places, raw) for raw in unscaled], pa.string())
 
 
 def _plain_number(scale: int, value: bytes) -> str:

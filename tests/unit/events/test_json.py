@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.events.encode import arrow
-from tailrace.events.encode.json import Style, dump, encode, schema_text
+from tailrace.events.encode.json import Decimals, Style, dump, encode, schema_text
 from tailrace.events.encode.strings import quote
 from tailrace.model.schema import ConnectSchema, Field
 
@@ -206,7 +206,7 @@ def decimal(scale: int, **more: object) -> ConnectSchema:
 
 def test_decimals_as_numbers_are_printed_as_javas_bigdecimal() -> None:
     """The expected texts are those of BigDecimal.toString, which the JSON converter writes."""
-    numeric = Style(numeric=True)
+    numeric = Style(decimals=Decimals.NUMERIC)
     values = [Decimal(text) for text in ("1.50", "-0.0000001", "0E-7", "0.000001", "12345678901234567890.1")]
     printed = ["1.5000000", "-1E-7", "0E-7", "0.0000010", "12345678901234567890.1000000"]
     for kind in (pa.decimal128(38, 7), pa.decimal256(70, 7)):
@@ -221,7 +221,7 @@ def test_decimals_as_numbers_are_printed_as_javas_bigdecimal() -> None:
 def test_decimals_beyond_arrows_widest_and_inside_structs_as_numbers() -> None:
     number = -(10**90) + 7
     raw = pa.array([number.to_bytes(40, "big", signed=True), None], pa.binary())
-    numeric = Style(numeric=True)
+    numeric = Style(decimals=Decimals.NUMERIC)
     assert encode(raw, decimal(3, optional=True), numeric).to_pylist() == [f"-{'9' * 87}.993", "null"]
     row = ConnectSchema("struct", fields=(Field("n", decimal(1)), Field("b", BYTES)))
     column = pa.array([{"n": Decimal("1.5"), "b": b"x"}], pa.struct([("n", pa.decimal128(4, 1)), ("b", pa.binary())]))
@@ -229,12 +229,38 @@ def test_decimals_beyond_arrows_widest_and_inside_structs_as_numbers() -> None:
     assert encode(column, row)[0].as_py() == '{"n":"Dw==","b":"eA=="}'
 
 
+def test_plain_decimals_have_all_digits_and_no_exponent() -> None:
+    def shown(values: pa.Array, schema: ConnectSchema) -> list[str]:
+        numbers = encode(values, schema, Style(decimals=Decimals.PLAIN)).to_pylist()
+        texts = encode(values, schema, Style(decimals=Decimals.TEXT)).to_pylist()
+        assert [text.strip('"') for text in texts] == numbers
+        assert all(text == "null" or text.startswith('"') for text in texts)
+        return numbers
+
+    cents = pa.array([Decimal("4.06"), Decimal("-0.05"), None], pa.decimal128(9, 2))
+    assert shown(cents, decimal(2, optional=True)) == ["4.06", "-0.05", "null"]
+    assert shown(cents, decimal(2)) == ["4.06", "-0.05", "0.00"]
+    assert shown(cents, decimal(2, optional=True, default="AfQ=")) == ["4.06", "-0.05", "5.00"]
+    small = pa.array([Decimal("-0.0000001"), Decimal("12345678901234567890.1")], pa.decimal128(38, 7))
+    assert shown(small, decimal(7)) == ["-0.0000001", "12345678901234567890.1000000"]
+    assert shown(pa.array([Decimal("1.2E+4")], pa.decimal128(5, -2)), decimal(-2)) == ["12000"]
+    kind = pa.struct([("scale", pa.int32()), ("value", pa.binary())])
+    fields = (Field("scale", ConnectSchema("int32")), Field("value", ConnectSchema("bytes")))
+    variable = ConnectSchema("struct", optional=True, name="io.debezium.data.VariableScaleDecimal", fields=fields)
+    mixed = pa.array([{"scale": 3, "value": b"\xff"}, {"scale": 0, "value": b"\x07"}, None], kind)
+    assert shown(mixed, variable) == ["-0.001", "7", "null"]
+    assert shown(mixed, variable.with_(optional=False)) == ["-0.001", "7", "0"]
+    listed = pa.array([[Decimal("1.50"), None]], pa.list_(pa.decimal128(5, 2)))
+    items = ConnectSchema("array", items=decimal(2, optional=True))
+    assert encode(listed, items, Style(decimals=Decimals.PLAIN)).to_pylist() == ["[1.50,null]"]
+
+
 def test_defaults_of_decimals_in_schemas_are_numbers_as_well() -> None:
     row = ConnectSchema(
         "struct", fields=(Field("n", decimal(2, default="AfQ=")), Field("b", BYTES.with_(default="eA==")))
     )
-    assert '"default":5.00,"field":"n"' in schema_text(row, Style(numeric=True))
-    assert '"default":"eA==","field":"b"' in schema_text(row, Style(numeric=True))
+    assert '"default":5.00,"field":"n"' in schema_text(row, Style(decimals=Decimals.NUMERIC))
+    assert '"default":"eA==","field":"b"' in schema_text(row, Style(decimals=Decimals.NUMERIC))
     assert '"default":"AfQ=","field":"n"' in schema_text(row)
 
 

@@ -220,6 +220,19 @@ def test_the_event_shape() -> None:
     assert [row["source"]["snapshot"] for row in found] == ["false"] * 4 + ["last"]
 
 
+@pytest.mark.parametrize(
+    ("format_", "shown"), [(None, "2.50"), ("number", "2.50"), ("text", '"2.50"'), ("base64", '"APo="')]
+)
+def test_decimals_of_the_event_shape(format_: str | None, shown: str) -> None:
+    price = ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal", parameters=(("scale", "2"),))
+    columns = (Column("price", price, pa.decimal128(9, 2)),)
+    of = replace(table(), columns=columns, key=("price",))
+    settings = configured({} if format_ is None else {"event.decimal.format": format_})
+    (rows,) = EventShaper(settings, SOURCE).encode(changes(of, {"op": "c", "after": {"price": Decimal("2.50")}}))
+    (row,) = rows.to_pylist()
+    assert row["key"] == row["after"] == f'{{"price":{shown}}}'
+
+
 def test_an_empty_batch_gives_nothing() -> None:
     given = changes(table(), MIXED[0])
     assert encoded(type(given)(given.table, given.rows.slice(0, 0))) == []

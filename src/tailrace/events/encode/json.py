@@ -6,6 +6,7 @@ import binascii
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from tailrace.events.encode.arrow import as_type, join, repeat, text_type
 from tailrace.events.encode.binary import base64, decimal_of, unscaled
 from tailrace.events.encode.numbers import float_text, java_float
 from tailrace.events.encode.strings import escape, quote
+from tailrace.model.native import plain_decimals
 from tailrace.model.schema import ConnectSchema, Field
 
 _TEXTS = {
@@ -32,6 +34,7 @@ _ORIGIN = '{"x":0.0,"y":0.0,"wkb":"AQEAAAAAAAAAAAAAAAAAAAAAAAAA","srid":null}'
 _GEOMETRIES = ("io.debezium.data.geometry.Geometry", "io.debezium.data.geometry.Geography")
 _NO_GEOMETRY = '{"wkb":"AQcAAAAAAAAA","srid":null}'
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_VARIABLE = "io.debezium.data.VariableScaleDecimal"
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,36 @@ class Fragment:
     right: str = ""
 
 
+class Decimals(Enum):
+    """How decimals are written.
+
+    Connect's formats write the unscaled value in base64, or a number as Java's BigDecimal prints itself; both leave a
+    VariableScaleDecimal a struct. PLAIN and TEXT write every decimal without an exponent, as a number or a string.
+    """
+
+    BASE64 = "base64"
+    NUMERIC = "numeric"
+    PLAIN = "number"
+    TEXT = "text"
+
+    def applies(self, schema: ConnectSchema) -> bool:
+        """Whether a column of this schema is written in this way, and not by its Arrow type."""
+        if self is Decimals.BASE64:
+            return False
+        return schema.name == _DECIMAL or (schema.name == _VARIABLE and self is not Decimals.NUMERIC)
+
+
+class _Digits(str):
+    """A number's text, which is written without quotes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """The converter's settings for values: `defaults` (replace.null.with.default) writes an optional null as the
-    schema's default, `numeric` (decimal.format=NUMERIC) a decimal as a number."""
+    schema's default; `decimals` is `decimal.format`."""
 
     defaults: bool = True
-    numeric: bool = False
+    decimals: Decimals = Decimals.BASE64
 
 
 PLAIN = Style()
@@ -67,9 +93,9 @@ def fragment(values: pa.Array, schema: ConnectSchema, style: Style = PLAIN) -> F
     """A column as JSON with what is common to its rows kept apart. Raises DecodeError for a type without JSON form."""
     if values.null_count == len(values):
         return Fragment(null_text(schema, style), None)
-    numeric = style.numeric and schema.name == _DECIMAL
-    text = _decimals(values, schema) if numeric else _writer(values.type)(values, schema, style)
-    quoted = not numeric and _is_text(values.type)
+    is_decimal = style.decimals.applies(schema)
+    text = _decimals(values, schema, style) if is_decimal else _writer(values.type)(values, schema, style)
+    quoted = style.decimals is Decimals.TEXT if is_decimal else _is_text(values.type)
     if values.null_count == 0:
         return Fragment('"', text, '"') if quoted else Fragment("", text)
     if quoted:
@@ -80,36 +106,44 @@ def fragment(values: pa.Array, schema: ConnectSchema, style: Style = PLAIN) -> F
 def null_text(schema: ConnectSchema, style: Style = PLAIN) -> str:
     """The text for null: the default, otherwise a required field's zero value, otherwise `null`."""
     if schema.default is not None and (style.defaults or not schema.optional):
-        return dump(_number(schema, schema.default) if style.numeric else schema.default)
+        return dump(_shown(schema, schema.default, style))
     if schema.optional:
         return "null"
-    return dump(_number(schema, "AA==")) if style.numeric and schema.name == _DECIMAL else _fallback(schema)
+    if not style.decimals.applies(schema):
+        return _fallback(schema)
+    return dump(_shown(schema, "AA==" if schema.name == _DECIMAL else {"scale": 0, "value": "AA=="}, style))
 
 
 def schema_text(schema: ConnectSchema, style: Style = PLAIN) -> str:
     """A schema as the converter prints it."""
-    return dump((_numbered(schema) if style.numeric else schema).to_json())
+    return dump(_with_shown(schema, style).to_json())
 
 
-def _numbered(schema: ConnectSchema) -> ConnectSchema:
-    """The schema with defaults of decimals as numbers."""
-    fields = tuple(Field(field.name, _numbered(field.schema)) for field in schema.fields)
-    return replace(schema, fields=fields, default=_number(schema, schema.default))
+def _with_shown(schema: ConnectSchema, style: Style) -> ConnectSchema:
+    """The schema with defaults of decimals as values are written."""
+    fields = tuple(Field(field.name, _with_shown(field.schema, style)) for field in schema.fields)
+    return replace(schema, fields=fields, default=_shown(schema, schema.default, style))
 
 
-def _number(schema: ConnectSchema, default: Any) -> Any:
-    """A default, in base64 if it is a decimal's, as a number; any other as it is."""
-    if default is None or schema.name != _DECIMAL:
+def _shown(schema: ConnectSchema, default: Any, style: Style) -> Any:
+    """A default as values are written; decimals come as the unscaled value in base64."""
+    if default is None or not style.decimals.applies(schema):
         return default
-    return decimal_of(binascii.a2b_base64(default), _scale(schema))
+    scale, raw = (default["scale"], default["value"]) if schema.name == _VARIABLE else (_scale(schema), default)
+    number = decimal_of(binascii.a2b_base64(raw), scale)
+    if style.decimals is Decimals.NUMERIC:
+        return number
+    return format(number, "f") if style.decimals is Decimals.TEXT else _Digits(format(number, "f"))
 
 
 def _scale(schema: ConnectSchema) -> int:
     return int(dict(schema.parameters)["scale"])
 
 
-def _decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
+def _decimals(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     """Decimals as numbers. Arrow prints them as Java's BigDecimal does, small ones with an exponent (1E-7)."""
+    if style.decimals is not Decimals.NUMERIC:
+        return plain_decimals(values, schema)
     if pt.is_decimal(values.type):
         return pc.cast(values, pa.string())
     # Wider than Arrow's widest decimal: one by one.
@@ -141,6 +175,8 @@ def dump(node: Any) -> str:
         return "null"
     if isinstance(node, bool):
         return "true" if node else "false"
+    if isinstance(node, _Digits):
+        return str(node)
     if isinstance(node, str):
         return quote(node)
     if isinstance(node, float):
