@@ -1,1 +1,1 @@
-"""What Spark sees of a database: snapshot and log combined, over the protocols of connectors/."""
+"""The planner's side of a source: combines snapshot and log, over the protocols of connectors/."""

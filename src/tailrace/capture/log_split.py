@@ -1,4 +1,4 @@
-"""A range of the log for one task, with what a chunk of a snapshot adds and what is told beside it."""
+"""A log range for one task, with the rows of a snapshot chunk and the notifications that belong to it."""
 
 from __future__ import annotations
 

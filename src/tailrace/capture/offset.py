@@ -1,4 +1,4 @@
-"""The offset as the planner uses it: how far the source is read, with the state of its snapshots."""
+"""The offset as the planner uses it: the position in the log and the state of the snapshots."""
 
 from __future__ import annotations
 

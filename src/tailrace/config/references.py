@@ -1,4 +1,4 @@
-"""Values that stand elsewhere: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:FILE}`, as for config providers."""
+"""Resolves references in values, as Connect's config providers do: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:FILE}`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One package a database, all with the same rooms."""
+"""One package for each database, all with the same modules, and the code that they share."""

@@ -1,4 +1,4 @@
-"""One step ahead: the next item is made while this one is taken care of.
+"""Prepares the next item in a thread while the caller processes the current one.
 
 Chunks are received and decoded while earlier ones are encoded, and encoded while Spark takes what is ready. All sides
 spend most of their time in Arrow, numpy and sockets, where Python lets the other threads run.

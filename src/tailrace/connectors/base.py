@@ -1,4 +1,4 @@
-"""What reading gives: chunks of changes. And what Spark stores: offsets."""
+"""Types that every connector shares: chunks of changes, keys, and offsets as Spark stores them."""
 
 from __future__ import annotations
 

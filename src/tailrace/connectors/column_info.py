@@ -1,4 +1,4 @@
-"""A column as a database's catalog describes it, in the terms that every connector has."""
+"""Describes a column of a database's catalog in terms that every connector shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns of a table are captured, and what each becomes, by filters, key, masks, converters and defaults."""
+"""Builds the captured columns of a table: applies filters, key, masks, converters and defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converters of one's own (`converters`): Python entry points that give columns another schema and other values.
+"""User-supplied converters (`converters`): Python entry points that give columns another schema and other values.
 
 An entry point of the group `tailrace.converters` is a factory: called with the settings `<name>.*` (a dict of texts
 without that prefix), it gives a function that is asked about each column and answers with a Conversion, or None for

@@ -1,4 +1,4 @@
-"""Column defaults: what the schema of a column with a DEFAULT shows.
+"""Decides which default a column's schema shows.
 
 As in Debezium: a literal is the schema's default, in the form the JSON converter prints. For a function the schema has
 the type's zero in a required column and no default in an optional one. NULL and any other expression are no default.

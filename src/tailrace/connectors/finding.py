@@ -1,4 +1,4 @@
-"""What a look at a server found, for people: a line that is fine, a warning or an error, with its remedy."""
+"""One result of a check, for people: an OK line, a warning or an error, each with its remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol by which the planner and the tasks use a database: its log, and where a pipeline stands in it.
+"""The protocol Connector: how the planner and the tasks use a database's log.
 
 Positions are opaque here, see connectors/snapshot_ports.py; so is a LogEnd for all but its connector. `Reached` is an
 offset as its connector sees it.

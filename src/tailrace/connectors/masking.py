@@ -1,4 +1,4 @@
-"""Masks on columns: which types they reach, and what they change in a column's schema and conversion."""
+"""Applies column masks: which types they cover, and how they change a column's schema and conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocols by which commands and pipelines use a database: its package, its administration, its rows of now.
+"""The protocols by which commands and pipelines use a database: its package, its administration, its current rows.
 
 `connectors/registry.py` finds the package of a connector; `connectors/log_ports.py` has the protocol for the log.
 """

@@ -1,4 +1,4 @@
-"""The worker's side of a reader process: find it, start it if there is none, ask it."""
+"""The worker's side of a reader process: finds it or starts it, and requests log ranges."""
 
 from __future__ import annotations
 

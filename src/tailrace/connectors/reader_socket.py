@@ -1,4 +1,4 @@
-"""The local socket between Spark's Python workers and a reader process: where it is, who may use it, what crosses it.
+"""The local socket between Spark's Python workers and a reader process: path, permissions, messages.
 
 The sockets lie in a folder that only its owner may enter, which both sides check: it keeps other users from asking
 for changes, and from taking a reader's place to be sent a password.

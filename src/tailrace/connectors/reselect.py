@@ -1,4 +1,4 @@
-"""Looks up columns again in the table where the log did not repeat their values (ReselectColumnsPostProcessor).
+"""Reads column values that the log did not repeat from the table again (ReselectColumnsPostProcessor).
 
 One query for a batch of rows reads, at one moment, the rows concerned and no others. It finds the row as it is at that
 moment, which may be later than the change.

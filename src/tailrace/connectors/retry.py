@@ -1,4 +1,4 @@
-"""Waits that properties ask for: while a database is away, and before a snapshot or the stream begins."""
+"""Waits that properties ask for: during reconnects, and before a snapshot or the stream begins."""
 
 from __future__ import annotations
 

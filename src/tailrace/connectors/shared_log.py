@@ -1,4 +1,4 @@
-"""A log that the server keeps for everybody: only the offset says where a pipeline is, and its log can be gone."""
+"""The part of Connector for logs that the server keeps for all readers: the position is only in the offset."""
 
 from __future__ import annotations
 

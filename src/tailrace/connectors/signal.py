@@ -1,4 +1,4 @@
-"""A signal as its sender wrote it, whichever way it came, and the mark by which a row of a signal table is known."""
+"""A signal as its sender wrote it, and the mark that identifies a row of a signal table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the algorithms of snapshot/ and a database's package say to each other about snapshots."""
+"""Types that the algorithms of snapshot/ and the databases' packages exchange."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a table a split of a snapshot reads, and how many splits a micro-batch has."""
+"""Decides how much of a table a split of a snapshot reads, and how many splits a micro-batch has."""
 
 from __future__ import annotations
 

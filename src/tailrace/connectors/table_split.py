@@ -1,4 +1,4 @@
-"""What the splits of every connector's snapshots have in common: part of one table, and what is told around it."""
+"""The part of a snapshot split that every connector shares: a part of one table, and its notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a source column becomes: its Connect schema, the Arrow type of its values, and the conversion to them.
+"""Describes what a source column becomes: its Connect schema, its Arrow type and the conversion.
 
 A conversion takes a whole column in the form in which its connector reads it (for many types the text that the server
 prints, as an Arrow string array) and raises pa.ArrowInvalid or DecodeError for a value that does not fit. `converted`

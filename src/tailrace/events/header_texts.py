@@ -1,4 +1,4 @@
-"""Values of headers as Kafka Connect's converters write them: as JSON, as Connect's own text, or as Java's."""
+"""Formats header values as Kafka Connect's converters do: JSON, simple or string."""
 
 from __future__ import annotations
 

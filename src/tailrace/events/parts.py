@@ -1,4 +1,4 @@
-"""Texts of rows as constant pieces and columns, which are joined only at the end."""
+"""Builds texts of rows from constant pieces and columns; they are joined once, at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told around the splits of a first snapshot, and in the same words of a blocking one."""
+"""Notifications before and after each split of a first or blocking snapshot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Snapshots beyond the first one, whatever the database: signals, and how far what they asked for has come."""
+"""The algorithms of snapshots, for every database: first, incremental and blocking ones, signals, progress."""

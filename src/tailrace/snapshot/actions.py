@@ -1,4 +1,4 @@
-"""What signals do beside snapshots: `log`, and actions of one's own, entry points of group `tailrace.signal_actions`.
+"""Executes signals other than snapshots: `log`, and user-supplied actions (entry points `tailrace.signal_actions`).
 
 An action is a function of the signal and of the offset the pipeline is at, a JSON-ready dict; its name is the signal's
 type. It is called on the driver, where batches are planned, so it should be short. Debezium has SignalActionProvider.

@@ -1,4 +1,4 @@
-"""Blocking snapshots: plans the batches that read whole tables which a signal asked for."""
+"""Plans blocking snapshots: batches that read the whole tables which a signal requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables added to a running pipeline and removed from it, as the signals add-tables and remove-tables ask.
+"""Adds tables to a running pipeline and removes them, for the signals add-tables and remove-tables.
 
 An added table's changes are events from the batch on that takes the signal. Its rows are read, in the way the signal
 says, once every transaction has ended that could have changed it unseen: before the log had its changes, or in a range

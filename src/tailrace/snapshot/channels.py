@@ -1,4 +1,4 @@
-"""Where signals come from besides a table of the source: files of a folder, `signal.file`, a Kafka topic.
+"""Signal channels other than the signal table: files of a folder, `signal.file`, a Kafka topic.
 
 None is lost or carried out twice at a restart: what is read stands in the offset of the batch that carries it out, and
 a file goes, or the topic's consumer group moves on, when a later batch begins, which is when that one is committed.

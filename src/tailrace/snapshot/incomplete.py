@@ -1,4 +1,4 @@
-"""Tables of which rows were asked for and not read: they stay in the offset until somebody asks for the rows again."""
+"""Tables whose snapshot was not completed; they stay in the offset until their rows are requested again."""
 
 from __future__ import annotations
 

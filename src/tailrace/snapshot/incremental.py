@@ -1,4 +1,4 @@
-"""Incremental snapshots: reads the next chunk of the tables that signals asked for.
+"""Plans incremental snapshots: reads the next chunk of the requested tables.
 
 A chunk is read under a snapshot of its own; the micro-batch then ends at the position of the log behind it (Debezium's
 way, with two differences: which row wins is told by the chunk's fence, so window rows are written for those who look at

@@ -1,4 +1,4 @@
-"""Planning of the first snapshot: what the next micro-batch reads, and where a restart goes on.
+"""Plans the first snapshot: what the next micro-batch reads, and where a restart resumes.
 
 What fits into one micro-batch is read by one, and again by one after a crash. A larger snapshot takes several; the
 offset of each tells what is left after it (see snapshot/reading.py). What a batch reads is known here alone: planned

@@ -1,4 +1,4 @@
-"""Matches names with regular expressions that somebody else wrote, within a time limit.
+"""Matches names with user-supplied regular expressions, within a time limit.
 
 An expression such as `((a+)+)+!` takes Python's engine hours. So expressions with a choice (repetition, alternatives)
 are tried by a process of their own, which is ended when the time is up.

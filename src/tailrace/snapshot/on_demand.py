@@ -1,4 +1,4 @@
-"""Planning of what signals ask for: which chunk, or which tables, the next micro-batch reads beside the log.
+"""Plans requested snapshots: which chunk or which tables the next micro-batch reads beside the log.
 
 What a planned batch reads is kept here until it is planned, and lost if the driver dies before: then the batch, planned
 again, is the log alone, and the first batch after the restart reads the chunk or the tables again (see Progress.undo).

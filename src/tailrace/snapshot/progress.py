@@ -1,4 +1,4 @@
-"""How far the snapshots that signals asked for have come: part of an offset, so that a restart goes on from there."""
+"""The state of requested snapshots: part of an offset, so that a restart resumes there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a snapshot is, for those who look: rows, chunks, and when it will be done."""
+"""Reports a snapshot's progress: rows, chunks and the expected end."""
 
 from __future__ import annotations
 

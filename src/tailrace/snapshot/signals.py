@@ -1,4 +1,4 @@
-"""Signals: what somebody asks of a running pipeline, as Debezium's signal table and topics have it."""
+"""Parses signals, as Debezium's signal table and topics contain them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Kafka topic of signals (`signal.kafka.*`): a consumer that goes on where the pipeline's own offset says."""
+"""The Kafka topic of signals (`signal.kafka.*`): a consumer that resumes from the pipeline's own offset."""
 
 from __future__ import annotations
 

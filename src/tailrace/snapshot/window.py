@@ -1,4 +1,4 @@
-"""A chunk of an incremental snapshot beside the log: which of its rows the log leaves standing."""
+"""Finds the rows of a chunk that no later change in the log supersedes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The Spark side of the source: data sources, offsets and splits, row shapes. Imports no database driver."""
+"""The Spark side of the source: data sources, readers, row shapes. Imports no database driver."""

@@ -1,4 +1,4 @@
-"""Lets what Tailrace logs in Spark's Python processes be read: planner and tasks, which no application sets up."""
+"""Sets up logging in Spark's Python processes (planner and tasks), which no application configures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readers Spark drives: the stream with its offsets, splits and limits, and the bounded snapshot.
+"""The readers that Spark calls: the stream with its offsets, splits and limits, and the bounded read.
 
 A stream reader lives in three places: a long process on the driver plans (initialOffset, latestOffset, partitions,
 commit), and copies pickled for each task read. A copy needs only the config.

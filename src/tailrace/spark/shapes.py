@@ -1,4 +1,4 @@
-"""Row shapes: what a row of the stream is (option `shape`), from chunks of changes to Arrow batches."""
+"""Row shapes (option `shape`): converts chunks of changes to Arrow batches of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sources as Spark sees them. Spark imports this at its first look-up of any format: no driver in here."""
+"""The data sources that Spark loads. Spark imports this at its first look-up of any format, so it imports no driver."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Real servers for the demo and the tests: no containers, nothing installed system-wide, gone when they are stopped."""
+"""Real servers for demo and tests: without containers or system packages, removed when they are stopped."""

@@ -1,4 +1,4 @@
-"""Jars from Maven Central without Maven: by the Ivy that PySpark brings along, kept in the user's cache."""
+"""Fetches jars from Maven Central by PySpark's own Ivy, and keeps them in the user's cache."""
 
 from __future__ import annotations
 

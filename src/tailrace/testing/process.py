@@ -1,4 +1,4 @@
-"""A server process of one's own: stopped in order, killed on demand, cleared away at the end."""
+"""A server process that is stopped in order, killed on demand, and cleaned up at the end."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Logs that a database keeps as tables of changes, filled by a capture program of its own."""
+"""Reads change tables: logs that a database's capture program writes into tables (SQL Server, Db2)."""

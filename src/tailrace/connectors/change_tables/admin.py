@@ -1,4 +1,4 @@
-"""What an operator asks of a server with change tables outside a running pipeline: the part that all have."""
+"""Implements the port Admin for servers with change tables: the part that these databases share."""
 
 from __future__ import annotations
 

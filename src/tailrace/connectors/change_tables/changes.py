@@ -1,4 +1,4 @@
-"""Rows of change tables in the order of the log: pairs of update rows, serial numbers, marks of transactions."""
+"""Orders rows of change tables as the log does: pairs update rows, numbers changes, marks transaction boundaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks of incremental snapshots: rows in the order of a key, and what of the log they may lack."""
+"""Reads chunks of incremental snapshots in key order, with the log position that each chunk reflects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log of change tables as the planner and the tasks use it; implements Connector (connectors/log_ports.py)."""
+"""Implements Connector (connectors/log_ports.py) for logs of change tables."""
 
 from __future__ import annotations
 

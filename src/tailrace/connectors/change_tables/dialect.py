@@ -1,4 +1,4 @@
-"""What the algorithms on change tables ask of a database: connections, its catalog, its SQL, and the log's ends."""
+"""The protocol Dialect: what the change-table algorithms need from a database (connections, catalog, SQL, log ends)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that were not read and are gone: cleaned up, or with a change table that was dropped and made again."""
+"""Detects changes that were removed before they were read: by clean-up, or with a dropped change table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the driver as Arrow columns, without a Python step for each value."""
+"""Converts the driver's rows to Arrow columns, without a Python step for each value."""
 
 from __future__ import annotations
 

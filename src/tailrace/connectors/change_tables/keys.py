@@ -1,4 +1,4 @@
-"""Keys of rows as texts: how they are selected, written in conditions, and compared by the server."""
+"""Row keys as texts: how SQL selects them, compares them and writes them in conditions."""
 
 from __future__ import annotations
 

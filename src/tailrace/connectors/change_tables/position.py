@@ -1,4 +1,4 @@
-"""Positions in change tables: the last transaction that was read, in each database of a pipeline.
+"""Positions in change tables: the last transaction that was read, for each database of a pipeline.
 
 A range is (start, end]. An LSN is a text that sorts as the log does; the empty text is before all of them.
 """

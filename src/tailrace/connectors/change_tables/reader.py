@@ -1,4 +1,4 @@
-"""Changes of a range of the log: rows of change tables, merged in the order of commits, as change batches."""
+"""Reads a log range: merges the rows of change tables in commit order and yields change batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a snapshot as `r` changes: what a task reads."""
+"""Reads the rows of a snapshot split as `r` changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of a table's structure: a new capture instance, and the structure of tables when a pipeline begins."""
+"""Creates schema-change events: for new capture instances, and for all tables when a pipeline begins."""
 
 from __future__ import annotations
 

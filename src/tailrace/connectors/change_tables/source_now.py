@@ -1,4 +1,4 @@
-"""The tables as of now, for comparing: all rows of a table or those of some keys, and how far the log must be read."""
+"""Reads the current content of tables for comparisons: all rows or those of some keys, with a log position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The splits of a snapshot: which tables, in which ranges of their keys, with which markers."""
+"""Plans the splits of a snapshot: tables, key ranges and markers."""
 
 from __future__ import annotations
 

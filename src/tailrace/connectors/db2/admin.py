@@ -1,4 +1,4 @@
-"""What an operator asks of a Db2 server outside a running pipeline (the port Admin)."""
+"""Implements the port Admin for Db2: checks, tables, status, drop, comparison."""
 
 from __future__ import annotations
 

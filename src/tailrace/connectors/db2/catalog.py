@@ -1,4 +1,4 @@
-"""The catalog of the database: its tables, their columns and keys, and what is registered for capture."""
+"""Reads Db2's catalog: tables, columns, keys, and registrations for capture."""
 
 from __future__ import annotations
 

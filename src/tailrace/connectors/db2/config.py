@@ -1,4 +1,4 @@
-"""The properties of the Db2 connector, and what is wrong with them when seen together."""
+"""The properties of the Db2 connector, and the checks that concern several of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Db2's log as the planner and the tasks use it; implements Connector (connectors/log_ports.py)."""
+"""Implements Connector (connectors/log_ports.py) for Db2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults as the catalog prints them: literals, and special registers."""
+"""Parses column defaults as Db2's catalog prints them: literals and special registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of records: of today, and of Debezium 1.9 (`compat.version`)."""
+"""Record formats by `compat.version`: today's, and that of Debezium 1.9."""
 
 from __future__ import annotations
 

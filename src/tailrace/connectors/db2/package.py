@@ -1,4 +1,4 @@
-"""Db2 as the registry loads it: its properties, its connector, its administration, new pipelines for it."""
+"""Db2's entry in the registry: properties, connector, administration, new pipelines."""
 
 from __future__ import annotations
 

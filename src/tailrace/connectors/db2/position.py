@@ -1,4 +1,4 @@
-"""The `source` block, and log sequence numbers as texts: hexadecimal digits, which sort as the log does."""
+"""Db2's `source` block, and log sequence numbers as hexadecimal texts, which sort in log order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tables are registered for capture: what an administrator runs, as SQL and as commands of SQL Replication.
+"""Statements and commands by which an administrator registers tables for capture.
 
 The statements do what the procedure ADDTABLE of Debezium's documentation does, which needs a C compiler to set up.
 """

@@ -1,4 +1,4 @@
-"""What the algorithms on change tables ask of Db2; implements Dialect (connectors/change_tables/dialect.py)."""
+"""Implements Dialect (connectors/change_tables/dialect.py) for Db2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and values as Db2's SQL writes them."""
+"""Writes names and values in Db2's SQL."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""MongoDB: change streams and collections as events."""
+"""MongoDB: converts change streams and collections to events."""

@@ -1,4 +1,4 @@
-"""What an operator asks of a MongoDB deployment outside a running pipeline (the port Admin)."""
+"""Implements the port Admin for MongoDB: checks, collections, status, comparison."""
 
 from __future__ import annotations
 

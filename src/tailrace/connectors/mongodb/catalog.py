@@ -1,4 +1,4 @@
-"""The collections of a deployment."""
+"""Lists the collections of a deployment."""
 
 from __future__ import annotations
 

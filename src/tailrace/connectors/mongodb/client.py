@@ -1,4 +1,4 @@
-"""Connections to MongoDB, and what its errors mean."""
+"""Opens connections to MongoDB and translates the server's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MongoDB's change streams as the planner and the tasks use them; implements Connector (connectors/log_ports.py)."""
+"""Implements Connector (connectors/log_ports.py) for MongoDB."""
 
 from __future__ import annotations
 

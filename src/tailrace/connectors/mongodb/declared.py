@@ -1,4 +1,4 @@
-"""Columns declared for collections (`document.columns`): names and types as in Spark's DDL."""
+"""Parses `document.columns`: the columns that are declared for collections, in Spark's DDL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How documents become rows: as the JSON text of one column, or as declared columns with the rest as JSON."""
+"""Converts documents to rows: one column of JSON text, or declared columns with the rest as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of earlier releases (`compat.version`): source blocks, envelopes, and the patches of the oplog era."""
+"""Record formats of earlier releases (`compat.version`): source blocks, envelopes, and patches of the oplog era."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fields of a collection's documents are left out or renamed: `field.exclude.list` and `field.renames`."""
+"""Decides which fields of documents are removed or renamed: `field.exclude.list` and `field.renames`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions in a MongoDB log: the texts of resume tokens, which sort as the log does, and the `source` block.
+"""Positions in a MongoDB log (texts of resume tokens, which sort in log order), and the `source` block.
 
 A resume token is `{"_data": "<hexadecimal>"}`. The text is a KeyString, whose first nine bytes are the type of a
 timestamp and the cluster time; servers compare tokens by these bytes. A position is such a text, or its first nine

@@ -1,4 +1,4 @@
-"""The collections as of one cluster time, for comparing: all documents, or those of some keys."""
+"""Reads the collections as of one cluster time for comparisons: all documents, or those of some keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The properties of the PostgreSQL connector, each declared once, and their resolution into a Config."""
+"""The properties of the PostgreSQL connector, and the checks that concern several of them."""
 
 from __future__ import annotations
 

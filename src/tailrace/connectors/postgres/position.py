@@ -1,4 +1,4 @@
-"""Positions in PostgreSQL's log: LSNs, what an offset remembers of the log, and the fields of the `source` block."""
+"""Positions in PostgreSQL's log (LSNs), the log state in an offset, and the `source` block."""
 
 from __future__ import annotations
 

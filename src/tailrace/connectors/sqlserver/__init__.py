@@ -1,1 +1,1 @@
-"""The SQL Server connector."""
+"""SQL Server: reads the change tables that its capture job fills."""

@@ -1,4 +1,4 @@
-"""What an operator asks of a SQL Server outside a running pipeline (the port Admin)."""
+"""Implements the port Admin for SQL Server: checks, tables, status, drop, comparison."""
 
 from __future__ import annotations
 

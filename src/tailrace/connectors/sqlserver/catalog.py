@@ -1,4 +1,4 @@
-"""The catalog of a database: its tables, their columns and keys, and capture instances."""
+"""Reads a database's catalog: tables, columns, keys and capture instances."""
 
 from __future__ import annotations
 

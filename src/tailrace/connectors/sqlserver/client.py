@@ -1,4 +1,4 @@
-"""Connections to the server: how they are made, asked and tried again, and what their errors mean."""
+"""Opens connections to SQL Server, runs statements with retries, and translates the server's errors."""
 
 from __future__ import annotations
 

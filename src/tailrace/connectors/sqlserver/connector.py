@@ -1,4 +1,4 @@
-"""SQL Server's log as the planner and the tasks use it; implements Connector (connectors/log_ports.py)."""
+"""Implements Connector (connectors/log_ports.py) for SQL Server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defaults as the catalog prints them: a literal in parentheses, or an expression."""
+"""Parses column defaults as the catalog prints them: a literal in parentheses, or an expression."""
 
 from __future__ import annotations
 

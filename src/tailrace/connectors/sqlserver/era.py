@@ -1,4 +1,4 @@
-"""The shapes of records: of today, and of Debezium 2.3 (`compat.version`)."""
+"""Record formats by `compat.version`: today's, and that of Debezium 2.3."""
 
 from __future__ import annotations
 

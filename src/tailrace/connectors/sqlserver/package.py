@@ -1,4 +1,4 @@
-"""SQL Server as the registry loads it: its properties, its connector, its administration, new pipelines for it."""
+"""SQL Server's entry in the registry: properties, connector, administration, new pipelines."""
 
 from __future__ import annotations
 

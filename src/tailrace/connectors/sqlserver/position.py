@@ -1,4 +1,4 @@
-"""The `source` block, and LSNs as texts: three groups of hexadecimal digits, which sort as the log does."""
+"""SQL Server's `source` block, and LSNs as hexadecimal texts, which sort in log order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Capture instances that Tailrace creates for new columns, and drops when they are read (`capture.instance.auto`)."""
+"""Creates capture instances for new columns, and drops them after they are read (`capture.instance.auto`)."""
 
 from __future__ import annotations
 

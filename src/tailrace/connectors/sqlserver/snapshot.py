@@ -1,4 +1,4 @@
-"""What the algorithms on change tables ask of SQL Server; implements Dialect (connectors/change_tables/dialect.py)."""
+"""Implements Dialect (connectors/change_tables/dialect.py) for SQL Server."""
 
 from __future__ import annotations
 

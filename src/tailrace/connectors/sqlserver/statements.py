@@ -1,4 +1,4 @@
-"""Names and values as T-SQL writes them."""
+"""Writes names and values in T-SQL."""
 
 from __future__ import annotations
 

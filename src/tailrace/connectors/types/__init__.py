@@ -1,1 +1,1 @@
-"""Types that every connector shares: their Connect schemas by configuration, and conversions over Arrow columns."""
+"""Types that every connector shares: Connect schemas by configuration, and conversions of Arrow columns."""

@@ -1,1 +1,1 @@
-"""The log: change tables of registered tables."""
+"""Reads Db2's log: the change tables of registered tables."""

@@ -1,4 +1,4 @@
-"""How far the capture program has come: its log sequence number and time, and what it has pruned."""
+"""Finds how far the capture program has read (sequence number and time) and what it has pruned."""
 
 from __future__ import annotations
 

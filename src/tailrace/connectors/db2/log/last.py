@@ -1,4 +1,4 @@
-"""The last change that the log has up to a place: what `source` says of events that are no changes themselves."""
+"""Finds the last change up to a position, for the `source` block of events that are not changes."""
 
 from __future__ import annotations
 

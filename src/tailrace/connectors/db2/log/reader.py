@@ -1,4 +1,4 @@
-"""Rows of change tables as the server gives them: the statement, the pairs of an update, the time of a commit."""
+"""Selects rows of change tables: the statement, update pairs, commit times."""
 
 from __future__ import annotations
 

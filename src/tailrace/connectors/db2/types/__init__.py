@@ -1,1 +1,1 @@
-"""Types of columns: from what the driver returns to values of events."""
+"""Db2's types: converts the driver's values to event values."""

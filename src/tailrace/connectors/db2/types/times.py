@@ -1,4 +1,4 @@
-"""Dates and times: from the driver's values to Connect's integers and texts, by columns."""
+"""Converts dates and times from the driver's values to Connect's integers and texts, by columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Db2 types: what the driver returns for a column, and the values of events it becomes."""
+"""Maps Db2 types to value types: what the driver returns, and the event values it becomes."""
 
 from __future__ import annotations
 

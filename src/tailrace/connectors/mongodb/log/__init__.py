@@ -1,1 +1,1 @@
-"""The change stream: its events in columns."""
+"""Reads MongoDB's log: change streams and the oplog, as columns."""

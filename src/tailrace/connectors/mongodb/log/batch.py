@@ -1,4 +1,4 @@
-"""The answer to `aggregate`, `find` or `getMore`: its documents, without a Python object for each value in them."""
+"""Parses answers to `aggregate`, `find` and `getMore` without a Python object for each value in the documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of a range of the log: events of a change stream as change batches, a collection each."""
+"""Converts the events of a log range to change batches, one collection each."""
 
 from __future__ import annotations
 

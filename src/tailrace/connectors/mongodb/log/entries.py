@@ -1,4 +1,4 @@
-"""Turns entries of the oplog into the change events that a change stream would send, as BSON.
+"""Translates oplog entries to the change events that a change stream would send, as BSON.
 
 The form of entries: https://github.com/mongodb/mongo/blob/master/src/mongo/db/repl/README.md. An update is a
 difference (`$v: 2`), `$set` and `$unset` (`$v: 1`, servers before 5.0), or the whole new document.

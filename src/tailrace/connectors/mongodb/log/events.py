@@ -1,4 +1,4 @@
-"""Events of a change stream as columns: a row an event, as the server sent them."""
+"""Parses events of a change stream into columns, one row for each event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts change events together that the server has split for their size (`$changeStreamSplitLargeEvent`)."""
+"""Joins change events that the server has split for their size (`$changeStreamSplitLargeEvent`)."""
 
 from __future__ import annotations
 

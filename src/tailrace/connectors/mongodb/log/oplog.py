@@ -1,4 +1,4 @@
-"""The oplog, read between two positions (`capture.mode=oplog`): the changes are those of a change stream.
+"""Reads the oplog between two positions (`capture.mode=oplog`), with the same result as a change stream.
 
 A change stream is the better way where there is the choice: it needs no right to read the database `local`, and it goes
 through mongos. The oplog has no whole documents of updates, and costs the server less.

@@ -1,4 +1,4 @@
-"""The stages of a change stream: what is asked of the server, in the order of cursor.pipeline.order."""
+"""Builds the aggregation pipeline of a change stream, in the order of `cursor.pipeline.order`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change stream, read by commands between two positions; it stays open from one range to the next."""
+"""Reads a change stream between two positions; the cursor stays open from one range to the next."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Snapshots of collections: whole ones at a cluster time, and chunks by `_id`."""
+"""Snapshots of collections: first ones at a cluster time, and chunks by `_id`."""

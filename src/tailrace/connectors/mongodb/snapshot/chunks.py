@@ -1,4 +1,4 @@
-"""Chunks of incremental snapshots: documents in the order of `_id`, as of one cluster time."""
+"""Reads chunks of incremental snapshots in `_id` order, each as of one cluster time."""
 
 from __future__ import annotations
 

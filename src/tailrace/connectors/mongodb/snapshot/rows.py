@@ -1,4 +1,4 @@
-"""The documents of a snapshot as `r` changes: what a task reads."""
+"""Reads the documents of a snapshot split as `r` changes."""
 
 from __future__ import annotations
 

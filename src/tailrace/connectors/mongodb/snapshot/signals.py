@@ -1,4 +1,4 @@
-"""The collection of signals: reads the documents that are new, and writes those that open and close a window."""
+"""The signal collection: reads new documents, and writes the documents that open and close a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The splits of a snapshot: which collections, in which ranges of `_id`."""
+"""Plans the splits of a snapshot: collections and ranges of `_id`."""
 
 from __future__ import annotations
 

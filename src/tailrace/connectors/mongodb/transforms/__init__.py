@@ -1,1 +1,1 @@
-"""Single message transforms of documents, found by the entry points `tailrace.transforms` of pyproject.toml."""
+"""Transforms of documents; pyproject.toml lists them as entry points `tailrace.transforms`."""

@@ -1,4 +1,4 @@
-"""Documents as Connect structs: the schema that a document shows, and its value under that schema.
+"""Converts documents to Connect structs: infers the schema of each, and its value under that schema.
 
 Works document by document, in Python, as each may have a schema of its own. As Debezium's MongoDataConverter does it.
 """

@@ -1,4 +1,4 @@
-"""ExtractNewDocumentState: replaces the envelope by the document, as a struct with the schema that it shows."""
+"""ExtractNewDocumentState: replaces the envelope by the document, as a struct with an inferred schema."""
 
 from __future__ import annotations
 

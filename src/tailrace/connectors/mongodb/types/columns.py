@@ -1,4 +1,4 @@
-"""Fields of documents as typed Arrow columns.
+"""Converts fields of documents to typed Arrow columns.
 
 A value is converted where its declared type holds it exactly: an int64 in a column of doubles must be a number that a
 double has. Nothing is rounded, cut or dropped: what does not fit stays out of the column, and the caller keeps it in

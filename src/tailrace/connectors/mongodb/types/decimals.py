@@ -1,4 +1,4 @@
-"""Decimal128 as text, as the Java driver writes it (IEEE 754-2008, the binary form of the significand)."""
+"""Formats Decimal128 as the Java driver does (IEEE 754-2008, binary significand)."""
 
 from __future__ import annotations
 

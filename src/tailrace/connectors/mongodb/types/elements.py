@@ -1,4 +1,4 @@
-"""Takes BSON documents apart and puts new ones together; the bytes of a value are copied, so that it keeps its type."""
+"""Splits BSON documents into elements and builds new documents; values are copied as bytes and keep their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BSON as JSON text, byte for byte as MongoDB's Java driver writes it.
+"""Formats BSON as JSON text, byte for byte as MongoDB's Java driver does.
 
 The text of a batch is one sequence of pieces: what ends the last value and separates it from the next, the next one's
 name, what begins the value, the value. Pieces are taken from pools, a column each, and lie one behind the other in the

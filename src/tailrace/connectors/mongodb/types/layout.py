@@ -1,4 +1,4 @@
-"""How BSON lies in memory: kinds of values, their sizes, and a buffer that is read at many places at once."""
+"""BSON's layout: kinds of values, their sizes, and a buffer that is read at many offsets at once."""
 
 from __future__ import annotations
 

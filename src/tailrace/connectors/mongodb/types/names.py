@@ -1,4 +1,4 @@
-"""Finds elements by name: which of the wanted names each of many elements has."""
+"""Finds elements by name: maps each of many elements to one of the wanted names."""
 
 from __future__ import annotations
 

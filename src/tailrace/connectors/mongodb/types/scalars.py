@@ -1,4 +1,4 @@
-"""Values other than documents and arrays as the JSON text of MongoDB's Java driver, a column for each kind."""
+"""Formats scalar values as JSON text, one column for each BSON type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strings of BSON as columns, and escaped as MongoDB's Java driver writes them in JSON."""
+"""Converts BSON strings to columns, and escapes them for JSON as MongoDB's Java driver does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as rows of a table: declared fields in typed columns, all else as JSON in a column of its own."""
+"""Converts documents to table rows: declared fields in typed columns, all other fields as JSON in `_rest`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What an operator asks for outside a pipeline: checks, overview, drop, comparison."""
+"""PostgreSQL's administration: checks, tables, status, drop, comparison."""

@@ -1,4 +1,4 @@
-"""What an operator asks of a PostgreSQL server outside a running pipeline (the port Admin)."""
+"""Implements the port Admin for PostgreSQL."""
 
 from __future__ import annotations
 

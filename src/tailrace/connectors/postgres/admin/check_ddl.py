@@ -1,4 +1,4 @@
-"""The DDL triggers as the preflight and a start see them: whose they are, and whether their reports are published."""
+"""Checks the DDL triggers: their owner, and whether the publication contains their reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The captured tables as the preflight sees them: privileges, keys and replica identities."""
+"""Checks the captured tables: privileges, keys and replica identities."""
 
 from __future__ import annotations
 

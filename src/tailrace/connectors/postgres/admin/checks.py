@@ -1,4 +1,4 @@
-"""Looks at a server before anything is started on it, and lists every problem at once, each with its remedy."""
+"""Checks a server before a start and lists every problem at once, each with its remedy."""
 
 from __future__ import annotations
 

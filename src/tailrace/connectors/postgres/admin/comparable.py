@@ -1,4 +1,4 @@
-"""What keeps a replica of a table from being the table, by configuration: then there is nothing to compare."""
+"""Finds configuration that makes a replica differ from its source by design; such tables are not compared."""
 
 from __future__ import annotations
 

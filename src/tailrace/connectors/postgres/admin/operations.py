@@ -1,4 +1,4 @@
-"""What an operator asks of a server outside a pipeline: which tables there are, how the slot stands, to drop it all."""
+"""Lists tables, describes the slot, and drops what a pipeline created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks the slot of a pipeline that does not run: whose it is, and whether the pipeline could resume with it."""
+"""Checks whether a stopped pipeline can resume with its slot."""
 
 from __future__ import annotations
 

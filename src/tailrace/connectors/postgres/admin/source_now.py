@@ -1,4 +1,4 @@
-"""The source as of one moment, for comparing: all rows of a table or those of some keys, and where its log is."""
+"""Reads the current content of tables for comparisons: all rows or those of some keys, with a log position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a connection URL as libpq does, and gives the connector's properties for it; nothing in it is ignored."""
+"""Parses a connection URL as libpq does, and converts it to the connector's properties."""
 
 from __future__ import annotations
 

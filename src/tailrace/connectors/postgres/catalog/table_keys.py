@@ -1,4 +1,4 @@
-"""The keys of tables: the one place that says which columns of which index make a key.
+"""Defines the key of a table: which columns of which index. No other module decides this.
 
 Columns that an index carries by INCLUDE are no part of its key. The DDL triggers follow the same rule in the database
 (see ddl.sql).

@@ -1,4 +1,4 @@
-"""The DDL triggers: event triggers that report each change of a table's definition by a row of a table of their own.
+"""The DDL triggers: event triggers that insert a row into a table of their own for each change of a table's definition.
 
 Only they may write that table, so nobody else can report a change; the log has the row between the rows of tables
 before and after it. Before a row is believed, the catalog is asked whether the table is theirs.

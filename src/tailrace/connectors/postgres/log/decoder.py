@@ -1,4 +1,4 @@
-"""From messages of the log to change batches: transactions, relations and rows put together, a chunk at a time."""
+"""Decodes messages of the log to change batches, a chunk at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of a replication connection: from its socket in large blocks, or through libpq where it is encrypted.
+"""Receives the bytes of a replication connection: from its socket in large blocks, or by libpq if it is encrypted.
 
 libpq wakes its user for every message and copies each. Reading the socket instead costs a third of the CPU time. libpq
 connects in either case, so authentication is its affair; on a plain connection it has read nothing of the stream, as

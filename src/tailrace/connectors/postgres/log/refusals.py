@@ -1,4 +1,4 @@
-"""What it means that the server refused to stream the log or ended it: another try, or an error with its remedy."""
+"""Classifies why the server refused or ended the stream: retry, or an error with its remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replication connection: the log's messages, read ahead while nobody takes them, and what keeps it alive."""
+"""A replication connection: reads messages ahead of the consumer and keeps the connection alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of one pipeline, kept open in a reader process between micro-batches, so that nothing is decoded twice.
+"""Keeps the log of one pipeline open in a reader process between micro-batches, so that nothing is decoded twice.
 
 A stretch of the log is [start, end) by the LSN of commit records, which is also what the server skips by when a
 stream starts at `start`: a transaction lies in exactly one stretch, whole. The first Begin of a later transaction ends

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL with the same settings everywhere, and what a refusal of the server means.
+"""Opens connections to PostgreSQL with the same settings everywhere, and translates the server's errors.
 
 A refusal is recognised by its SQLSTATE, since the server's messages are in the server's language. Only for a connection
 that fails are there texts: libpq passes on the server's message and drops its SQLSTATE.

@@ -1,4 +1,4 @@
-"""The planner's connection. It holds the lock by which one run has a slot, and is replaced when it is lost."""
+"""The planner's connection: holds the lock that allows one run for each slot, and reconnects when it is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells whether the server's log is still the one that was read: by its end, its timelines and its transactions."""
+"""Detects that the server's log is not the one that was read, by its end, its timelines and its transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds log that a pipeline still needs and the server no longer has, and tells how far the gap reaches."""
+"""Detects WAL that a pipeline still needs and the server no longer has, and measures the gap."""
 
 from __future__ import annotations
 

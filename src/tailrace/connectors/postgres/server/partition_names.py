@@ -1,4 +1,4 @@
-"""Under which names the changes of partitioned tables come: each partition's own, or that of a table it is part of."""
+"""Decides under which table name the changes of a partition are sent: the partition's, or that of its root."""
 
 from __future__ import annotations
 

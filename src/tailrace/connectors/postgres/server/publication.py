@@ -1,4 +1,4 @@
-"""The publication: makes and alters it as `publication.autocreate.mode` says."""
+"""Creates and alters the publication as `publication.autocreate.mode` says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides what a start has to do to the publication, for the start and for `check`, which predicts it."""
+"""Decides what a start changes in the publication; `check` uses it to predict the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices that a connection is dead although nobody has closed it.
+"""Detects half-open connections.
 
 A network or a proxy may lose a connection, or stop to forward, without a word to either end. TCP's own probes find a
 host that is gone, but not a proxy that takes bytes and forwards none. Nor does silence alone tell: a query may wait for

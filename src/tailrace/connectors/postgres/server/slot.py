@@ -1,4 +1,4 @@
-"""The replication slot: creates, describes and drops it, and ends a dead reader of the same pipeline that holds it."""
+"""Creates, describes and drops the replication slot, and ends a dead reader of the same pipeline that holds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL that signals and settings bring along: a condition is one expression, a SELECT is one query, and neither writes.
+"""Runs user-supplied SQL of signals and settings: conditions as one expression, SELECTs as one read-only query.
 
 Three rules hold for every statement that contains such a text. It is sent by the extended protocol, which takes one
 statement alone. It runs in a read-only transaction. And before it becomes part of COPY, whose options could name a file

@@ -1,4 +1,4 @@
-"""A table's rows by the Arrow project's driver: COPY in binary form, read and transposed outside Python.
+"""Reads a table's rows by ADBC: binary COPY, converted to Arrow outside Python.
 
 Its connection is slow to make, as it reads all types and the columns of all tables; its rows take a third of the time.
 """

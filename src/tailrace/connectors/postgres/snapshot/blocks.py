@@ -1,4 +1,4 @@
-"""Some megabytes of a table's rows on their way from the server, by whichever road."""
+"""A few MB of a table's rows, in either transfer format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks of incremental snapshots on PostgreSQL: the connection, the lock, the fence and the end of each."""
+"""Reads chunks of incremental snapshots on PostgreSQL: the connection, the lock, the fence and the end of each."""
 
 from __future__ import annotations
 

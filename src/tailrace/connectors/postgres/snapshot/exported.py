@@ -1,4 +1,4 @@
-"""Exported snapshots: one moment of the database that several connections read, and where in the log it lies."""
+"""Exported snapshots: one state of the database that several connections read, with its position in the log."""
 
 from __future__ import annotations
 

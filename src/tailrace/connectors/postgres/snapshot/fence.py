@@ -1,4 +1,4 @@
-"""The fence of a chunk on PostgreSQL: which transactions of the log the chunk was read with."""
+"""The fence of a chunk on PostgreSQL: which transactions of the log the chunk already reflects."""
 
 from __future__ import annotations
 

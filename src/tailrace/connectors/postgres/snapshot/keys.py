@@ -1,4 +1,4 @@
-"""Rows of a table by keys that are given as texts: how they are written in SQL, asked for, and told back."""
+"""Selects rows by keys that are given as texts, and returns the keys as texts."""
 
 from __future__ import annotations
 

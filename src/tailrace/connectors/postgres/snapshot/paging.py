@@ -1,4 +1,4 @@
-"""A table read in chunks by key: where it ends, which rows come next, and how many the server thinks there are.
+"""Reads a table in key-ordered pages: the last key, the next page, and the server's row estimate.
 
 Nulls of a nullable key come last, as PostgreSQL sorts them. Rows of one key come in one chunk, however many: a key that
 somebody names (`surrogate-key`, message.key.columns) need not be unique.

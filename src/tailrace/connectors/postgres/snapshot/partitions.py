@@ -1,4 +1,4 @@
-"""A table with partitions or children, cut so that these are read side by side: each split reads some blocks of some.
+"""Cuts a table with partitions or children into splits that are read in parallel.
 
 Rows are read from the members of the family themselves (ONLY, by the names of the table's columns, whose order may be
 another there). That takes rights on each, and no row security: both are the table's own when it is read as a whole.

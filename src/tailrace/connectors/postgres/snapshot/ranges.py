@@ -1,4 +1,4 @@
-"""A table cut into ranges that can be read side by side: of its blocks, or of its primary key."""
+"""Cuts a table into ranges that are read in parallel: ranges of blocks, or of the primary key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The snapshot: all captured tables as of one moment, read in parallel, with the log going on from exactly there."""
+"""Reads the rows of a snapshot split as `r` changes."""
 
 from __future__ import annotations
 

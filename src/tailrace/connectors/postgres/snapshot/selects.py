@@ -1,4 +1,4 @@
-"""Which tables a snapshot reads, in which order and by which SELECT, and the locks that are held on them meanwhile."""
+"""Decides which tables a snapshot reads, in which order and by which SELECT, and locks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of signals: reads the rows that are new, and writes the rows that open and close a window."""
+"""The signal table: reads new rows, and writes the rows that open and close a window."""
 
 from __future__ import annotations
 

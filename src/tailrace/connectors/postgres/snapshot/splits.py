@@ -1,4 +1,4 @@
-"""The splits of a snapshot: which tables, in which order, in which ranges, with which markers."""
+"""Plans the splits of a snapshot: tables, order, ranges and markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query's rows by COPY as text: what small reads go by, and what may have any type."""
+"""Reads a query's rows by text COPY: for small reads, and for types without a binary conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which road a table's rows come by, in binary form where they are many, else as text; and again, if it breaks off."""
+"""Chooses binary or text COPY for a table, and resumes the read after a lost connection."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""PostgreSQL types: from what the server sends to Connect values, a column at a time."""
+"""PostgreSQL types: converts what the server sends to Connect values, a column at a time."""

@@ -1,4 +1,4 @@
-"""Dates and times from the server's binary form: big-endian integers since 2000, what its `*_send` functions give."""
+"""Converts dates and times from the server's binary form (big-endian integers since 2000)."""
 
 from __future__ import annotations
 

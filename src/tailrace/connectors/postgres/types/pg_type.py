@@ -1,4 +1,4 @@
-"""A PostgreSQL type as the catalog knows it, domains resolved to what they stand for."""
+"""Describes a PostgreSQL type as the catalog has it, with domains resolved to their base types."""
 
 from __future__ import annotations
 

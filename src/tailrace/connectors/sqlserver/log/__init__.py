@@ -1,1 +1,1 @@
-"""The log: change tables of capture instances."""
+"""Reads SQL Server's log: the change tables of capture instances."""

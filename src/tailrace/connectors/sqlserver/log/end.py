@@ -1,4 +1,4 @@
-"""Where the log of each database ends, and where it begins: what the capture job has read, and clean-up has left."""
+"""Finds the ends of each database's log: what the capture job has read, and what clean-up has removed."""
 
 from __future__ import annotations
 

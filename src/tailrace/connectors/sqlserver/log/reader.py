@@ -1,4 +1,4 @@
-"""Rows of change tables as the server gives them: the statement, and values that an update leaves out."""
+"""Selects rows of change tables: the statement, and values that an update does not contain."""
 
 from __future__ import annotations
 

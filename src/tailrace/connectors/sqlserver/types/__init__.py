@@ -1,1 +1,1 @@
-"""Types of columns: from what a SELECT returns to values of events."""
+"""SQL Server's types: converts what a SELECT returns to event values."""

@@ -1,4 +1,4 @@
-"""Dates and times: from ISO text of up to seven digits of fraction to Connect's integers and texts, by columns."""
+"""Converts dates and times from ISO text with up to seven fractional digits to Connect's integers and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL Server types: what a SELECT returns for a column, and the values of events it becomes."""
+"""Maps SQL Server types to value types: what a SELECT returns, and the event values it becomes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""PostgreSQL's wire formats, bytes in and columns out: no sockets, no files, no server in here."""
+"""PostgreSQL's wire formats: converts bytes to columns, without any input or output."""

@@ -1,4 +1,4 @@
-"""COPY's text format, taken apart over all rows at once: the same cells that pgoutput's rows give.
+"""Splits COPY's text format into cells for all rows at once, in the same form as pgoutput's cells.
 
 A row is its columns separated by tabs and ended by a newline; `\\N` is null, and a tab, newline or backslash inside a
 value is escaped by a backslash, so every bare tab and newline is a separator. (Source: PostgreSQL manual, COPY.)

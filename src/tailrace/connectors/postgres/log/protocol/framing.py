@@ -1,4 +1,4 @@
-"""Messages laid end to end in one buffer, and the fixed-width fields that are read from many of them at once."""
+"""Reads fixed-width fields of many messages at once from one buffer."""
 
 from __future__ import annotations
 

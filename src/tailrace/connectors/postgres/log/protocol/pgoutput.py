@@ -1,4 +1,4 @@
-"""pgoutput, protocol version 1: from framed messages to relations, transactions and rows by table.
+"""Parses pgoutput, protocol version 1: converts messages to relations, transactions and rows by table.
 
 Bytes in, columns out, no I/O. Source: PostgreSQL manual, "Logical Replication Message Formats".
 """

@@ -1,4 +1,4 @@
-"""XLogData messages as they came over a replication connection, laid end to end."""
+"""A buffer of XLogData messages in the order in which they were received."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of pgoutput, taken apart column by column over all rows at once.
+"""Splits pgoutput's rows into columns, for all rows at once.
 
 A tuple is a column count (int16), then for each column a tag: `n` null, `u` unchanged large value that was not sent,
 `t` text with its length (int32) and bytes. For column k the tag and length stand at each row's cursor; reading them
