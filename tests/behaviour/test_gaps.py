@@ -259,7 +259,7 @@ def test_a_slot_moved_amid_a_snapshot_of_several_batches(
         found = []
         while capture.offset["phase"] == "snapshot":
             found += capture.step()
-        assert "the snapshot begins anew: the slot was moved" in caplog.text
+        assert "the snapshot starts again from the beginning: the slot was moved" in caplog.text
         assert sorted(row["after"]["id"] for row in found) == list(range(2, 601))
         database.execute("DELETE FROM t WHERE id = 2")
         assert read(capture) == [("d", 2)]

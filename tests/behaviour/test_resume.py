@@ -65,7 +65,7 @@ def test_it_goes_on_where_it_was(tables: Database, caplog: pytest.LogCaptureFixt
         restart(capture)
         tables.execute("UPDATE a SET v = 'later' WHERE id = 599", "UPDATE a SET v = 'later' WHERE id = 1")
         found += to_the_log(capture)
-        assert "the snapshot goes on, 4 tables are left" in caplog.text
+        assert "the snapshot resumes: 4 tables are left" in caplog.text
         for table, count in (("a", 600), ("b", 600), ("c", 3000), ("d", 500)):
             assert len({str(key) for key in keys(found, table)}) == count
         twice = Counter(keys(found, "a"))
@@ -102,7 +102,7 @@ def test_a_lost_slot_means_a_new_snapshot(tables: Database, caplog: pytest.LogCa
         tables.execute(f"SELECT pg_drop_replication_slot('slot_{tables.name}')")
         restart(capture)
         found = to_the_log(capture)
-        assert "the snapshot begins anew: the slot does not exist; changes from" in caplog.text
+        assert "the snapshot starts again from the beginning: the slot does not exist; changes from" in caplog.text
         assert sorted(keys(found, "a")) == list(range(1, 601))
 
 
@@ -198,4 +198,4 @@ def test_a_snapshot_that_ended_names_the_connection(tables: Database) -> None:
         with pytest.raises(SourceError, match="the connection that held it has ended") as caught:
             list(capture.reader.read(split))
         assert (caught.value.where or "").endswith(f"/{tables.name}")
-        assert "one of a single batch begins anew" in (caught.value.remedy or "")
+        assert "one of a single batch starts from the beginning" in (caught.value.remedy or "")

@@ -119,7 +119,7 @@ class FirstSnapshot:
         if lost is not None and lost.is_foreign:
             raise lost.error()
         if lost is not None:
-            log.warning("the snapshot begins anew: %s", lost)
+            log.warning("the snapshot starts again from the beginning: %s", lost)
         return lost is not None
 
     def _next_batch(self, here: Offset, reading: Reading, limit: int | None) -> Offset:

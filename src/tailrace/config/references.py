@@ -1,4 +1,4 @@
-"""Resolves references in values, as Connect's config providers do: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:FILE}`."""
+"""Resolves references in values, as Connect does: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:FILE}`."""
 
 from __future__ import annotations
 

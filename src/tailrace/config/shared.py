@@ -199,7 +199,7 @@ EVENTS = (
         "event.processing.failure.handling.mode",
         choice("fail", "warn", "skip"),
         "fail",
-        "What to do with a change that cannot be read or encoded: warn and skip leave it out, and tell so in the log.",
+        "What to do with a change that cannot be read or encoded: `warn` and `skip` leave it out and log it.",
         old_values={"ignore": "skip"},
     ),
     Option("schema.name.adjustment.mode", _ADJUSTMENT, "none", "Make schema names safe for Avro."),

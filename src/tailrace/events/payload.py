@@ -40,7 +40,7 @@ def arrow_type(schema: ConnectSchema) -> pa.DataType:
         return pa.list_(arrow_type(schema.items))
     if schema.type == "map" and schema.keys is not None and schema.values is not None:
         return pa.map_(arrow_type(schema.keys), arrow_type(schema.values))
-    raise DecodeError(f"a schema of type {schema.type} does not tell what it holds")
+    raise DecodeError(f"a schema of type {schema.type} does not declare its values")
 
 
 def from_json(node: Any, schema: ConnectSchema) -> Any:

@@ -49,7 +49,7 @@ _FOREIGN = (
         "No space left on device",
         "a disk is full",
         "free space where the checkpoint, the sink or Spark's temporary files (spark.local.dir) lie, and start again; "
-        "the pipeline goes on from its checkpoint",
+        "the pipeline resumes from its checkpoint",
     ),
     (
         "OutOfMemoryError",
@@ -69,7 +69,7 @@ _FOREIGN = (
     (
         "SparkContext was shut down",
         "Spark shut itself down in the midst of a batch, as it does when its Java process runs out of memory",
-        "see the end of Spark's log; if it tells of an OutOfMemoryError, raise spark.driver.memory",
+        "see the end of Spark's log; if it contains an OutOfMemoryError, raise spark.driver.memory",
     ),
     (
         "Python worker failed to connect back",

@@ -122,7 +122,7 @@ class InitialSnapshot:
     def _resume(self, application: str, place: Place) -> None:
         self._export = self._server.open(self.config, application)
         place = self._server.verified(self.config, self._export, place)
-        log.info("the snapshot goes on, %d tables are left, the first after %s", len(place.left), place.last)
+        log.info("the snapshot resumes: %d tables are left, the first after %s", len(place.left), place.last)
         self._left = list(self._server.plan(self.config, self._export, place=place))
 
     def _take(self) -> list[SnapshotSplit]:

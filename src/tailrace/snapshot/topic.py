@@ -93,7 +93,7 @@ class SignalTopic:
     def _signals(self, message: Message) -> list[Signal]:
         key, value = (b"" if part is None else part for part in (message.key(), message.value()))
         if key.decode("utf-8", "replace") != self.key:
-            log.info("a message of topic %s has the key %r and is for somebody else", self.name, key)
+            log.info("ignored a message of topic %s with the key %r: it is for another connector", self.name, key)
             return []
         signal = parsed(value.decode("utf-8", "replace"), f"{self.name}-{message.offset()}")
         return [] if signal is None else [signal]

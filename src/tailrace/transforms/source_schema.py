@@ -77,7 +77,7 @@ def _column(field: Field) -> dict[str, object]:
     name, kind = known.get(_PARAMETER + "name"), known.get(_PARAMETER + "type")
     if name is None or kind is None:
         raise TransformError(
-            f"column {field.name!r} does not tell its type",
+            f"column {field.name!r} does not declare its type",
             where="ExtractSchemaToNewRecord",
             remedy="Set column.propagate.source.type or datatype.propagate.source.type to .*",
         )

@@ -105,7 +105,7 @@ SHAPES = (
         "schema.history.internal.store.only.captured.tables.ddl",
         FLAG,
         "true",
-        "At the start, tell the structures of captured tables alone.",
+        "At the start, send schema-change events for captured tables only.",
         aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
     ),
 )

@@ -129,7 +129,7 @@ REPLICATION = (
         "slot.takeover",
         FLAG,
         "false",
-        "Use the slot though this pipeline's checkpoint did not create it, or somebody else has moved it. A snapshot "
+        "Use the slot though this pipeline's checkpoint did not create it, or another program has moved it. A snapshot "
         "moves it; with snapshot.mode=no_data the log is read from its confirmed position on.",
     ),
     Option("slot.failover", FLAG, "false", "Create the slot as a failover slot (PostgreSQL 17, primary)."),

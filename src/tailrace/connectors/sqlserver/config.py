@@ -47,7 +47,7 @@ CONNECTION = (
         "database.sqlserver.agent.status.query",
         TEXT,
         AGENT_QUERY,
-        "Query that tells whether SQL Server Agent runs; `#db` or `[#db]` stands for the database.",
+        "Query that returns whether SQL Server Agent runs; `#db` or `[#db]` stands for the database.",
     ),
     Option("driver.encrypt", choice("true", "false", "strict"), "false", "Encrypt the connection.", protects=True),
     Option(
@@ -100,7 +100,7 @@ CHANGES = (
         "schema.history.internal.store.only.captured.tables.ddl",
         FLAG,
         "false",
-        "At the start, tell the structures of captured tables alone.",
+        "At the start, send schema-change events for captured tables only.",
         aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
     ),
 )

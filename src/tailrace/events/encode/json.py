@@ -230,13 +230,13 @@ def _struct(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
 
 def _list(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     if schema.items is None:
-        raise DecodeError(f"the schema of an array does not tell its items: {schema}")
+        raise DecodeError(f"the schema of an array does not declare its items: {schema}")
     return _bracketed(values, encode(values.flatten(), schema.items, style), "[", "]")
 
 
 def _map(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     if schema.keys is None or schema.values is None:
-        raise DecodeError(f"the schema of a map does not tell its keys and values: {schema}")
+        raise DecodeError(f"the schema of a map does not declare its keys and values: {schema}")
     kind = values.type
     entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
     lists = values.cast(pa.list_(entry))

@@ -104,7 +104,7 @@ def _history(config: Config, timeline: int) -> dict[int, int] | None:
         try:
             row = connection.execute(sql.SQL("TIMELINE_HISTORY {}").format(sql.Literal(timeline))).fetchone()
         except psycopg.Error as error:
-            log.warning("whether timeline %d goes on from the checkpoint is unknown: %s", timeline, first_line(error))
+            log.warning("cannot verify that timeline %d continues the checkpoint's: %s", timeline, first_line(error))
             return None
     assert row is not None
     text = row[1] if isinstance(row[1], str) else bytes(row[1]).decode()

@@ -22,8 +22,8 @@ _AGAIN = (
     "delete the checkpoint, start)"
 )
 _MOVED = (
-    "was an old checkpoint restored, or the slot advanced, read or created again by somebody else? If nobody else "
-    "needs it, set slot.takeover=true as well (offset.mismatch.strategy=trust_slot goes on without what is lost)"
+    "was an old checkpoint restored, or the slot advanced, read or created again by another program? If nothing else "
+    "needs it, set slot.takeover=true as well (offset.mismatch.strategy=trust_slot continues without the lost changes)"
 )
 _TRUSTING = ("trust_slot", "trust_greater_lsn")
 

@@ -78,7 +78,7 @@ def export_at_slot(config: Config, application: str, claim: Claim) -> Export:
         else:
             lsn, name = slot.create_temporary(holder, config)
             slot.advance(connection, config, lsn)
-        log.info("snapshot %s begins, the log goes on from there", name)
+        log.info("snapshot %s begins; the log is read from the same position on", name)
         return Export(held.pop_all(), name, lsn)
 
 
@@ -136,7 +136,7 @@ def gone(config: Config, name: str, said: str) -> SnapshotGone:
     return SnapshotGone(
         f"the exported snapshot {name} is gone, as the connection that held it has ended ({said})",
         where=address(config),
-        remedy="start again: a snapshot of several batches goes on with what is left, one of a single batch begins "
-        "anew, one that a signal asked for is read again; see the server's log for what ended the connection named "
-        "`tailrace ... snapshot` (a restart, pg_terminate_backend, a firewall that drops quiet connections)",
+        remedy="start again: a snapshot of several batches resumes, one of a single batch starts "
+        "from the beginning, one that a signal requested is read again; see the server's log for what ended the "
+        "connection named `tailrace ... snapshot` (a restart, pg_terminate_backend, a firewall that drops quiet connections)",
     )

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 AGENT_DOWN = "No maximum LSN recorded in the database; SQL Server Agent is not running"
 _IDLE = (
     "no maximum LSN is recorded in %s: SQL Server Agent does not run, nothing was captured yet, or clean-up has "
-    "emptied the change tables of a quiet database. Which of these cannot be told, as the state of the Agent cannot be "
+    "emptied the change tables of a quiet database. Which of these is unknown, because the Agent's state cannot be "
     "queried (%s); grant VIEW SERVER STATE, or set database.sqlserver.agent.status.query"
 )
 

@@ -285,5 +285,5 @@ def _images(
     if kind != DELETE:
         new, cursor = walk(part, cursor, len(of.columns), where)
     if (cursor != part.end).any():
-        raise DecodeError("a row message goes on after its last column", where=where, remedy=CORRUPT)
+        raise DecodeError("a row message has bytes after its last column", where=where, remedy=CORRUPT)
     return old, new
