@@ -138,5 +138,5 @@ def gone(config: Config, name: str, said: str) -> SnapshotGone:
         where=address(config),
         remedy="start again: a snapshot of several batches resumes, one of a single batch starts "
         "from the beginning, one that a signal requested is read again; see the server's log for what ended the "
-        "connection named `tailrace ... snapshot` (a restart, pg_terminate_backend, a firewall that drops quiet connections)",
+        "connection named `tailrace ... snapshot` (a restart, pg_terminate_backend, a firewall)",
     )
