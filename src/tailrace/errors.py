@@ -3,12 +3,16 @@
 TailraceError
 ├── ConfigError        a property is wrong, missing or in conflict; nothing was touched on a server
 ├── SourceError        the database refuses, lacks or lost something (slot, publication, privilege, log)
+│   └── SourceAwayError  ... for now: the same may succeed later
 ├── DecodeError        bytes of the log or a value of a row could not be understood; never skipped in silence
 ├── TransformError     a record that a transform cannot take
 ├── SignalError        a signal asks for something that cannot be done, or for too much at a time
 ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
 └── SinkError          a target cannot be written
+    ├── SinkAwayError    ... for now: the same may succeed later
     └── FencedError    another run of the pipeline has taken over the target
+
+SourceAwayError and SinkAwayError are PassingErrors, after which `tailrace run` starts the query again.
 """
 
 from __future__ import annotations
@@ -41,12 +45,20 @@ def _rebuild(kind: type[TailraceError], what: str, where: str | None, remedy: st
     return kind(what, where=where, remedy=remedy)
 
 
+class PassingError(TailraceError):
+    """What failed may succeed later, although nobody changes a setting, a table or a privilege."""
+
+
 class ConfigError(TailraceError):
     """A property is wrong, missing or in conflict with another."""
 
 
 class SourceError(TailraceError):
     """The database refuses, lacks or lost something that capturing needs."""
+
+
+class SourceAwayError(SourceError, PassingError):
+    """The database is out of reach for now, or has ended a connection or a snapshot that was in use."""
 
 
 class DecodeError(TailraceError):
@@ -67,6 +79,10 @@ class OffsetError(TailraceError):
 
 class SinkError(TailraceError):
     """A target that cannot be written."""
+
+
+class SinkAwayError(SinkError, PassingError):
+    """A target that is out of reach for now."""
 
 
 class FencedError(SinkError):

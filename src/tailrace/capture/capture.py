@@ -20,6 +20,7 @@ from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.offset import STREAM
 from tailrace.connectors.snapshot_ports import SnapshotHandle
+from tailrace.errors import SourceAwayError
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
 
@@ -50,6 +51,10 @@ class Capture:
     def source_type(self) -> pa.StructType:
         """The type of the column `source` in change batches."""
         return self._connector.source_type
+
+    def is_passing(self, error: Exception) -> bool:
+        """Whether the same may succeed when it is tried again later: the server or the network was away."""
+        return isinstance(error, SourceAwayError) or self._connector.snapshots.failures.is_transient(error)
 
     def discover(self) -> list[TableSchema]:
         """The captured tables with their schemas, in snapshot order."""

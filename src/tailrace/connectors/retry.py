@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tailrace.config import Config
 from tailrace.config.kinds import to_python
+from tailrace.errors import TailraceError
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,10 @@ class Backoff:
             raise error
         pause = min(_FIRST_SECONDS * 2 ** min(self.tried, _MOST_DOUBLINGS), self.longest)
         self.tried += 1
-        log.warning("%s; trying again in %.1f s (try %d)", str(error).splitlines()[0], pause, self.tried)
+        said = str(error).splitlines()[0]
+        if isinstance(error, TailraceError) and error.remedy is not None:
+            said += f"; remedy: {error.remedy}"
+        log.warning("%s; trying again in %.1f s (try %d)", said, pause, self.tried)
         time.sleep(pause)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tailrace.connectors.base import Key
-from tailrace.errors import SourceError
+from tailrace.errors import SourceAwayError
 from tailrace.model.change import ChangeBatch
 
 # A key as texts, with nulls where a key that a signal names has them.
@@ -95,5 +95,5 @@ class Unread(Exception):
         self.status = status
 
 
-class SnapshotGone(SourceError):
+class SnapshotGone(SourceAwayError):
     """A snapshot that cannot be read under any more."""

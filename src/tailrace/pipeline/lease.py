@@ -130,7 +130,12 @@ class Lease:
                 raise self._held(owner)
 
     def keep(self, is_needed: Callable[[], bool], on_lost: Callable[[], None]) -> None:
-        """Renew the lease in a thread for as long as it is needed; call `on_lost` if another run has taken it."""
+        """Renew the lease in a thread for as long as it is needed; call `on_lost` if another run has taken it.
+
+        Called again, it goes on where the thread has ended meanwhile.
+        """
+        if self._thread is not None and self._thread.is_alive():
+            return
         self._thread = threading.Thread(target=self._renew, args=(is_needed, on_lost), name="lease", daemon=True)
         self._thread.start()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease
+from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.session import local_session
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
@@ -31,7 +34,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
+log = logging.getLogger(__name__)
+
 LEASE = "lease.json"
+# How often a waiting run looks at its query and the clock; Spark refuses to wait for nothing.
+_LOOK_SECONDS, _LEAST_SECONDS = 0.5, 0.001
 
 
 @dataclass(frozen=True)
@@ -57,39 +64,102 @@ class Run:
     def __init__(
         self, query: StreamingQuery, target: Target, session: SparkSession, pipeline: Pipeline, lease: Lease
     ) -> None:
-        config, checkpoint = pipeline.definition.config(), pipeline.definition.checkpoint
+        config = pipeline.definition.config()
         package = pipeline.definition.package()
         self._admin: Admin = package.admin(config)
         self._chunk_size = config.number("incremental.snapshot.chunk.size")
-        self._first = FirstSnapshot(self._admin, config, checkpoint, session.sparkContext.statusTracker(), query)
-        self._query = query
-        self._pipeline = pipeline
+        self._session, self._target, self._pipeline, self._lease = session, target, pipeline, lease
         self._own_session = None if pipeline.session else session
-        self._lease = lease
-        lease.keep(self._is_active, self._lost)
+        retries = config.number("errors.max.retries")
+        self._restarts = Restarts(MOST if retries < 0 else retries)
+        self._clock = ClockWatch()
+        self._was_set_back = 0.0
+        # When the query is to be started again, in seconds of the steady clock; None while it runs.
+        self._due: float | None = None
+        self._watch(query)
         self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
         self._drops_at_stop = package.stop_property is not None and config.flag(package.stop_property)
 
+    def _watch(self, query: StreamingQuery) -> None:
+        """Follow a query from here on."""
+        definition, tracker = self._pipeline.definition, self._session.sparkContext.statusTracker()
+        self._query = query
+        self._first = FirstSnapshot(self._admin, definition.config(), definition.checkpoint, tracker, query)
+        self._lease.keep(lambda: self._due is not None or self._is_active(), self._lost)
+
     def await_(self, seconds: float | None = None) -> bool:
-        """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of."""
-        try:
-            with _sentences(self._pipeline):
-                if seconds is None:
-                    self._query.awaitTermination()
-                    ended = True
-                else:
-                    # Fractions are taken, whatever its annotation says.
-                    ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
-        except TailraceError:
-            self._lease.release()
-            raise
+        """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of.
+
+        A query that fails of what may pass is started again, see `Restarts`, and so is one whose clock was set back.
+        """
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        while not (ended := self._looked(max(_LEAST_SECONDS, min(end - time.monotonic(), _LOOK_SECONDS)))):
+            if time.monotonic() >= end:
+                break
         if ended:
             self._lease.release()
             self._at_stop(False)
         if ended and self._lease.lost is not None:
             raise self._lease.lost
         return ended
+
+    def _looked(self, seconds: float) -> bool:
+        """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
+        try:
+            if self._due is not None:
+                if self._lease.lost is not None:
+                    raise self._lease.lost
+                time.sleep(max(0.0, min(seconds, self._due - time.monotonic())))
+                if time.monotonic() < self._due:
+                    return False
+                self._start_again()
+                return False
+            with _sentences(self._pipeline):
+                # Fractions are taken, whatever its annotation says.
+                ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+            if not ended:
+                self._look_at_clock()
+            return ended
+        except TailraceError as error:
+            self._fail(error)
+            return False
+
+    def _fail(self, error: TailraceError) -> None:
+        """Plan a restart after an error. Raises one that does not pass."""
+        pause = None
+        if self._lease.lost is None and is_passing(error):
+            known = position(self._pipeline.definition.checkpoint)
+            pause = self._restarts.pause(
+                *(-1 if each is None else each.number for each in (known.planned, known.committed))
+            )
+        if pause is None:
+            self._lease.release()
+            raise error
+        made, most = self._restarts.made, self._restarts.most
+        log.warning("%s\nThe query is started again in %.0f s (%d of %d in a row).", error, pause, made, most)
+        self._due = time.monotonic() + pause
+
+    def _start_again(self) -> None:
+        self._watch(self._pipeline.begin(self._session, self._target))
+        self._due = None
+
+    def _look_at_clock(self) -> None:
+        """Start the query again if its trigger waits for a time that comes late, as the clock was set back."""
+        self._was_set_back += self._clock.back_seconds()
+        if not self._was_set_back:
+            return
+        with _sentences(self._pipeline):
+            if self._query.status["isTriggerActive"]:
+                return  # what it does now is finished first
+            log.warning(
+                "the clock of this machine was set back by %.0f s, and Spark's trigger would wait as long: the query "
+                "is started again. Let the clock be slewed, not stepped (chrony: makestep only at the start)",
+                self._was_set_back,
+            )
+            self._was_set_back = 0.0
+            self._query.stop()
+            self._start_again()
 
     def stop(self) -> None:
         """Stops at once and abandons unfinished work; the checkpoint stays valid, and the next start resumes from it.
@@ -182,18 +252,23 @@ class Pipeline:
         lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
         lease.acquire()
         try:
-            with _sentences(self):
-                known = numbers(session, definition.checkpoint)
-                if known.planned < 0:
-                    remove_unfinished(session, definition.checkpoint)
-                if isinstance(target, ParquetSink | JsonLinesSink):
-                    refuse_ahead(session, target.path, known.planned)
-                if isinstance(target, Replica):
-                    target.repeated = known.repeated
-                return Run(self._query(session, target), target, session, self, lease)
+            return Run(self.begin(session, target), target, session, self, lease)
         except BaseException:
             lease.release()
             raise
+
+    def begin(self, session: SparkSession, target: Target) -> StreamingQuery:
+        """Start the query from what the checkpoint and the sink hold. Raises TailraceError."""
+        checkpoint = self.definition.checkpoint
+        with _sentences(self):
+            known = numbers(session, checkpoint)
+            if known.planned < 0:
+                remove_unfinished(session, checkpoint)
+            if isinstance(target, ParquetSink | JsonLinesSink):
+                refuse_ahead(session, target.path, known.planned)
+            if isinstance(target, Replica):
+                target.repeated = known.repeated
+            return self._query(session, target)
 
     def _local_session(self) -> SparkSession:
         definition = self.definition

@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from pyspark.sql.types import StructType
 from tailrace.capture.capture import Capture
 from tailrace.connectors.ahead import ahead
 from tailrace.connectors.base import Offset
+from tailrace.errors import SourceAwayError, TailraceError
 from tailrace.spark import failpoint
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
@@ -48,6 +50,19 @@ def labelled(capture: Capture, start: Offset, end: Offset) -> list[Split]:
     return [Split(split, f"{batch}/{place}/{len(splits)}") for place, split in enumerate(splits)]
 
 
+@contextmanager
+def _passing(capture: Capture) -> Iterator[None]:
+    """Marks an error that may go away by itself: Spark passes on only its class and text, which must tell this."""
+    try:
+        yield
+    except Exception as error:
+        if not capture.is_passing(error):
+            raise
+        if isinstance(error, TailraceError):
+            raise SourceAwayError(error.what, where=error.where, remedy=error.remedy) from error
+        raise SourceAwayError(f"the connection was lost: {str(error).partition(chr(10))[0]}") from error
+
+
 class _Rows:
     """What both readers share: a capture, and the rows of a split in the chosen shape."""
 
@@ -63,7 +78,8 @@ class _Rows:
 
     def rows(self, partition: Split) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows, encoded one ahead of those Spark takes."""
-        yield from ahead(self._encoded(partition))
+        with _passing(self.capture):
+            yield from ahead(self._encoded(partition))
         failpoint.reach("after-read")
 
     def _encoded(self, partition: Split) -> Iterator[pa.RecordBatch]:
@@ -118,9 +134,10 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._pauses(start):
             return start
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
-        if self._bounded and self._until is None:
-            self._until = self.capture.horizon()
-        end = self.capture.head(start, most, self._until)
+        with _passing(self.capture):
+            if self._bounded and self._until is None:
+                self._until = self.capture.horizon()
+            end = self.capture.head(start, most, self._until)
         if end != start:
             self._planned = end, time.monotonic()
         return end
@@ -134,7 +151,8 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch."""
         failpoint.reach("after-plan")
-        return labelled(self.capture, start, end)
+        with _passing(self.capture):
+            return labelled(self.capture, start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split; runs on an executor."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tailrace.errors import FencedError, SinkError
+from tailrace.errors import FencedError, SinkAwayError, SinkError
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Producer
@@ -117,7 +117,8 @@ def refused(error: KafkaError, what: str, where: str) -> SinkError:
     remedy = _REMEDIES.get(
         error.name(), "See the broker's log; the batch is sent again when the pipeline is restarted."
     )
-    return SinkError(f"{what}: {error.str()}", where=where, remedy=remedy)
+    kind = SinkAwayError if remedy is REACH else SinkError
+    return kind(f"{what}: {error.str()}", where=where, remedy=remedy)
 
 
 _FENCED = {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
-from tailrace.errors import SinkError
+from tailrace.errors import SinkAwayError, SinkError
 from tailrace.sinks.kafka.client import REACH, Properties, Settings, library, new_producer, refused
 from tailrace.spark import failpoint
 
@@ -60,7 +60,7 @@ class Delivery:
         left = self._work(lambda: self._producer.flush(self._timeout))
         if left:
             what = f"{left} records were not delivered within {self._timeout:.0f} s"
-            raise SinkError(what, where=self._servers, remedy=REACH)
+            raise SinkAwayError(what, where=self._servers, remedy=REACH)
 
     def _work(self, call: Callable[[], int]) -> int:
         """Let the producer report deliveries. Raises the first failure."""

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tailrace.errors import SinkError
+from tailrace.errors import SinkAwayError, SinkError
 from tailrace.sinks.kafka.client import REACH, Settings, library, new_producer, refused
 from tailrace.sinks.kafka.delivery import Delivery
 
@@ -138,7 +138,7 @@ def _read_to_end(settings: Settings, consumer: Consumer, pipeline: str) -> Found
         elif error.name() != "GROUP_AUTHORIZATION_FAILED":
             raise _unusable(settings, error, "cannot be read")
     if high is None:
-        raise SinkError("the brokers do not answer", where=where, remedy=REACH)
+        raise SinkAwayError("the brokers do not answer", where=where, remedy=REACH)
     remedy = "Start that pipeline, which ends it, or abort it (kafka-transactions.sh find-hanging, abort)."
     raise SinkError(f"{_FOREIGN} does not end", where=where, remedy=remedy)
 

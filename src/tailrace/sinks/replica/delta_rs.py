@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from tailrace.errors import SinkError
+from tailrace.errors import SinkAwayError, SinkError
 from tailrace.model.schema_change import DROP
 from tailrace.sinks.replica import merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport
@@ -237,13 +237,15 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _failed(place: Target, error: Exception) -> SinkError:
-    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    text, kind = str(error).splitlines()[0] if str(error) else type(error).__name__, SinkError
     if "No space left" in str(error):
         remedy = "free space on the disk; the batch is then written anew"
     elif "ermission denied" in str(error):
         remedy = f"give the user of the executors the right to write {place.uri}"
     elif isinstance(error, CommitFailedError):
+        kind = SinkAwayError
         remedy = "let one query alone write this table; restart, and the batch is written anew"
     else:
+        kind = SinkError if isinstance(error, pa.ArrowInvalid) else SinkAwayError
         remedy = f"check {place.uri}; the batch is written anew at the next start"
-    return SinkError(f"the replica could not be written: {text}", where=place.table, remedy=remedy)
+    return kind(f"the replica could not be written: {text}", where=place.table, remedy=remedy)

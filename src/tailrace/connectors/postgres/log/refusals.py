@@ -11,7 +11,7 @@ from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient
 from tailrace.connectors.postgres.server.lost_log import find
 from tailrace.connectors.retry import is_listed
-from tailrace.errors import SourceError, TailraceError
+from tailrace.errors import SourceAwayError, SourceError, TailraceError
 
 _REMEDIES = {
     # A missing slot has this state as well, but `find` reports it as a gap.
@@ -40,7 +40,7 @@ class Refused(SourceError):
         return (isinstance(self.__cause__, psycopg.Error) and self.__cause__.sqlstate) or ""
 
 
-class Interrupted(SourceError):
+class Interrupted(SourceAwayError):
     """The stream broke off, or could not be opened for the moment: worth another try."""
 
 

@@ -87,6 +87,8 @@ _TRANSIENT = (
     "not yet accepting",
     "in recovery",
     "too many clients",
+    "remaining connection slots are reserved",
+    "number of requested standby connections exceeds",
     "No such file or directory",
 )
 

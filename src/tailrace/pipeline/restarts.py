@@ -1,0 +1,75 @@
+"""Decides whether a query that failed or stalled is started again, and when.
+
+This is the one place that knows which errors pass: a PassingError, by which a source or a sink says so, and the failure
+of one of Spark's processes. All others (configuration, privileges, a lost position, a value that cannot be read) would
+come again at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tailrace.errors import PassingError, TailraceError
+
+# Texts of Spark for a Python process that did not start in time or was killed, as on a machine that is short of cores
+# or memory.
+_WORKER_SIGNS = (
+    "Python worker failed to connect back",
+    "Python worker exited unexpectedly",
+    "Failed to connect to the Python worker",
+    "java.io.EOFException",
+    "Connection reset",
+    "Broken pipe",
+)
+MOST, _FIRST_SECONDS, _LONGEST_SECONDS = 10, 1.0, 60.0
+# A clock is set by jumps of more than this; smaller differences delay a trigger no longer than a slow batch.
+_JUMP_SECONDS = 5.0
+
+
+def is_passing(error: TailraceError) -> bool:
+    """Whether starting the query again may help, although nobody changes anything; an error of Spark's is its cause."""
+    if type(error) is not TailraceError:
+        return isinstance(error, PassingError)
+    return any(sign in text for text in (str(error), str(error.__cause__)) for sign in _WORKER_SIGNS)
+
+
+@dataclass
+class Restarts:
+    """Growing pauses between restarts, `most` in a row; a micro-batch that was committed meanwhile begins a new row."""
+
+    most: int = MOST
+    made: int = 0
+    _committed: int = -1
+
+    def pause(self, planned: int, committed: int) -> float | None:
+        """Seconds until the query is to be started again after an error that may pass, None if it ends the pipeline.
+
+        `planned` and `committed` are the newest micro-batches, -1 for none. Before the first one is planned an error is
+        most likely one of the configuration, such as a wrong address.
+        """
+        if committed > self._committed:
+            self._committed, self.made = committed, 0
+        if planned < 0 or self.made >= self.most:
+            return None
+        self.made += 1
+        return float(min(_FIRST_SECONDS * 2 ** (self.made - 1), _LONGEST_SECONDS))
+
+
+@dataclass
+class ClockWatch:
+    """Detects that the clock was set back. Spark's interval trigger then waits for the time that it had planned."""
+
+    wall: Callable[[], float] = time.time
+    steady: Callable[[], float] = time.monotonic
+    _offset: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._offset = self.wall() - self.steady()
+
+    def back_seconds(self) -> float:
+        """By how many seconds the clock was set back since the last call; 0 for less than a few."""
+        before, self._offset = self._offset, self.wall() - self.steady()
+        back = before - self._offset
+        return back if back > _JUMP_SECONDS else 0.0

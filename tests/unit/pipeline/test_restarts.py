@@ -1,0 +1,76 @@
+"""Which errors start the query again, after which pauses, and when a clock that was set back is noticed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tailrace.errors import (
+    ConfigError,
+    DecodeError,
+    FencedError,
+    OffsetError,
+    SinkAwayError,
+    SinkError,
+    SourceAwayError,
+    SourceError,
+    TailraceError,
+)
+from tailrace.pipeline.failure import sentence
+from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
+
+FOREVER = [ConfigError, DecodeError, FencedError, OffsetError, SinkError, SourceError, TailraceError]
+
+
+@pytest.mark.parametrize("kind", FOREVER)
+def test_errors_that_would_come_again_end_the_pipeline(kind: type[TailraceError]) -> None:
+    assert not is_passing(kind("no such privilege"))
+    assert not is_passing(kind("Python worker exited unexpectedly")) or kind is TailraceError
+
+
+def test_errors_that_pass_survive_the_text_of_spark() -> None:
+    for kind in (SourceAwayError, SinkAwayError):
+        text = f"Traceback\ntailrace.errors.{kind.__name__}: h:1/d: cannot connect\n  Remedy: wait\n\tat java"
+        found = sentence(RuntimeError(text), "checkpoint")
+        assert type(found) is kind
+        assert is_passing(found)
+        assert found.remedy == "wait"
+
+
+@pytest.mark.parametrize(
+    "said", ["Python worker failed to connect back", "Python worker exited unexpectedly (crashed)"]
+)
+def test_a_failed_process_of_spark_passes(said: str) -> None:
+    cause = RuntimeError(f"[STREAM_FAILED] terminated: Job aborted\norg.apache.spark.SparkException: {said}\n\tat java")
+    error = sentence(cause, "checkpoint")
+    error.__cause__ = cause
+    assert is_passing(error)
+    assert not is_passing(sentence(RuntimeError("java.io.IOException: No space left on device"), "checkpoint"))
+
+
+def test_pauses_grow_up_to_a_limit_and_a_committed_batch_begins_again() -> None:
+    restarts = Restarts(most=8)
+    assert [restarts.pause(5, 4) for _ in range(9)] == [1, 2, 4, 8, 16, 32, 60, 60, None]
+    assert restarts.pause(5, 5) == 1
+    assert restarts.pause(6, 5) == 2
+
+
+def test_before_the_first_batch_is_planned_an_error_is_final() -> None:
+    assert Restarts().pause(-1, -1) is None
+    assert Restarts(most=0).pause(3, 3) is None
+    assert Restarts().pause(0, -1) == 1
+
+
+def test_a_clock_that_was_set_back() -> None:
+    wall, steady = [1000.0], [10.0]
+    watch = ClockWatch(lambda: wall[0], lambda: steady[0])
+
+    def after(seconds: float, jump: float = 0.0) -> float:
+        wall[0] += seconds + jump
+        steady[0] += seconds
+        return watch.back_seconds()
+
+    assert after(0.5) == 0
+    assert after(600, jump=-1) == 0, "slewed"
+    assert after(0.5, jump=-3600) == 3600
+    assert after(0.5) == 0, "told once"
+    assert after(0.5, jump=3600) == 0, "forward nothing waits"
