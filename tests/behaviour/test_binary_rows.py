@@ -160,8 +160,8 @@ def test_right_that_was_never_given(database: Database, reader: Capture) -> None
 @pytest.mark.parametrize(
     ("select", "said", "remedy"),
     [
-        ("SELEC * FRM t", "syntax error", "mend snapshot.select.statement.overrides.public.t"),
-        ("SELECT nothing FROM t", "does not exist", "mend snapshot.select.statement.overrides.public.t"),
+        ("SELEC * FRM t", "syntax error", "fix snapshot.select.statement.overrides.public.t"),
+        ("SELECT nothing FROM t", "does not exist", "fix snapshot.select.statement.overrides.public.t"),
         ("SELECT 1 AS id, pg_sleep(9)", "statement timeout", "raise database.query.timeout.ms"),
     ],
 )

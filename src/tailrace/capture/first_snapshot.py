@@ -60,7 +60,7 @@ class FirstSnapshot:
         return None
 
     def begins(self, here: Offset) -> Any:
-        """Where the log goes on: at the offset's position, or where its snapshot was taken.
+        """Where the log continues: at the offset's position, or where its snapshot was taken.
 
         Nothing of ours moves that place before the first range of the log is committed. If it was moved all the same,
         the reader that starts at the snapshot's position finds out. Raises OffsetError if the log is lost.
@@ -127,16 +127,16 @@ class FirstSnapshot:
 
         The position of the snapshot at which the log begins is written down once rows read under it are committed.
         """
-        stands = retrying(self.config, lambda: self._initial.resume(here.application, reading), self._is_transient)
+        resumed = retrying(self.config, lambda: self._initial.resume(here.application, reading), self._is_transient)
         begun = self._initial.log_begins
-        if stands is not None and begun is not None:
+        if resumed is not None and begun is not None:
             following = self._initial.next(reading)
             is_first = following.undo is not None and following.undo.is_whole
             return here.at(reading=following) if is_first else self._at(here, begun, begun).at(reading=following)
         start = self.begins(here)
-        if stands is None or stands <= start:
+        if resumed is None or resumed <= start:
             return here.at(reading=self._initial.next(reading))
-        return self._at(here, start, stands if limit is None else self._connector.within(start, stands, limit))
+        return self._at(here, start, resumed if limit is None else self._connector.within(start, resumed, limit))
 
     def _at(self, here: Offset, start: Any, to: Any) -> Offset:
         return here.at(position=to, log=self._connector.advanced(here, start, to, None))

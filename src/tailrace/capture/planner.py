@@ -102,7 +102,7 @@ class Planner:
     def _watched(self, here: Offset) -> tuple[str, ...]:
         """Warnings about what the log has of the captured tables. Raises SourceError where changes are lost.
 
-        Before anything is planned, as that would go on without them.
+        Before anything is planned, as that would continue without them.
         """
         if here.phase == BEGIN or not self._mode.streams:
             return ()
@@ -160,7 +160,7 @@ class Planner:
     def _begin_log(self, start: Offset, end: Offset) -> Sequence[Any]:
         """Prepare the log; read the tables if snapshot.mode says so, which it has where `start` has a position.
 
-        Planned again after a restart this begins anew, under a new snapshot, from whose position on the log is read.
+        Planned again after a restart this begins again, under a new snapshot, from whose position on the log is read.
         The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
         pause(self.config, "snapshot.delay.ms")

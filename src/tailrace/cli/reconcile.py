@@ -33,7 +33,7 @@ def command(
     """Compare a replica with its source, row by row where they differ. Works while the pipeline runs."""
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.reconcile import Reconciler
-    from tailrace.pipeline.repair import repair as mend
+    from tailrace.pipeline.repair import repair as repair_differences
 
     reconciler = Reconciler(load(pipeline), timeout)
     reports: list[TableReport] = []
@@ -43,7 +43,7 @@ def command(
             found = reconciler.compare(table)
             if repair:
                 doing.update(f"Repairing {escape(str(table))}")
-                found = mend(reconciler, found)
+                found = repair_differences(reconciler, found)
             reports.append(found.report)
     if json:
         print_json({"tables": [asdict(report) for report in reports]})

@@ -41,7 +41,7 @@ class Lost(Protocol):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the configuration says to go on without what is lost."""
+        """Whether the configuration says to continue without what is lost."""
 
     def error(self) -> TailraceError:
         """For a pipeline that cannot do without, with the remedy."""
@@ -137,7 +137,7 @@ class Connector(Protocol):
     def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
         """Position and `log` of the first offset, which is stored before the log is prepared.
 
-        The position is None unless the log goes on from one that is there already. Raises SourceError if the log is
+        The position is None unless the log continues from one that is there already. Raises SourceError if the log is
         another pipeline's.
         """
         return None, {}

@@ -20,7 +20,7 @@ BEGINS = "begins"
 
 @dataclass(frozen=True)
 class Gap:
-    """Implements Lost: there is nothing on the server to take over or to go on without."""
+    """Implements Lost: there is nothing on the server to take over or to continue without."""
 
     cause: OffsetError
     is_foreign = False

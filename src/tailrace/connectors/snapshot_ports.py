@@ -61,7 +61,7 @@ class SnapshotHandle(Protocol):
     def position(self) -> Any:
         """Where in the log the moment is: the log from there on has every change that the rows lack."""
 
-    def stands(self, config: Config) -> bool:
+    def is_valid(self, config: Config) -> bool:
         """Whether tasks can still read under it. Raises SourceError."""
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class SnapshotSplit(Protocol):
 
     @property
     def resume_point(self) -> Place | None:
-        """Where its table goes on when everything before this split is read (`left` aside); None: it begins."""
+        """Where its table continues when everything before this split is read (`left` aside); None: it begins."""
 
     def announced(self, notices: tuple[Notice, ...]) -> SnapshotSplit:
         """The split with more notices before its first row."""
@@ -125,7 +125,7 @@ class Snapshots(Protocol):
         """
 
     def verified(self, config: Config, handle: Any, place: Place) -> Place:
-        """The place, with its first table begun anew if that was emptied, rewritten or given another key since."""
+        """The place, with its first table begun again if that was emptied, rewritten or given another key since."""
         return place
 
 

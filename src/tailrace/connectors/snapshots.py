@@ -61,7 +61,7 @@ class Place:
         began = None if node["began"] is None else str(node["began"])  # a number in version 1
         return Place(tuple(node["left"]), _key(node["last"]), began, node["storage"], node["whole"])
 
-    def anew(self) -> Place:
+    def restarted(self) -> Place:
         """The same with the first table read from its beginning."""
         return Place(self.left)
 

@@ -56,7 +56,7 @@ class TableSplit:
 Split = TypeVar("Split", bound=TableSplit)
 
 
-def told(
+def with_notices(
     splits: Sequence[Split],
     order: Sequence[TableId],
     listed: Sequence[TableId],

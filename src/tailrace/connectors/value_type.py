@@ -75,7 +75,7 @@ def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = Fa
         raise DecodeError(
             f"a value cannot be read: {error}",
             where=where,
-            remedy="report the type and value; to go on, exclude the column with column.exclude.list, or leave such "
+            remedy="report the type and value; to continue, exclude the column with column.exclude.list, or leave such "
             "rows out with event.processing.failure.handling.mode=warn",
         ) from error
 

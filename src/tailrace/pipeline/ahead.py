@@ -66,7 +66,7 @@ def refuse_ahead(session: SparkSession, path: str, planned: int) -> None:
     if not beyond:
         return
     here = f"the checkpoint has planned no more than {planned}" if planned >= 0 else "the checkpoint is new"
-    remedy = "put the newest checkpoint back; or begin anew with another `path` and another `checkpoint`"
+    remedy = "put the newest checkpoint back; or begin again with another `path` and another `checkpoint`"
     if planned >= 0 and not any(written[number].endswith(_COMPACT) for number in beyond):
         files = ", ".join(written[number] for number in beyond)
         remedy += (

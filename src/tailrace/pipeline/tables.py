@@ -53,7 +53,7 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     """Capture more tables; `kind` is how their rows are read: incremental, blocking or none.
 
     Raises ConfigError for tables that are not there or cannot be read so, SourceError, OffsetError where the pipeline
-    could not go on from its checkpoint.
+    could not continue from its checkpoint.
     """
     definition = load(file)
     config, admin = definition.config(), definition.admin()
@@ -67,7 +67,7 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     has_begun = begun.planned is not None
     lost = admin.resumable(begun.offsets)
     if lost is not None and lost.ok is False:
-        raise OffsetError(f"the pipeline cannot go on: {lost.what}", where=str(file), remedy=lost.remedy)
+        raise OffsetError(f"the pipeline cannot continue: {lost.what}", where=str(file), remedy=lost.remedy)
     # Before it begins, the first start has the source send the file's tables.
     published = admin.extend([one.id for one in tables]) if has_begun else []
     if edit is not None and edit.written:

@@ -77,7 +77,7 @@ class InitialSnapshot:
 
         A process that has none yet, or whose own has ended, exports one for what is left before the last batch planned.
         """
-        if self._left and self._export is not None and not self._export.stands(self.config):
+        if self._left and self._export is not None and not self._export.is_valid(self.config):
             log.warning("the connection that held the exported snapshot has ended; what is left is read under another")
             self.close()
         place = reading.undo or reading.place

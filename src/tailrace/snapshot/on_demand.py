@@ -226,7 +226,7 @@ def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
 
 
 def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
-    """What a chunk did: a table goes on, or is read, and with the last one all is."""
+    """What a chunk did: a table continues, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
         told = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for

@@ -147,7 +147,7 @@ class Progress:
         return replace(self, undo=before._now())
 
     def by(self, key: str) -> Progress:
-        """The state for reading the present table by such a key: one read by another begins anew."""
+        """The state for reading the present table by such a key: one read by another begins again."""
         return self if self.key == key or (self.key is None and self.last is None) else self._at_next()
 
     def _at_next(self) -> Progress:

@@ -17,7 +17,7 @@ class Reading:
     """A first snapshot underway.
 
     `undo` is the place before the batch that this offset ends: its rows are lost if the driver dies before they are
-    committed, so a restart goes on from there. None where that batch read no rows. `touched` are the tables of which
+    committed, so a restart continues from there. None where that batch read no rows. `touched` are the tables of which
     rows may have been read; `splits` counts those read so far, `of` those and what is left. The process that reads
     began at `since_ms` (milliseconds since 1970), when `since_splits` were read.
     """

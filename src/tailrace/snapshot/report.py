@@ -48,7 +48,7 @@ class Report:
         if self.waiting:
             parts.append(f"then {', '.join(self.waiting)}")
         if self.running is False:
-            parts.append("not running: the next start " + ("begins it anew" if self.chunks is None else "goes on"))
+            parts.append("not running: the next start " + ("restarts it" if self.chunks is None else "resumes it"))
         return ", ".join([*parts, *(["paused"] if self.paused else [])])
 
 

@@ -81,13 +81,13 @@ class SignalTopic:
             self._consumer = None
 
     def _refused(self, error: KafkaError) -> None:
-        """Each trouble is told once, until something is read again; the next look asks anew."""
+        """Each trouble is told once, until something is read again; the next look asks again."""
         if error.str() != self._told:
             grant = f"; grant the user Read on the topic and on the group {self._settings['group.id']}"
             remedy = grant if error.name().endswith("_AUTHORIZATION_FAILED") else ""
             log.warning("signals cannot be read from topic %s: %s%s", self.name, error.str(), remedy)
         self._told = error.str()
-        # librdkafka asks for a group's position once; without an answer it reads nothing until it is assigned anew.
+        # librdkafka asks for a group's position once; without an answer it reads nothing until it is assigned again.
         self._is_assigned = False
 
     def _signals(self, message: Message) -> list[Signal]:

@@ -31,7 +31,7 @@ class ChangeDataSource(DataSource):
 
     Options are the properties of Debezium's connector, as they are; Spark ignores the case of option names, so names
     that need it (a table in a property name) go into ``tailrace.properties``, a JSON object. ``shape`` chooses the
-    rows: ``kafka`` (default), ``event``, ``table``, ``arrow``. ``readStream`` takes the snapshot and goes on with the
+    rows: ``kafka`` (default), ``event``, ``table``, ``arrow``. ``readStream`` takes the snapshot and continues with the
     log; ``read`` is the snapshot alone.
 
     Spark finds formats in top-level modules `pyspark_*`, and pickles this class by its name there. So each connector
@@ -44,7 +44,7 @@ class ChangeDataSource(DataSource):
         self.properties = properties(options)
         self.steps = options.get(STEPS_OPTION) or "[]"
         self.pause_seconds = float(options.get(PAUSE_OPTION) or 0)
-        # Drawn here, not in a reader: Spark makes readers anew for every batch. It is header __debezium.context.runId.
+        # Drawn here, not in a reader: Spark makes readers again for every batch. It is header __debezium.context.runId.
         self.run_id = str(uuid.uuid4())
 
     @classmethod

@@ -44,7 +44,7 @@ class Moment:
     def __str__(self) -> str:
         return self.name
 
-    def stands(self, config: Config) -> bool:
+    def is_valid(self, config: Config) -> bool:
         return Log.of(config).begin <= self.position
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class FolderSnapshots(OnDemandSnapshots):
         self, config: Config, handle: Moment, wanted: Mapping[str, str | None] | None = None, place: Place | None = None
     ) -> list[TableSplit]:
         """A split a table."""
-        if not handle.stands(config):
+        if not handle.is_valid(config):
             raise SnapshotGone("the log has moved past the snapshot", where=config.text("folder.path"))
         found = rows.tables(config, Log.of(config).tables(handle.position), first=wanted is None)
         asked = wanted if wanted is not None else None if place is None else place.left

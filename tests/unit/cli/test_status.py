@@ -85,7 +85,7 @@ def test_a_first_snapshot_in_one_batch() -> None:
     assert str(running) == "initial snapshot of 4 tables, about 1,000 rows in one micro-batch"
     stopped = first(Position(batch, None), state_of("0/300", SLOT), lambda: (1, 1000), 2.0)
     assert str(stopped) == (
-        "initial snapshot of 1 table, about 1,000 rows in one micro-batch, not running: the next start begins it anew"
+        "initial snapshot of 1 table, about 1,000 rows in one micro-batch, not running: the next start restarts it"
     )
     assert first(Position(batch, batch), busy, lambda: (4, 1000), 2.0) is None, "it is read"
     again = Batch(7, {**batch.offset, "ts_us": 5})
@@ -109,7 +109,7 @@ def test_a_first_snapshot_of_several_batches() -> None:
     )
     stopped = Position(at(2, "b", "c", splits=6), at(2, "b", "c", splits=6))
     text = str(first(stopped, state_of("0/300", SLOT), lambda: (3, 600), 18.0))
-    assert text.endswith("chunk 6 of about 12, not running: the next start goes on")
+    assert text.endswith("chunk 6 of about 12, not running: the next start resumes it")
     end = at(9, splits=12, touched=("a", "b", "c"))
     assert first(Position(end, end), busy, lambda: (3, 600), 18.0) is None
 

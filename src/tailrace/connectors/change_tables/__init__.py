@@ -1,1 +1,1 @@
-"""Reads change tables: logs that a database's capture program writes into tables (SQL Server, Db2)."""
+"""Reads change tables: logs that a capture program of the database writes into tables."""

@@ -119,7 +119,7 @@ def _broken(found: ChangeRows, first: Ints, second: Ints, where: str) -> DecodeE
     return DecodeError(
         f"a row of kind {int(found.kind[row])} has no partner: an update is a row of kind 3 and then one of kind 4",
         where=f"{where}, commit {found.commit[row].as_py()}, change {found.change[row].as_py()}",
-        remedy="look at the change table there; to go on, take a new snapshot of the table by a signal",
+        remedy="look at the change table there; to continue, take a new snapshot of the table by a signal",
     )
 
 
@@ -208,7 +208,7 @@ def whole_transactions(cursors: Sequence[Iterator[ChangeRows]]) -> Iterator[list
 
 
 def _last(blocks: list[ChangeRows]) -> str:
-    """The commit up to which a cursor was read, whose transaction may go on."""
+    """The commit up to which a cursor was read, whose transaction may continue."""
     return str(blocks[-1].commit[-1].as_py()) if blocks else ""
 
 

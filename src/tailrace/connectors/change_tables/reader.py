@@ -261,7 +261,7 @@ def batch_of(dialect: Dialect, table: ChangeTable, found: Changes) -> ChangeBatc
 
 
 def again_after_loss(dialect: Dialect, config: Config, attempt: Callable[[], Iterator[Chunk]]) -> Iterator[Chunk]:
-    """The chunks of attempts: when a connection is lost, the next one goes on where this one ended.
+    """The chunks of attempts: when a connection is lost, the next one continues where this one ended.
 
     Rows of a range do not change, so what is read again comes in the same chunks: those that were told are left out.
     """

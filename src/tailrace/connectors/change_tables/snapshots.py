@@ -34,8 +34,8 @@ class Handle:
         """See SnapshotHandle.position."""
         return self.moment.position
 
-    def stands(self, config: Config) -> bool:
-        """See SnapshotHandle.stands: nothing is held."""
+    def is_valid(self, config: Config) -> bool:
+        """See SnapshotHandle.is_valid: nothing is held."""
         return True
 
     def close(self) -> None:

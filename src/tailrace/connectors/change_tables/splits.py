@@ -13,7 +13,7 @@ from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns
 from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import pieces
-from tailrace.connectors.table_split import told
+from tailrace.connectors.table_split import with_notices
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId
 
@@ -144,7 +144,7 @@ class SplitPlanner:
         several = {each for each in names if names.count(each) > 1}
         counts = {str(table): self._count(table) for table in tables if str(table) in several}
         chunked = self.config.number("snapshot.max.threads") > 1 and not self.config.flag("legacy.snapshot.max.threads")
-        return told(splits, tables, listed, counts, chunked=chunked)
+        return with_notices(splits, tables, listed, counts, chunked=chunked)
 
     def _count(self, table: TableId) -> int:
         return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(table)}"))

@@ -239,13 +239,13 @@ def _is_plain(kind: pa.DataType) -> bool:
 def _failed(place: Target, error: Exception) -> SinkError:
     text, kind = str(error).splitlines()[0] if str(error) else type(error).__name__, SinkError
     if "No space left" in str(error):
-        remedy = "free space on the disk; the batch is then written anew"
+        remedy = "free space on the disk; the batch is then written again"
     elif "ermission denied" in str(error):
         remedy = f"give the user of the executors the right to write {place.uri}"
     elif isinstance(error, CommitFailedError):
         kind = SinkAwayError
-        remedy = "let one query alone write this table; restart, and the batch is written anew"
+        remedy = "let one query alone write this table; restart, and the batch is written again"
     else:
         kind = SinkError if isinstance(error, pa.ArrowInvalid) else SinkAwayError
-        remedy = f"check {place.uri}; the batch is written anew at the next start"
+        remedy = f"check {place.uri}; the batch is written again at the next start"
     return kind(f"the replica could not be written: {text}", where=place.table, remedy=remedy)

@@ -43,7 +43,7 @@ class LogRange:
     end: str
 
 
-# The stream that the last range of a process was read from: the next one mostly goes on from there.
+# The stream that the last range of a process was read from: the next one mostly continues from there.
 _open: dict[tuple[Any, ...], ChangeStream | Oplog] = {}
 
 

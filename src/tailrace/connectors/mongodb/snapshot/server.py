@@ -36,9 +36,9 @@ class Handle:
         """See SnapshotHandle.position."""
         return self.moment.position
 
-    def stands(self, config: Config) -> bool:
-        """See SnapshotHandle.stands."""
-        return self.server.ask(lambda client: splits.stands(client, config, self.moment))
+    def is_valid(self, config: Config) -> bool:
+        """See SnapshotHandle.is_valid."""
+        return self.server.ask(lambda client: splits.is_valid(client, config, self.moment))
 
     def close(self) -> None:
         """See SnapshotHandle.close: nothing is held."""
@@ -68,7 +68,7 @@ class MongoSnapshots(OnDemandSnapshots):
         Changes between the two times are then read from the log as well, and sinks that keep tables leave them out.
         """
         chosen = Handle(self._server, Moment(time_of(end.log[BEGINS]) - 1, uuid.uuid4().hex))
-        return chosen if chosen.stands(config) else self.open_now(config)
+        return chosen if chosen.is_valid(config) else self.open_now(config)
 
     def open_now(self, config: Config) -> Handle:
         """See Snapshots.open_now."""
@@ -82,7 +82,7 @@ class MongoSnapshots(OnDemandSnapshots):
         place: Place | None = None,
     ) -> list[Split]:
         """See Snapshots.plan."""
-        if not handle.stands(config):
+        if not handle.is_valid(config):
             raise SnapshotGone("the server no longer has the documents as of the snapshot's time")
         return self._server.ask(lambda client: splits.plan(client, config, handle.moment, wanted, place))
 

@@ -15,7 +15,7 @@ from tailrace.connectors.mongodb.snapshot.reads import at_time, between, first_i
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.connectors.split_sizes import pieces
-from tailrace.connectors.table_split import told
+from tailrace.connectors.table_split import with_notices
 from tailrace.errors import SourceError
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId
@@ -51,7 +51,7 @@ def plan(
     return _told(config, splits, tables) if is_wanted(config) else splits
 
 
-def stands(client: Client, config: Config, moment: Moment) -> bool:
+def is_valid(client: Client, config: Config, moment: Moment) -> bool:
     """Whether the server still has the documents as of a moment."""
     table = next(iter(Collections(client, config).captured()), None)
     if table is None:
@@ -136,4 +136,4 @@ def _with_last(client: Client, splits: list[Split]) -> list[Split]:
 
 def _told(config: Config, splits: list[Split], tables: list[TableId]) -> list[Split]:
     """The splits with the notices around them."""
-    return told(splits, tables, [], {}, chunked=config.number("snapshot.max.threads") > 1)
+    return with_notices(splits, tables, [], {}, chunked=config.number("snapshot.max.threads") > 1)

@@ -80,7 +80,7 @@ def ended_by(cause: psycopg.Error) -> Exception:
     return refused_by(cause) if cause.sqlstate in _FATAL else broken(str(cause))
 
 
-def told(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> TailraceError:
+def stream_error(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> TailraceError:
     """The error for whoever asked for the log: Interrupted where another try is worth it."""
     where = f"slot {config.text('slot.name')}"
     said = first_line(error)

@@ -23,7 +23,7 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol.framing import PADDING
 from tailrace.connectors.postgres.log.protocol.segment import Segment, descriptions, segment
-from tailrace.connectors.postgres.log.refusals import broken, told, without_publication
+from tailrace.connectors.postgres.log.refusals import broken, stream_error, without_publication
 from tailrace.connectors.postgres.log.replication import GATHER_SECONDS, Asker, Replication, Silent
 from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import connect, first_line, planner_application
@@ -104,7 +104,7 @@ class LogStream:
             self.position, self._patience = claim.end, 1
         except (psycopg.OperationalError, SourceError) as error:
             self._give_up(error)
-            raise told(self.config, claim, error) from error
+            raise stream_error(self.config, claim, error) from error
         finally:
             self._is_reading = False
             if self.position is None:
@@ -199,7 +199,7 @@ class LogStream:
     def wait(
         self, readers: list[socket.socket], writers: list[socket.socket], seconds: float
     ) -> tuple[list[socket.socket], list[socket.socket]]:
-        """See Source.wait. Reads ahead; a lost connection is closed, and made anew when somebody reads."""
+        """See Source.wait. Reads ahead; a lost connection is closed, and made again when somebody reads."""
         deadline = time.monotonic() + seconds
         while True:
             replication, pause = self._replication, deadline - time.monotonic()

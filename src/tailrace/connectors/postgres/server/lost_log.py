@@ -30,7 +30,7 @@ _TRUSTING = ("trust_slot", "trust_greater_lsn")
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Why the claimed log is not there, and what is lost. `is_trusted`: offset.mismatch.strategy goes on without.
+    """Why the claimed log is not there, and what is lost. `is_trusted`: offset.mismatch.strategy continues without.
 
     `is_foreign`: the slot may be another pipeline's by now, so this one must not move or drop it.
     """

@@ -40,7 +40,7 @@ class Export:
         """Hold the locks of snapshot.locking.mode on the tables as well. Raises SourceError."""
         _lock(config, tables, self.held)
 
-    def stands(self, config: Config) -> bool:
+    def is_valid(self, config: Config) -> bool:
         """Whether connections can still read under it. Raises SourceError."""
         with connect(config, application="tailrace planner") as connection:
             try:

@@ -48,7 +48,7 @@ class Selects:
         return select is not None, select
 
     def origin(self, table: TableId, select: str | None, wanted: Mapping[str, str | None] | None) -> str | None:
-        """What the user mends where the SELECT of a table is wrong, None where it has none. `wanted` is a signal's."""
+        """What the user fixes where the SELECT of a table is wrong, None where it has none. `wanted` is a signal's."""
         if select is None:
             return None
         if wanted is not None and wanted.get(str(table)) is not None:
@@ -78,9 +78,9 @@ def refusals(config: Config, table: TableId, origin: str | None) -> Iterator[Non
             raise
         lacks = error.sqlstate == _NO_RIGHT
         if lacks:
-            remedy = "; ".join(grants(config, [table])) if origin is None else f"GRANT what it takes, or mend {origin}"
+            remedy = "; ".join(grants(config, [table])) if origin is None else f"GRANT what it takes, or fix {origin}"
         else:
-            remedy = remedy_of(error, "see the server's log" if origin is None else f"mend {origin}")
+            remedy = remedy_of(error, "see the server's log" if origin is None else f"fix {origin}")
         raise SourceError(
             f"the snapshot cannot read the table: {first_line(error)}", where=str(table), remedy=remedy
         ) from error

@@ -131,7 +131,7 @@ def _told(
 
 
 def verified(config: Config, export: Export, place: Place) -> Place:
-    """The place, with its first table begun anew where that was truncated, rewritten or given another key since."""
+    """The place, with its first table begun again where that was truncated, rewritten or given another key since."""
     if place.last is None:
         return place
     with connect(config, application="tailrace planner") as connection:
@@ -140,7 +140,7 @@ def verified(config: Config, export: Export, place: Place) -> Place:
         table = next((table for table in catalog.tables() if str(table) == place.left[0]), None)
         key = () if table is None else ranges.primary_key(connection, table)
         same = table is not None and ranges.storage(connection, table) == place.storage
-        return place if same and len(key) == len(place.last) else place.anew()
+        return place if same and len(key) == len(place.last) else place.restarted()
 
 
 def _is_part(split: SnapshotSplit) -> bool:
