@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ import yaml
 
 from tailrace.cli.demo import QUICK_START
 from tailrace.connectors.postgres.position import parse_lsn
+from tailrace.errors import SourceError
+from tailrace.pipeline.files import LocalFile
+from tailrace.pipeline.lease import Owner
+from tailrace.pipeline.standing import LAST_RUN, LEASE, ended
 from tests.conftest import Database
 
 # Each test starts Spark several times, which a busy machine takes its time for.
@@ -138,6 +143,49 @@ def test_check_tells_every_problem_with_its_remedy(pipeline: Path) -> None:
     said = tailrace("check", pipeline, code=1).stdout
     assert "problem connection" in said
     assert "Remedy set database.user and database.password" in said
+
+
+def test_run_checks_before_spark_starts(database: Database, pipeline: Path) -> None:
+    role = f"plain_{database.name}"
+    database.execute(f"CREATE ROLE {role} LOGIN REPLICATION PASSWORD 'x'")
+    try:
+        content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+        content["source"]["config"] |= {"database.user": role, "database.password": "x"}
+        pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+        said = tailrace("run", pipeline, code=1).stderr
+    finally:
+        database.execute(f"DROP ROLE {role}")
+    assert "Error there are 3 problems:" in said
+    assert "select: the snapshot may not read public.orders; remedy: GRANT USAGE ON SCHEMA" in said
+    assert "publication: " in said
+    assert not (pipeline.parent / "state").exists(), "Spark was not started"
+
+
+def test_status_says_whether_a_pipeline_runs_and_of_what_it_ended(pipeline: Path) -> None:
+    state = pipeline.parent / "state"
+    state.mkdir()
+    ended(LocalFile(state / LAST_RUN), SourceError("there is no slot", where="slot s", remedy="make one"))
+    said = tailrace("status", pipeline, code=1).stdout
+    assert "failed at " in said
+    assert "slot s: there is no slot; remedy: make one (at " in said
+    with subprocess.Popen([sys.executable, "-c", ""]) as other:
+        other.wait()
+    (state / LEASE).write_text(replace(Owner.me(), pid=other.pid).content)
+    told = json.loads(tailrace("status", pipeline, "--json", code=1).stdout)
+    assert (told["run"]["state"], told["run"]["owner"]["pid"]) == ("killed", other.pid)
+    (state / LEASE).write_text(Owner.me().content)
+    assert "running: process" in tailrace("status", pipeline).stdout
+
+
+def test_a_damaged_checkpoint_is_a_sentence(pipeline: Path) -> None:
+    offsets = pipeline.parent / "state" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text("v1\n", encoding="utf-8")
+    (offsets.parent / "metadata").write_text('{"id":"x"}', encoding="utf-8")
+    for name in ("run", "status", "check"):
+        said = tailrace(name, pipeline, code=1).stderr
+        assert "offsets/0: a file of the checkpoint is cut short" in said
+        assert "Remedy delete it: micro-batch 0 was not committed and is planned again" in said
 
 
 def test_check_and_drop_take_a_connector_file(database: Database, tmp_path: Path) -> None:

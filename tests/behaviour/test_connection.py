@@ -128,6 +128,16 @@ def test_a_server_without_encryption(database: Database, mode: str) -> None:
     assert says(database, database__sslmode=mode) == "connected"
 
 
+def test_a_role_that_may_not_log_in(database: Database) -> None:
+    role = f"nologin_{database.name}"
+    database.execute(f"CREATE ROLE {role} NOLOGIN PASSWORD 'x'")
+    try:
+        with pytest.raises(SourceError, match=r"not permitted to log in\n  Remedy: ALTER ROLE <database.user> LOGIN"):
+            says(database, database__user=role, database__password="x")
+    finally:
+        database.execute(f"DROP ROLE {role}")
+
+
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
 def test_encryption_that_is_asked_for_is_not_done_without(database: Database, mode: str) -> None:
     with pytest.raises(SourceError, match="server does not support SSL"):
@@ -137,12 +147,20 @@ def test_encryption_that_is_asked_for_is_not_done_without(database: Database, mo
 def test_the_servers_certificate_is_checked(database: Database, certificates: Path, proxy: TlsProxy) -> None:
     there = {"database__hostname": "localhost", "database__port": str(proxy.port), "database__sslmode": "verify-full"}
     assert says(database, **there, database__sslrootcert=str(certificates / "ca.crt")) == "connected"
-    with pytest.raises(SourceError, match="certificate verify failed"):
+    with pytest.raises(
+        SourceError, match=r"certificate verify failed\n  Remedy: set database.sslrootcert .*that signed"
+    ):
         says(database, **there, database__sslrootcert=str(certificates / "server.crt"))
     by_address = {**there, "database__hostname": "127.0.0.1"}
-    with pytest.raises(SourceError, match="does not match host name"):
+    with pytest.raises(
+        SourceError, match=r'does not match host name "127.0.0.1"\n  Remedy: set database.hostname to a name'
+    ):
         says(database, **by_address, database__sslrootcert=str(certificates / "ca.crt"))
     assert says(database, **{**by_address, "database__sslmode": "require"}) == "connected"
+    with pytest.raises(
+        SourceError, match=r"root certificate file .*\n  Remedy: set database.sslrootcert .*or to system"
+    ):
+        says(database, **there)
 
 
 def test_the_client_shows_its_certificate(database: Database, certificates: Path, proxy: TlsProxy) -> None:

@@ -97,6 +97,13 @@ def test_a_select_is_one_query_that_reads(victim: Database, capture: Capture, se
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize("select", ["SELECT * FRM t", "SELECT *, id / (id - id) FROM t WHERE nowhere = 1"])
+def test_a_select_with_an_error_says_what_to_correct(capture: Capture, select: str) -> None:
+    ask(capture, "blocking", select)
+    assert drained(capture) == []
+    assert "remedy: fix the conditions of the signal (additional-conditions)" in incomplete(capture)["public.t"]
+
+
 def test_a_select_of_the_configuration_is_one_query_as_well(victim: Database) -> None:
     name = "snapshot.select.statement.overrides"
     given = {name: "public.t", f"{name}.public.t": "SELECT * FROM t; DELETE FROM victim", "snapshot.mode": "initial"}

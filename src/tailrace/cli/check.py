@@ -22,15 +22,14 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="The findings as one line of JSON.")] = False,
 ) -> None:
     """Check a pipeline's config, database and Kafka, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
-    admin, offsets = admin_of(pipeline), begun(pipeline)
-    with notes.status("Looking at the database"):
-        findings = admin.checks(offsets)
-    if pipeline.suffix not in CONNECTOR_FILES:
-        from tailrace.pipeline import sink_check
-        from tailrace.pipeline.definition import load
+    with notes.status("Looking at database and sink"):
+        if pipeline.suffix in CONNECTOR_FILES:
+            findings = admin_of(pipeline).checks()
+        else:
+            from tailrace.pipeline import preflight
+            from tailrace.pipeline.definition import load
 
-        with notes.status("Looking at the sink"):
-            findings += sink_check.check(load(pipeline), admin)
+            findings = preflight.findings(load(pipeline))
     if json:
         print_json([asdict(finding) for finding in findings])
     else:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from tailrace.cli.stop import Asked, asked_to_stop
 from tailrace.cli.terminal import notes, print_json
 from tailrace.errors import TailraceError
+from tailrace.pipeline.log import LogFile, Warned
 
 if TYPE_CHECKING:
     from tailrace.pipeline.runner import Progress, Run
@@ -31,12 +32,18 @@ def command(
 ) -> None:
     """Run a pipeline. Ctrl-C stops it; the next start resumes from the checkpoint."""
     from tailrace.pipeline.definition import load
+    from tailrace.pipeline.preflight import before_start
     from tailrace.pipeline.runner import Pipeline
 
     definition = load(pipeline)
     if once:
         definition = definition.model_copy(update={"trigger": "availableNow"})
     runner = Pipeline(definition)
+    with notes.status("Checking database and sink"):
+        found = before_start(definition)
+    for finding in found:
+        mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
+        notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
     notes.print(f"Starting [bold]{definition.name}[/] (Spark's own log: {runner.log})")
     running: Run | None = None
     with asked_to_stop() as asked:
@@ -44,7 +51,7 @@ def command(
             with notes.status("Starting Spark"):
                 running = runner.start()
             asked.listen()
-            follow(running, asked, as_json=json)
+            follow(running, asked, Warner(LogFile(runner.log)), as_json=json)
         except TailraceError as error:
             # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():
@@ -57,12 +64,16 @@ def command(
         raise typer.Exit(asked.code)
 
 
-def follow(running: Run, asked: Asked, *, as_json: bool) -> None:
-    """Tells progress until the pipeline ends or a signal asks to stop."""
+def follow(running: Run, asked: Asked, warner: Warner, *, as_json: bool) -> None:
+    """Tells progress and warnings until the pipeline ends or a signal asks to stop."""
     teller = Teller(as_json)
-    while not asked and not running.await_(_LOOK_SECONDS):
-        teller.tell(running.progress())
-    teller.tell(running.progress(), last=True)
+    try:
+        while not asked and not running.await_(_LOOK_SECONDS):
+            teller.tell(running.progress())
+            warner.tell()
+        teller.tell(running.progress(), last=True)
+    finally:
+        warner.tell()
 
 
 def stop(running: Run | None) -> None:
@@ -72,6 +83,23 @@ def stop(running: Run | None) -> None:
             running.stop()
     except TailraceError as error:
         log.info("the pipeline ended while it was stopped: %s", error)
+
+
+class Warner:
+    """Prints what our own processes warn of in the log; the same again only after ten minutes."""
+
+    def __init__(self, log: LogFile) -> None:
+        self._log = log
+        self._told: dict[Warned, float] = {}
+
+    def tell(self) -> None:
+        """Prints what is new."""
+        for warned in self._log.news():
+            now = time.monotonic()
+            if now - self._told.get(warned, -REMINDER_SECONDS) >= REMINDER_SECONDS:
+                self._told[warned] = now
+                mark = "[yellow]Warning[/]" if warned.level == "WARNING" else "[red]Problem[/]"
+                notes.print(f"{mark} {escape(warned.text)}")
 
 
 class Teller:

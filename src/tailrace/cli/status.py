@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tailrace.connectors.ports import Position as LogPosition
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
+    from tailrace.pipeline.standing import Standing
     from tailrace.snapshot.incomplete import Incomplete
     from tailrace.snapshot.report import Report
 
@@ -31,8 +32,8 @@ class Status:
     """What the command shows. `lag_seconds` is the age of the committed position, 0 when nothing lies after it.
 
     `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
-    `problems` what keeps changes from the pipeline now. `details` and `fields` are what only this database has, for
-    people and for `--json`.
+    `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
+    run ended. `details` and `fields` are what only this database has, for people and for `--json`.
     """
 
     name: str
@@ -47,7 +48,13 @@ class Status:
     incomplete: tuple[Incomplete, ...] = ()
     problems: tuple[Finding, ...] = ()
     details: tuple[Detail, ...] = ()
+    run: Standing | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the pipeline does not run although nobody stopped it, or cannot go on."""
+        return (self.run is not None and self.run.is_dead) or any(finding.ok is False for finding in self.problems)
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`: the database's own fields are on the same level as the others."""
@@ -60,10 +67,11 @@ def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
     json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
-    """Show position, lag, what the database says, and a replica's rows. Works while the pipeline runs, and when not."""
+    """Show position, lag, what the database says, and a replica's rows. Exit code 1: dead or lost."""
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.first_snapshot import estimate
+    from tailrace.pipeline.standing import standing
 
     definition = load(pipeline)
     with notes.status("Looking at checkpoint and database"):
@@ -77,12 +85,15 @@ def command(
         )
         running = status.snapshot or first(found, server, lambda: estimate(admin, config), time.time())
         problems = tuple(admin.problems(begun=found.committed is not None))
-        status = replace(status, snapshot=running, problems=problems)
+        resumable = None if found.committed is None else admin.resumable(found.offsets)
+        problems += () if resumable is None else (resumable,)
+        status = replace(status, snapshot=running, problems=problems, run=standing(definition.checkpoint))
         status.tables.update(replica_rows(definition))
     if json:
         print_json(status.to_json())
     else:
         results.print(table(status))
+    raise typer.Exit(1 if status.is_lost else 0)
 
 
 def captured_by(config: Config, position: Position) -> Config:
@@ -148,6 +159,13 @@ def table(status: Status) -> Table:
     """The status for people."""
     grid = Table.grid(padding=(0, 2))
     grid.add_row("[bold]pipeline[/]", escape(status.name))
+    if status.run is not None:
+        shown = escape(str(status.run))
+        grid.add_row("run", f"[red]{shown}[/]" if status.run.is_dead else shown)
+        last = status.run.last
+        if last is not None and last.error is not None:
+            remedy = f"; remedy: {last.remedy}" if last.remedy else ""
+            grid.add_row("last error", escape(f"{last.error}{remedy} (at {last.at})"))
     grid.add_row("phase", status.phase)
     grid.add_row("position", f"{status.position or '-'} (batch {'-' if status.batch is None else status.batch})")
     grid.add_row("server", status.current)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tailrace.errors import OffsetError, SinkError
+from tailrace.errors import SinkError
+from tailrace.pipeline.checkpoint import refuse_behind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,14 +34,7 @@ class Numbers:
 def numbers(session: SparkSession, checkpoint: str) -> Numbers:
     """The numbers of a checkpoint, on any file system Spark writes to. Raises OffsetError if files are missing."""
     found = Numbers(*(max(_batches(session, f"{checkpoint}/{name}"), default=-1) for name in ("offsets", "commits")))
-    if found.committed > found.planned:
-        raise OffsetError(
-            f"commits/{found.committed} is there, offsets/{found.committed} is not: the newest offsets were deleted or "
-            f"lost, the last one left is {found.planned}",
-            where=checkpoint,
-            remedy=f"put the newest offsets back; or delete the files of {checkpoint}/commits above "
-            f"{found.planned}: these micro-batches are then read again",
-        )
+    refuse_behind(checkpoint, found.planned, found.committed)
     return found
 
 

@@ -39,31 +39,120 @@ class Position:
 
 
 def position(checkpoint: str) -> Position:
-    """The position held in `checkpoint`, a path or URL. Raises OffsetError if its files cannot be understood."""
-    filesystem, root = fs.FileSystem.from_uri(checkpoint)
-    planned = _newest(filesystem, f"{root}/offsets")
-    committed = _newest(filesystem, f"{root}/commits")
-    return Position(
-        planned=None if planned is None else _batch(filesystem, root, planned),
-        committed=None if committed is None else _batch(filesystem, root, committed),
+    """The position held in `checkpoint`, a path or URL. Raises OffsetError, with the remedy, if a file is damaged."""
+    folder = _Folder(*fs.FileSystem.from_uri(checkpoint))
+    # In this order: a pipeline that runs plans a batch before it commits it.
+    committed, planned = folder.newest("commits"), folder.newest("offsets")
+    refuse_behind(folder.root, -1 if planned is None else planned, -1 if committed is None else committed)
+    if planned is None:
+        return Position(None, None)
+    again = None if committed == planned else f"micro-batch {planned} was not committed and is planned again"
+    folder.metadata(planned, is_committed=again is None)
+    if committed is not None:
+        folder.commit(committed)
+    newest = folder.batch(
+        planned,
+        f"delete it: {again}"
+        if again
+        else f"put it back from a copy; or delete it and {folder.root}/commits/{planned}: micro-batch {planned} is "
+        "then read again",
+    )
+    if planned == 0:
+        return Position(newest, newest if committed == 0 else None)
+    # Spark reads the one before as well, whether it needs it or not.
+    remedy = "put it back from a copy, or begin anew with another `checkpoint`"
+    if not again:
+        remedy = f"copy {folder.root}/offsets/{planned} to it: micro-batch {planned} is committed"
+    before = folder.batch(planned - 1, remedy)
+    if committed is None:
+        return Position(newest, None)
+    known = {planned: newest, planned - 1: before}
+    return Position(newest, known.get(committed) or folder.batch(committed, remedy))
+
+
+def refuse_behind(checkpoint: str, planned: int, committed: int) -> None:
+    """Raises OffsetError if a micro-batch was committed, and its offset is gone; the numbers are -1 for none."""
+    if committed <= planned:
+        return
+    left = f"the last one left is {planned}" if planned >= 0 else "none is left"
+    above = f"the files of {checkpoint}/commits above {planned}" if planned >= 0 else f"{checkpoint}/commits"
+    again = "these micro-batches are then read again" if planned >= 0 else "the pipeline then begins anew"
+    raise OffsetError(
+        f"commits/{committed} is there, offsets/{committed} is not: the newest offsets were deleted or lost, {left}",
+        where=checkpoint,
+        remedy=f"put the newest offsets back; or delete {above}: {again}",
     )
 
 
-def _newest(filesystem: fs.FileSystem, folder: str) -> int | None:
-    """The highest number among a folder's files."""
+@dataclass(frozen=True)
+class _Folder:
+    """A checkpoint's folder, and what its files must hold. A file that is damaged is an OffsetError."""
+
+    filesystem: fs.FileSystem
+    root: str
+
+    def newest(self, name: str) -> int | None:
+        """The highest number among the files of a folder in it."""
+        try:
+            files = self.filesystem.get_file_info(fs.FileSelector(f"{self.root}/{name}", allow_not_found=True))
+        except FileNotFoundError:  # it was made while it was looked for
+            return None
+        return max((int(file.base_name) for file in files if file.base_name.isdigit()), default=None)
+
+    def batch(self, number: int, remedy: str) -> Batch:
+        """Spark's file of a batch: a version line, a line of metadata, and a line for each source's offset."""
+        name = f"offsets/{number}"
+        lines = self._lines(name, 3, remedy)
+        offset = _object(lines[2])
+        if offset is None:
+            raise self._damaged(name, "is cut short, or not of Tailrace's source", remedy)
+        return Batch(number, offset)
+
+    def commit(self, number: int) -> None:
+        """Spark's file of a committed batch: a version line and a line of JSON, which is the same for every batch."""
+        name = f"commits/{number}"
+        remedy = f"""printf 'v1\\n{{"nextBatchWatermarkMs":0}}' > {self.root}/{name}"""
+        if _object(self._lines(name, 2, remedy)[1]) is None:
+            raise self._damaged(name, "is cut short", remedy)
+
+    def metadata(self, newest: int, *, is_committed: bool) -> None:
+        """The file of the query's id, by which sinks know a repeated batch. Without one Spark draws a new id."""
+        delete = "delete it" if is_committed else f"delete it and {self.root}/offsets/{newest}, which is not committed"
+        remedy = f"put it back from a copy; or {delete}: the next run makes a new one"
+        missing = self.filesystem.get_file_info(f"{self.root}/metadata").type == fs.FileType.NotFound
+        if missing and is_committed:
+            return
+        if missing:
+            twice = "a sink that has rows of it may get them twice, a replica does not"
+            remedy = (
+                f"put it back from a copy; or delete {self.root}/offsets/{newest}: micro-batch {newest} was not "
+                f"committed and is planned again ({twice})"
+            )
+        if "id" not in (_object(self._lines("metadata", 1, remedy)[0]) or {}):
+            raise self._damaged("metadata", "is cut short", remedy)
+
+    def _lines(self, name: str, count: int, remedy: str) -> list[str]:
+        try:
+            with self.filesystem.open_input_stream(f"{self.root}/{name}") as stream:
+                lines: list[str] = stream.read().decode().splitlines()
+        except FileNotFoundError as error:
+            raise self._damaged(name, "is missing", remedy) from error
+        except OSError as error:
+            raise self._damaged(name, f"cannot be read: {error}", "see that this user may read it") from error
+        except UnicodeError as error:
+            raise self._damaged(name, "is no text", remedy) from error
+        if len(lines) < count:
+            raise self._damaged(name, "is cut short" if lines else "is empty", remedy)
+        return lines
+
+    def _damaged(self, name: str, what: str, remedy: str) -> OffsetError:
+        return OffsetError(f"a file of the checkpoint {what}", where=f"{self.root}/{name}", remedy=remedy)
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """A line's JSON object, None if it is none."""
     try:
-        files = filesystem.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-    except FileNotFoundError:  # it was made while it was looked for
+        found = json.loads(line)
+    except ValueError:
         return None
-    return max((int(file.base_name) for file in files if file.base_name.isdigit()), default=None)
-
-
-def _batch(filesystem: fs.FileSystem, root: str, number: int) -> Batch:
-    """Spark's file of a batch: a version line, a line of metadata, and a line for each source's offset."""
-    path = f"{root}/offsets/{number}"
-    try:
-        with filesystem.open_input_stream(path) as stream:
-            lines = stream.read().decode().splitlines()
-        return Batch(number, json.loads(lines[2]))
-    except (OSError, ValueError, IndexError) as error:
-        raise OffsetError("cannot be read as an offset of Tailrace's source", where=path) from error
+    return found if isinstance(found, dict) else None

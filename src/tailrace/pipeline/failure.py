@@ -73,8 +73,17 @@ _FOREIGN = (
     ),
     (
         "Python worker failed to connect back",
-        "the machine was too busy to start a Python process within the 10 seconds that Spark waits",
+        "a Python process did not start within the 10 seconds that Spark waits: the machine was too busy, or somebody "
+        "killed it",
         "start again when there is less to do, or give the machine more cores",
+    ),
+    *(
+        (
+            sign,
+            "a Python process of Spark has ended in the midst of its work: it was killed, perhaps for want of memory",
+            "start again, the pipeline resumes from its checkpoint; if it happens again, see Spark's log, and `dmesg`",
+        )
+        for sign in ("Python worker exited unexpectedly", "java.io.EOFException")
     ),
 )
 

@@ -21,9 +21,10 @@ from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
-from tailrace.pipeline.lease import Lease
+from tailrace.pipeline.lease import Lease, LeaseFile
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.session import local_session
+from tailrace.pipeline.standing import LAST_RUN, LEASE, ended
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LEASE = "lease.json"
 # How often a waiting run looks at its query and the clock; Spark refuses to wait for nothing.
 _LOOK_SECONDS, _LEAST_SECONDS = 0.5, 0.001
 
@@ -62,7 +62,13 @@ class Run:
     """A pipeline that runs."""
 
     def __init__(
-        self, query: StreamingQuery, target: Target, session: SparkSession, pipeline: Pipeline, lease: Lease
+        self,
+        query: StreamingQuery,
+        target: Target,
+        session: SparkSession,
+        pipeline: Pipeline,
+        lease: Lease,
+        last_run: LeaseFile,
     ) -> None:
         config = pipeline.definition.config()
         package = pipeline.definition.package()
@@ -70,6 +76,7 @@ class Run:
         self._chunk_size = config.number("incremental.snapshot.chunk.size")
         self._session, self._target, self._pipeline, self._lease = session, target, pipeline, lease
         self._own_session = None if pipeline.session else session
+        self._last_run = last_run
         retries = config.number("errors.max.retries")
         self._restarts = Restarts(MOST if retries < 0 else retries)
         self._clock = ClockWatch()
@@ -94,15 +101,15 @@ class Run:
         A query that fails of what may pass is started again, see `Restarts`, and so is one whose clock was set back.
         """
         end = math.inf if seconds is None else time.monotonic() + seconds
-        while not (ended := self._looked(max(_LEAST_SECONDS, min(end - time.monotonic(), _LOOK_SECONDS)))):
+        while not (is_over := self._looked(max(_LEAST_SECONDS, min(end - time.monotonic(), _LOOK_SECONDS)))):
             if time.monotonic() >= end:
                 break
-        if ended:
-            self._lease.release()
+        if is_over:
+            self._ended(None)
             self._at_stop(False)
-        if ended and self._lease.lost is not None:
+        if is_over and self._lease.lost is not None:
             raise self._lease.lost
-        return ended
+        return is_over
 
     def _looked(self, seconds: float) -> bool:
         """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
@@ -117,10 +124,10 @@ class Run:
                 return False
             with _sentences(self._pipeline):
                 # Fractions are taken, whatever its annotation says.
-                ended = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
-            if not ended:
+                is_over = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
+            if not is_over:
                 self._look_at_clock()
-            return ended
+            return is_over
         except TailraceError as error:
             self._fail(error)
             return False
@@ -134,7 +141,7 @@ class Run:
                 *(-1 if each is None else each.number for each in (known.planned, known.committed))
             )
         if pause is None:
-            self._lease.release()
+            self._ended(error)
             raise error
         made, most = self._restarts.made, self._restarts.most
         log.warning("%s\nThe query is started again in %.0f s (%d of %d in a row).", error, pause, made, most)
@@ -170,12 +177,20 @@ class Run:
             with _sentences(self._pipeline):
                 has_failed = self._query.exception() is not None
                 self._query.stop()
+            if not has_failed:
+                self._ended(None)
         finally:
             self._lease.release()
             if self._own_session is not None:
                 with _sentences(self._pipeline):
                     self._own_session.stop()
         self._at_stop(has_failed)
+
+    def _ended(self, error: TailraceError | None) -> None:
+        """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
+        if self._lease.lost is None:
+            ended(self._last_run, error)
+        self._lease.release()
 
     def _is_active(self) -> bool:
         try:
@@ -251,9 +266,12 @@ class Pipeline:
         target = self.target or build(definition, config)
         lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
         lease.acquire()
+        last_run = checkpoint_file(session, definition.checkpoint, LAST_RUN)
         try:
-            return Run(self.begin(session, target), target, session, self, lease)
-        except BaseException:
+            return Run(self.begin(session, target), target, session, self, lease, last_run)
+        except BaseException as error:
+            if isinstance(error, TailraceError):
+                ended(last_run, error)
             lease.release()
             raise
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tailrace.pipeline.checkpoint import position
 def batch(root: Path, number: int, lsn: str, *, committed: bool) -> None:
     for folder in ("offsets", "commits"):
         (root / folder).mkdir(exist_ok=True)
+    (root / "metadata").write_text('{"id":"7f2d"}')
     offset = json.dumps({"phase": "stream", "lsn": lsn})
     (root / "offsets" / str(number)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{offset}')
     (root / "offsets" / f".{number}.crc").write_text("x")
@@ -37,8 +40,68 @@ def test_a_checkpoint_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:
     assert (found.planned, found.committed) == (None, None)
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    batch(tmp_path, 0, "0/1", committed=True)
-    (tmp_path / "offsets" / "0").write_text("v1\n")
-    with pytest.raises(OffsetError, match="offsets/0"):
+def three(root: Path, *, committed: bool) -> None:
+    for number in (0, 1):
+        batch(root, number, f"0/{number}", committed=True)
+    batch(root, 2, "0/2", committed=committed)
+
+
+DAMAGES = {
+    "offsets/2": ("put it back from a copy; or delete it and {root}/commits/2", "delete it: micro-batch 2 was not"),
+    "offsets/1": ("copy {root}/offsets/2 to it: micro-batch 2 is committed", "put it back from a copy, or begin anew"),
+    "commits/2": ("""printf 'v1\\n{{"nextBatchWatermarkMs":0}}' > {root}/commits/2""", None),
+    "commits/1": (None, """printf 'v1\\n{{"nextBatchWatermarkMs":0}}' > {root}/commits/1"""),
+    "metadata": ("put it back from a copy; or delete it: the next", "or delete it and {root}/offsets/2, which is not"),
+}
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+@pytest.mark.parametrize("said", ["is empty", "is cut short", "is no text"])
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path, name: str, said: str, is_committed: bool) -> None:
+    remedy = DAMAGES[name][0 if is_committed else 1]
+    if remedy is None:
+        return
+    three(tmp_path, committed=is_committed)
+    file = tmp_path / name
+    whole = file.read_bytes()
+    file.write_bytes({"is empty": b"", "is cut short": whole[: len(whole) // 2], "is no text": b"\xff\xfe"}[said])
+    with pytest.raises(OffsetError) as failure:
+        position(str(tmp_path))
+    assert failure.value.where == str(file)
+    assert said in failure.value.what
+    assert remedy.format(root=tmp_path) in (failure.value.remedy or "")
+    if "printf" in remedy:
+        subprocess.run(["bash", "-c", failure.value.remedy or ""], check=True)
+        assert position(str(tmp_path)).committed is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "is_committed", "remedy"),
+    [
+        ("offsets/2", True, "delete the files of {root}/commits above 1"),
+        ("offsets/1", True, "copy {root}/offsets/2 to it"),
+        ("metadata", False, "or delete {root}/offsets/2: micro-batch 2 was not"),
+    ],
+)
+def test_a_missing_file_is_named_with_its_remedy(tmp_path: Path, name: str, is_committed: bool, remedy: str) -> None:
+    three(tmp_path, committed=is_committed)
+    (tmp_path / name).unlink()
+    with pytest.raises(OffsetError) as failure:
+        position(str(tmp_path))
+    assert remedy.format(root=tmp_path) in (failure.value.remedy or "")
+
+
+def test_a_missing_id_does_not_matter_where_nothing_is_repeated(tmp_path: Path) -> None:
+    three(tmp_path, committed=True)
+    (tmp_path / "metadata").unlink()
+    assert position(str(tmp_path)).committed is not None
+
+
+def test_commits_without_offsets_are_refused(tmp_path: Path) -> None:
+    three(tmp_path, committed=True)
+    shutil.rmtree(tmp_path / "offsets")
+    with pytest.raises(
+        OffsetError, match=r"none is left\n  Remedy: .*or delete .*/commits: the pipeline then begins anew"
+    ):
         position(str(tmp_path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tailrace.errors import SinkError, SourceError, TailraceError
 from tailrace.pipeline.failure import from_spark, sentence, summary
 
@@ -68,3 +70,17 @@ def test_a_known_trouble_of_spark_has_a_remedy() -> None:
     assert "spark.driver.memory" in (sentence(RuntimeError("java.lang.OutOfMemoryError: Java heap"), "/s").remedy or "")
     assert str(sentence(RuntimeError(WRAPPED), "/state")).startswith("slot s: 2 things are wrong")
     assert str(sentence(RuntimeError("boom"), "/state")) == "/state: Spark stopped the pipeline: boom"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n\tat java.lang.Thread",
+        "[STREAM_FAILED] Query [id = 5] terminated with exception: java.io.EOFException",
+    ],
+)
+def test_a_killed_python_process_is_a_sentence(text: str) -> None:
+    found = sentence(RuntimeError(text), "state")
+    assert "a Python process of Spark has ended in the midst of its work" in found.what
+    assert "start again, the pipeline resumes from its checkpoint" in (found.remedy or "")
+    assert "Thread" not in str(found)

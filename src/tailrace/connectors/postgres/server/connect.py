@@ -47,12 +47,22 @@ ALIVE_SETTINGS = {
 # A walsender whose reader is held up by a slow sink in the middle of a stretch should not give up after a minute.
 REPLICATION_SETTINGS = {"wal_sender_timeout": "120000"}
 
+_ROOT = "set database.sslrootcert to the file with the certificate of the authority"
 # By words of a failed connection, which has no SQLSTATE: libpq's own, and those of a server that speaks English.
 _REMEDIES = (
     ("password authentication failed", "set database.user and database.password to a role that may log in"),
     ("no password supplied", "set database.password"),
+    ("is not permitted to log in", "ALTER ROLE <database.user> LOGIN"),
     ("no pg_hba.conf entry", "allow this host and role in the server's pg_hba.conf (replication connections as well)"),
     ("does not support SSL", "set ssl = on at the server, or set database.sslmode to prefer or disable"),
+    (
+        "does not match host name",
+        "set database.hostname to a name that the server's certificate has, or database.sslmode to verify-ca, which "
+        "compares no names",
+    ),
+    ("certificate verify failed", f"{_ROOT} that signed the server's certificate"),
+    ("root certificate", f"{_ROOT}, or to system for those that this machine trusts"),
+    ("certificate required", "set database.sslcert and database.sslkey: the server asks for a client's certificate"),
     ("certificate", "check database.sslmode, database.sslrootcert, database.sslcert and database.sslkey"),
     ("does not exist", "check database.dbname and database.user; `psql -l` lists the databases"),
     ("Connection refused", "check database.hostname and database.port, and that the server runs"),
@@ -206,10 +216,17 @@ def address(config: Config) -> str:
 
 def refused(table: str, said: str, state: str | None) -> SourceError:
     """A table's rows that cannot be read; `state` is the SQLSTATE, None for a lost connection."""
-    remedy = _ROW_REMEDIES.get(state or "", "start the query again").format(table=table)
+    wrong = _SELECTS if (state or "").startswith(_WRONG) else "start the query again"
+    remedy = _ROW_REMEDIES.get(state or "", wrong).format(table=table)
     return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
 
 
+# Values that an expression cannot take, and what is wrong in the statement itself.
+_WRONG = ("22", "42")
+_SELECTS = (
+    "correct the SELECT of the table: additional-conditions of the signal, or snapshot.select.statement.overrides; "
+    "without one, the value that the message names"
+)
 _NOT_UTF8 = "fix the values that are not valid UTF-8, or exclude the column"
 _ROW_REMEDIES = {
     psycopg.errors.InsufficientPrivilege.sqlstate: "GRANT SELECT ON {table} TO database.user",

@@ -1,0 +1,79 @@
+"""The file that Spark's and Java's lines go to: what Tailrace's own processes warn of in it, and its rotation."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+# Bytes of the file, and how many earlier ones are kept beside it as <name>.1, <name>.2, ...
+LARGEST, KEPT = 32 << 20, 3
+
+# As spark.logs writes a line. What belongs to it on further lines is indented.
+_OURS = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ (?P<level>WARNING|ERROR|CRITICAL) tailrace[\w.]*: (?P<text>.*)")
+_FURTHER = "  "
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A message of our own at WARNING or above."""
+
+    level: str
+    text: str
+
+
+class LogFile:
+    """A log that another process appends to; `news` reads on from where the file ended when this was created."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read = path.stat().st_size if path.exists() else 0
+
+    def news(self) -> list[Warned]:
+        """Our own warnings since the last call, complete lines only. A file that became too large is rotated."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._read)
+                new = file.read()
+        except OSError as error:  # the run goes on without
+            log.debug("%s cannot be read: %s", self.path, error)
+            return []
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read += len(whole)
+        if self._read > LARGEST and len(whole) == len(new):
+            self._read = 0
+            rotate(self.path)
+        return warnings(whole.decode(errors="replace"))
+
+
+def warnings(text: str) -> list[Warned]:
+    """Our own messages in lines of a log, each with its further lines."""
+    found: list[Warned] = []
+    belongs = False
+    for line in text.splitlines():
+        match = _OURS.fullmatch(line)
+        if match:
+            found.append(Warned(match["level"], match["text"]))
+        elif belongs and line.startswith(_FURTHER):
+            found[-1] = Warned(found[-1].level, f"{found[-1].text}\n{line}")
+        belongs = bool(match) or (belongs and line.startswith(_FURTHER))
+    return found
+
+
+def rotate(path: Path) -> None:
+    """Move the content to <name>.1, that of <name>.1 to <name>.2 and so on; the file itself stays, and is then empty.
+
+    Java has it open and goes on appending to it. A line that comes between the copy and the cut is lost.
+    """
+    numbered = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, KEPT + 1))]
+    for newer, older in reversed(list(pairwise(numbered[1:]))):
+        if newer.exists():
+            newer.replace(older)
+    shutil.copy2(path, numbered[1])
+    os.truncate(path, 0)

@@ -1,0 +1,37 @@
+"""The checks of `tailrace check`, which `tailrace run` makes as well, before Spark takes its time to start."""
+
+from __future__ import annotations
+
+from tailrace.connectors.finding import Finding
+from tailrace.errors import SourceError
+from tailrace.pipeline import sink_check
+from tailrace.pipeline.checkpoint import position
+from tailrace.pipeline.definition import Definition
+from tailrace.pipeline.standing import standing
+
+
+def findings(definition: Definition) -> list[Finding]:
+    """What there is to say of a pipeline's database and sink. Raises ConfigError, OffsetError."""
+    admin = definition.admin()
+    return [*admin.checks(position(definition.checkpoint).offsets), *sink_check.check(definition, admin)]
+
+
+def before_start(definition: Definition) -> list[Finding]:
+    """The problems and warnings of a pipeline that is about to start. Raises what its first start cannot do without.
+
+    A pipeline that has begun may resume in spite of a problem: a server comes back, a lost position is read anew where
+    snapshot.mode says so. Nothing is checked beside another run, and where only Spark can read the checkpoint.
+    """
+    if "://" in definition.checkpoint or standing(definition.checkpoint).state == "running":
+        return []
+    found = [finding for finding in findings(definition) if finding.ok is not True]
+    problems = [finding for finding in found if finding.ok is False]
+    if not problems or position(definition.checkpoint).committed is not None:
+        return found
+    if len(problems) == 1:
+        raise SourceError(problems[0].what, where=problems[0].name, remedy=problems[0].remedy)
+    lines = [f"{problem.name}: {problem.what}; remedy: {problem.remedy}" for problem in problems]
+    raise SourceError(
+        "\n  ".join([f"there are {len(problems)} problems:", *lines]),
+        remedy="solve them; `tailrace check` shows whether they are",
+    )

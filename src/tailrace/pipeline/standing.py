@@ -1,0 +1,97 @@
+"""Whether a pipeline runs, and of what its last run ended: what `status` reads from two small files in the checkpoint.
+
+A run holds `lease.json` while it lives, and writes `last_run.json` when it ends. One that was killed leaves its lease.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Literal
+
+from pyarrow import fs
+
+from tailrace.errors import TailraceError
+from tailrace.pipeline.lease import STALE_SECONDS, LeaseFile, Owner
+
+log = logging.getLogger(__name__)
+
+LEASE, LAST_RUN = "lease.json", "last_run.json"
+# Of an owner on another machine only the age of its file is known, by this machine's clock.
+_SILENT_SECONDS = 2 * STALE_SECONDS
+
+State = Literal["never started", "running", "stopped", "failed", "killed"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: when (ISO 8601), and of what error, None if it was stopped or had read everything."""
+
+    at: str
+    error: str | None = None
+    remedy: str | None = None
+
+    @staticmethod
+    def read(content: str) -> Ended | None:
+        """What a file says, None for one that is damaged: it is of use to people only."""
+        try:
+            return Ended(**json.loads(content))
+        except (ValueError, TypeError):
+            return None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Whether a pipeline runs. `owner` is who runs it, or was killed; `last` how the last run ended, if it did."""
+
+    state: State
+    owner: Owner | None = None
+    last: Ended | None = None
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it does not run, and nobody has stopped it."""
+        return self.state in ("failed", "killed")
+
+    def __str__(self) -> str:
+        if self.state in ("running", "killed") and self.owner is not None:
+            verb = "running" if self.state == "running" else "killed, or its machine is out of reach"
+            return f"{verb}: process {self.owner.pid} on {self.owner.host}, since {self.owner.since}"
+        return self.state if self.last is None else f"{self.state} at {self.last.at}"
+
+
+def ended(file: LeaseFile, error: TailraceError | None) -> None:
+    """Write down how a run ended. What cannot be written is logged: the run itself has ended all the same."""
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    text = None if error is None else str(error).partition("\n  Remedy: ")[0]
+    try:
+        file.write(json.dumps(asdict(Ended(now, text, None if error is None else error.remedy))))
+    except TailraceError as failure:
+        log.warning("how the run ended is not written down: %s", failure)
+
+
+def standing(checkpoint: str) -> Standing:
+    """How the pipeline of a checkpoint, a path or URL, stands."""
+    filesystem, root = fs.FileSystem.from_uri(checkpoint)
+    lease, last = _content(filesystem, f"{root}/{LEASE}"), _content(filesystem, f"{root}/{LAST_RUN}")
+    end = None if last is None else Ended.read(last)
+    if lease is None:
+        state: State = "never started" if end is None else "stopped" if end.error is None else "failed"
+        return Standing(state, None, end)
+    owner = Owner.read(lease)
+    is_alive = None if owner is None else owner.is_alive()
+    if is_alive is None:
+        written = filesystem.get_file_info(f"{root}/{LEASE}").mtime
+        is_alive = written is not None and time.time() - written.timestamp() < _SILENT_SECONDS
+    return Standing("running" if is_alive else "killed", owner, end)
+
+
+def _content(filesystem: fs.FileSystem, path: str) -> str | None:
+    try:
+        with filesystem.open_input_stream(path) as stream:
+            return str(stream.read().decode(errors="replace"))
+    except FileNotFoundError:
+        return None

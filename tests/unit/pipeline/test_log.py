@@ -1,0 +1,53 @@
+"""The log of a run: its warnings, and its rotation under a process that writes to it."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from tailrace.errors import SourceError
+from tailrace.pipeline import log as log_module
+from tailrace.pipeline.log import LogFile, Warned
+from tailrace.spark.logs import FORMAT
+
+
+def written(level: int, text: str) -> str:
+    record = logging.LogRecord("tailrace.snapshot.signals", level, __file__, 1, text, None, None)
+    return logging.Formatter(FORMAT).format(record) + "\n"
+
+
+def test_our_own_warnings_are_found_with_their_remedies(tmp_path: Path) -> None:
+    file = tmp_path / "shop.log"
+    file.write_text(written(logging.WARNING, "of an earlier run"), encoding="utf-8")
+    watched = LogFile(file)
+    error = SourceError("the signal is refused", remedy="correct it")
+    with file.open("a", encoding="utf-8") as out:
+        out.write("26/11/24 10:00:00 WARN TaskSetManager: Lost task 0.0\n  at java.lang.Thread\n")
+        out.write(written(logging.INFO, "all is well"))
+        out.write(written(logging.WARNING, str(error)))
+        out.write("\tat org.apache.spark\n  not ours\n")
+        out.write(written(logging.ERROR, "half a line")[:-1])
+    assert watched.news() == [Warned("WARNING", "the signal is refused\n  Remedy: correct it")]
+    assert watched.news() == []
+    with file.open("a", encoding="utf-8") as out:
+        out.write("\n")
+    assert watched.news() == [Warned("ERROR", "half a line")]
+
+
+def test_a_large_log_is_rotated_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "LARGEST", 100)
+    file = tmp_path / "shop.log"
+    with file.open("ab", buffering=0) as writer:
+        watched = LogFile(file)
+        for number in range(10):
+            writer.write(f"{number}".encode() * 99 + b"\n")
+            watched.news()
+        writer.write(written(logging.WARNING, "the last").encode())
+        assert watched.news() == [Warned("WARNING", "the last")]
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept == ["shop.log", "shop.log.1", "shop.log.2", "shop.log.3"]
+    assert file.stat().st_size < 250
+    assert (tmp_path / "shop.log.1").read_bytes().startswith(b"8" * 99), "the newest of the earlier ones"
+    assert (tmp_path / "shop.log.3").read_bytes().startswith(b"4" * 99)

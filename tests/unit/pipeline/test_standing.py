@@ -1,0 +1,55 @@
+"""Whether a pipeline runs, by the files in its checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tailrace.errors import SourceError
+from tailrace.pipeline.files import LocalFile
+from tailrace.pipeline.lease import Owner
+from tailrace.pipeline.standing import LAST_RUN, LEASE, Ended, ended, standing
+
+
+def test_a_pipeline_that_runs_and_one_that_was_killed(tmp_path: Path) -> None:
+    assert standing(str(tmp_path / "none")).state == "never started"
+    (tmp_path / LEASE).write_text(Owner.me().content)
+    found = standing(str(tmp_path))
+    assert (found.state, found.is_dead) == ("running", False)
+    assert f"process {os.getpid()} on " in str(found)
+    with subprocess.Popen([sys.executable, "-c", ""]) as other:
+        other.wait()
+    (tmp_path / LEASE).write_text(replace(Owner.me(), pid=other.pid).content)
+    found = standing(str(tmp_path))
+    assert (found.state, found.is_dead) == ("killed", True)
+    assert "killed, or its machine is out of reach: process" in str(found)
+
+
+def test_an_owner_on_another_machine_is_known_by_the_age_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / LEASE
+    file.write_text(replace(Owner.me(), machine="another").content)
+    assert standing(str(tmp_path)).state == "running"
+    long_ago = time.time() - 100
+    os.utime(file, (long_ago, long_ago))
+    assert standing(str(tmp_path)).state == "killed"
+
+
+def test_how_a_run_ended(tmp_path: Path) -> None:
+    file = LocalFile(tmp_path / LAST_RUN)
+    ended(file, SourceError("there is no slot", where="slot s", remedy="make one"))
+    found = standing(str(tmp_path))
+    assert (found.state, found.is_dead) == ("failed", True)
+    assert found.last is not None
+    assert (found.last.error, found.last.remedy) == ("slot s: there is no slot", "make one")
+    ended(file, None)
+    found = standing(str(tmp_path))
+    assert (found.state, found.is_dead) == ("stopped", False)
+    assert str(found).startswith("stopped at 2")
+    file.write(json.dumps({"at": "x"})[:-1])
+    assert standing(str(tmp_path)).last is None
+    assert Ended.read('{"of": "a later version"}') is None
