@@ -11,7 +11,7 @@ import pymssql
 import pytest
 
 from tailrace.connectors import registry
-from tailrace.connectors.change_tables import reader
+from tailrace.connectors.change_tables import ranges, reader
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.errors import DecodeError, OffsetError, SourceError
@@ -76,6 +76,33 @@ def test_a_batch_has_so_many_transactions(source: SqlServerSource, most: int) ->
         while events := stream.step(1)[0]:
             sizes.append(len(events))
     assert sizes == {1: [2] * 7, 3: [6, 6, 2]}.get(most, [14])
+
+
+@pytest.mark.parametrize("has_order", [False, True])
+def test_change_tables_are_read_side_by_side(
+    source: SqlServerSource, monkeypatch: pytest.MonkeyPatch, has_order: bool
+) -> None:
+    monkeypatch.setattr(ranges, "ROWS", 10)
+    source.create("items")
+    lists = {"table__include__list": r"dbo\.(orders|items)", "provide__transaction__metadata": str(has_order)}
+    with stepping("sqlserver", source, **lists) as stream:
+        for number in range(10):
+            each = (f"INSERT INTO {table} VALUES ({number}, 0, NULL)" for table in ("orders", "items"))
+            source.run("BEGIN TRANSACTION", *each, f"UPDATE orders SET v = 1 WHERE id = {number}", "COMMIT")
+        before, (events, _) = stream.offset, stream.step()
+        assert len(stream.capture.plan(before, stream.offset)) == (1 if has_order else 2)
+        for table, size in (("orders", 2), ("items", 1)):
+            mine = [event["after"] for event in events if event["source"]["table"] == table]
+            assert [(row["id"], row["v"]) for row in mine] == [(key, v) for key in range(10) for v in range(size)]
+
+
+def test_a_few_rows_of_many_tables_are_one_part(source: SqlServerSource) -> None:
+    source.create("items")
+    with stepping("sqlserver", source, table__include__list=r"dbo\.(orders|items)") as stream:
+        source.run("INSERT INTO orders VALUES (1, 0, NULL)", "INSERT INTO items VALUES (1, 0, NULL)")
+        before, (events, _) = stream.offset, stream.step()
+        assert len(stream.capture.plan(before, stream.offset)) == 1
+        assert [event["source"]["table"] for event in events] == ["orders", "items"]
 
 
 def instances(source: SqlServerSource) -> list[str]:
@@ -160,7 +187,7 @@ def test_a_stopped_agent_is_told_once(sqlserver: SqlServer, caplog: pytest.LogCa
 
 
 def test_connections_that_are_cut_are_made_again(source: SqlServerSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_ROWS", 100)  # so that a table is read in several blocks
+    monkeypatch.setattr(reader, "ROWS", 100)  # so that a table is read in several blocks
     cuts = iter([1, 2, 3])
     blocks = Connection.blocks
 

@@ -26,11 +26,14 @@ from tailrace.model.table import TableSchema
 
 
 class Capture:
-    """Reads one pipeline's changes over a connector. Pickled, it keeps the configuration and no connection."""
+    """Reads one pipeline's changes over a connector. Pickled, it keeps the configuration and no connection.
 
-    def __init__(self, connector: Connector) -> None:
+    `joins_topics`: records of several tables may have one topic, where their order shows.
+    """
+
+    def __init__(self, connector: Connector, *, joins_topics: bool = False) -> None:
         self._connector = connector
-        self._planner = Planner(connector)
+        self._planner = Planner(connector, joins_topics=joins_topics)
         self._planned: tuple[Offset, Offset, Sequence[Any]] | None = None
         self._bounded: SnapshotHandle | None = None
 

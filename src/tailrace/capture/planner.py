@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tailrace.capture.first_snapshot import FirstSnapshot
@@ -30,8 +31,10 @@ log = logging.getLogger(__name__)
 class Planner:
     """Plans for one process. Its state is what the connector keeps open, and what its snapshots have planned."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: Connector, *, joins_topics: bool) -> None:
         self.config = connector.config
+        # Where the order of changes of several tables shows.
+        self._is_ordered = joins_topics or self.config.flag("provide.transaction.metadata")
         self._connector = connector
         self._failures = connector.snapshots.failures
         self._mode = SnapshotMode.of(self.config)
@@ -83,7 +86,7 @@ class Planner:
         if not self._has_started and self._first.is_lost_meanwhile(start, end):
             return []
         step = self._adhoc.kept(end.to_json(self._connector.text)) if self._adhoc is not None else Step()
-        return step.splits if step.splits is not None else [self._log_split(start, end, step)]
+        return step.splits if step.splits is not None else self._log_splits(start, end, step)
 
     def close(self) -> None:
         """Let go of snapshots."""
@@ -172,14 +175,18 @@ class Planner:
             return []
         return self._first.begin(start, end)
 
-    def _log_split(self, start: Offset, end: Offset, step: Step) -> LogSplit:
-        """The range of the log for one task, with what is told beside it."""
-        wanted = self._connector.range(start, self._first.begins(start), end)
+    def _log_splits(self, start: Offset, end: Offset, step: Step) -> Sequence[LogSplit]:
+        """The range of the log, for several tasks where no order across tables shows; the last tells the rest."""
+        # A chunk is compared with the changes of its batch.
+        is_whole = self._is_ordered or step.chunk is not None
+        parts = self._connector.ranges(self.config, start, self._first.begins(start), end, is_whole=is_whole)
         is_due = end.ts_us is not None and self._is_heartbeat_due(start, end.ts_us)
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         notices, self._notices = (*self._notices, *step.notices), ()
         untouched = () if start.reading is None else start.reading.untouched
-        return LogSplit(wanted, heartbeat, step.chunk, notices, self.config.tables, untouched)
+        split = LogSplit(parts[-1], heartbeat, step.chunk, notices, self.config.tables, untouched)
+        first = LogSplit(None, tables=self.config.tables, untouched=untouched)
+        return [*(replace(first, range=each) for each in parts[:-1]), split]
 
     def _is_heartbeat_due(self, since: Offset, now: int) -> bool:
         """Whether a beat of the clock, as many as heartbeat.interval.ms makes, lies between two plannings."""

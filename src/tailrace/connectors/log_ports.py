@@ -6,7 +6,7 @@ offset as its connector sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -161,8 +161,12 @@ class Connector(Protocol):
         """Prepare the log for a pipeline that reads no tables first. Raises OffsetError for a gap."""
         self.snapshots.open_at_log(config, start, end).close()
 
-    def range(self, start: Reached, begin: Any, end: Reached) -> Any:
-        """The log from `begin` to the position of `end` for one task: a value that can be pickled."""
+    def ranges(self, config: Config, start: Reached, begin: Any, end: Reached, *, is_whole: bool) -> Sequence[Any]:
+        """The log from `begin` to the position of `end` for one task or, unless it `is_whole`, several.
+
+        Each has all changes of some tables, in their order, and can be pickled. There are the same parts whenever this
+        is asked, as a sink knows a part by its place.
+        """
 
     def execute(self, statement: str) -> None:
         """Run a statement of the user's."""

@@ -88,6 +88,7 @@ class ChangeDataSource(DataSource):
 
     def _capture(self, schema: StructType | None = None) -> Capture:
         from tailrace.capture.capture import Capture
+        from tailrace.transforms import joins_topics, parse
 
         package = self._package
         write_to_stderr()
@@ -96,7 +97,7 @@ class ChangeDataSource(DataSource):
             from tailrace.spark.shapes import row_type
 
             config = package.resolve(package.with_columns(self.properties, row_type(schema)))
-        return Capture(package.connector(config))
+        return Capture(package.connector(config), joins_topics=joins_topics(config, parse(self.steps)))
 
 
 def _end_by_sigterm() -> None:

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from tailrace.config import Config
 from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.transforms.filter import Filter
-from tailrace.transforms.registry import Single
+from tailrace.transforms.registry import Single, is_router, stages
 from tailrace.transforms.route import Route, renamed
 
 
@@ -62,6 +63,14 @@ def renamed_by(steps: Sequence[Step], topic: str) -> str:
     for step in steps:
         topic = step.topic(topic)
     return topic
+
+
+def joins_topics(config: Config, steps: Sequence[Step]) -> bool:
+    """Whether the configuration, or steps of a pipeline, may give records of several tables one topic."""
+    if "Regex" in config.text("topic.naming.strategy") or any(isinstance(step, Route) for step in steps):
+        return True
+    given = (*stages(config), *(step.stage for step in steps if isinstance(step, Single)))
+    return any(is_router(stage.transform) for stage in given)
 
 
 def _step(index: int, entry: Mapping[str, Mapping[str, Any]]) -> Step:

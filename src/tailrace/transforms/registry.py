@@ -99,6 +99,7 @@ PREDICATES: Mapping[str, Callable[[Given], Predicate]] = {
     _APACHE + "predicates.RecordIsTombstone": RecordIsTombstone.of,
 }
 
+_ROUTERS = (Route, ByLogicalTableRouter, ContentBasedRouter)
 _WRAPPING = (setting("type", TEXT, required=True), setting("predicate", TEXT), setting("negate", FLAG, "false"))
 _WRAPPING_NAMES = frozenset(option.name for option in _WRAPPING)
 
@@ -120,6 +121,11 @@ def _tried(given: Given, config: Config) -> Stage | SettingsError:
         return _stage(given, config)
     except SettingsError as error:
         return error
+
+
+def is_router(transform: Transform) -> bool:
+    """Whether a transform may give records of several tables one topic; one of a package may do so, too."""
+    return isinstance(transform, _ROUTERS) or not type(transform).__module__.startswith(f"{__package__}.")
 
 
 def check(config: Config) -> Iterator[Problem]:

@@ -68,7 +68,7 @@ class SqlServer:
         self._lock = threading.Lock()
         self._spids = itertools.count(_FIRST_SPID)
         self._listener: socket.socket | None = None
-        self._tls: ssl.SSLContext | None = None
+        self._tls: tuple[ssl.SSLContext, str] | None = None
 
     # Life
 
@@ -126,8 +126,8 @@ class SqlServer:
         finally:
             self._connections.discard(connection)
 
-    def tls_context(self) -> ssl.SSLContext:
-        """The certificate of this run, made when a client first asks for encryption."""
+    def tls(self) -> tuple[ssl.SSLContext, str]:
+        """What encrypts connections of this run, and its certificate in PEM: for localhost, by its own authority."""
         with self._lock:
             if self._tls is None:
                 self._tls = tls_context()

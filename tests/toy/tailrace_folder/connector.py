@@ -68,8 +68,8 @@ class FolderConnector(SharedLogConnector):
             return Gap(OffsetError(what, where=self.identity, remedy=remedy))
         return None
 
-    def range(self, start: Reached, begin: Line, end: Reached) -> LogRange:
-        return LogRange(begin, end.position)
+    def ranges(self, config: Config, start: Reached, begin: Line, end: Reached, *, is_whole: bool) -> list[LogRange]:
+        return [LogRange(begin, end.position)]
 
     @staticmethod
     def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:

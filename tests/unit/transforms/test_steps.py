@@ -11,7 +11,8 @@ from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import TableId, TableSchema
-from tailrace.transforms import apply, parse, rename
+from tailrace.transforms import apply, joins_topics, parse, rename
+from tests.unit.events.event_recordings import configured
 
 
 def batch(table: str, ops: str) -> ChangeBatch:
@@ -99,3 +100,32 @@ def test_a_wrong_step_is_named(entry: object, words: str) -> None:
     with pytest.raises(ConfigError, match=r"steps\[1\]") as caught:
         parse(steps({"filter": {"operations": ["c"]}}, entry))
     assert words in str(caught.value)
+
+
+_APACHE, _DEBEZIUM = "org.apache.kafka.connect.transforms.", "io.debezium."
+_TOPIC = {"topic.regex": "(.*)", "topic.replacement": "all"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "entries", "expected"),
+    [
+        ({}, (), False),
+        ({}, ({"filter": {"tables": ["a"]}}, {"transform": {"type": "unwrap"}}), False),
+        ({}, ({"route": {"regex": "a", "replacement": "b"}},), True),
+        ({}, ({"transform": {"type": f"{_APACHE}RegexRouter", "regex": "a", "replacement": "b"}},), True),
+        (
+            {
+                "transforms": "r",
+                "transforms.r.type": f"{_DEBEZIUM}transforms.ByLogicalTableRouter",
+                **{f"transforms.r.{name}": value for name, value in _TOPIC.items()},
+            },
+            (),
+            True,
+        ),
+        ({"topic.naming.strategy": f"{_DEBEZIUM}schema.DefaultRegexTopicNamingStrategy", **_TOPIC}, (), True),
+    ],
+)
+def test_what_may_lead_several_tables_into_one_topic(
+    properties: dict[str, str], entries: tuple[object, ...], expected: bool
+) -> None:
+    assert joins_topics(configured(properties), parse(steps(*entries))) == expected

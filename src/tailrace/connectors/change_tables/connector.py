@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,7 +17,8 @@ from tailrace.connectors.change_tables.chunks import CapturedUntil
 from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.reader import LogRange, changes
+from tailrace.connectors.change_tables.ranges import LogRange, counted
+from tailrace.connectors.change_tables.reader import changes
 from tailrace.connectors.change_tables.rows import Split, read
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
@@ -152,8 +153,10 @@ class ChangeTableConnector(SharedLogConnector):
                 return gap.cleaned(instance, lsn, self.longer)
         return gap.replaced(known, at, instances)
 
-    def range(self, start: Reached, begin: Reading, end: Reached) -> LogRange:
-        """See Connector.range."""
+    def ranges(
+        self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
+    ) -> Sequence[LogRange]:
+        """See Connector.ranges."""
         to: Reading = end.position
 
         def asked(connection: Connection) -> LogRange:
@@ -169,9 +172,13 @@ class ChangeTableConnector(SharedLogConnector):
             switches = self._switches(connection, inside, known) if tells else []
             shown = TableFilter.from_config(self.config).naming.shown
             dropped = gap.dropped(known, found, shown) if tells else ()
-            return LogRange(begin, to, inside, tuple(switches), passed, told, dropped)
+            lists = TableFilter.from_config(config)
+            mine = [each for each in inside if lists.captures(each.table)]
+            rows = counted(self.dialect, connection, mine, begin, to)
+            return LogRange(begin, to, rows, tuple(switches), passed, told, dropped)
 
-        return self._server.ask(asked)
+        whole = self._server.ask(asked)
+        return [whole] if is_whole else whole.parts()
 
     def _switches(self, connection: Connection, instances: tuple[Instance, ...], known: Known) -> list[Switch]:
         """The new change tables with the structures they bring."""

@@ -236,6 +236,9 @@ class Dialect(Protocol):
     nulls_first: bool
     """Where ORDER BY has nulls."""
 
+    lsn: str
+    """The LSN of a row's commit, in a change table under the alias cdc_data."""
+
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """A new connection to a database; without a name to that of the configuration."""
 

@@ -26,8 +26,9 @@ from tailrace.connectors.change_tables.changes import (
     transactions,
     whole_transactions,
 )
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, Instance, LastChange, Row
+from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance, LastChange, Row
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.ranges import ROWS, LogRange, inside
 from tailrace.connectors.change_tables.schema_changes import (
     FAULTY_STATEMENT,
     Place,
@@ -42,41 +43,21 @@ from tailrace.errors import SourceError
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.transactions import BEGIN, END, MARKS
 from tailrace.model.change import COMMIT, ChangeBatch
-from tailrace.model.table import TableId
 
-_ROWS = 20_000
 _SKIPPED = {"c": (INSERTED,), "u": (BEFORE, AFTER), "d": (DELETED,)}
-
-
-@dataclass(frozen=True)
-class LogRange:
-    """The log of (start, end] of each database, by these capture instances. `switches` are changes of structure.
-
-    `passed` are instances whose last row is in the range, `structures` those of tables, to be told first. Of the
-    tables `dropped` nothing is captured any more.
-    """
-
-    start: Reading
-    end: Reading
-    instances: tuple[Instance, ...]
-    switches: tuple[Switch, ...] = ()
-    passed: tuple[Instance, ...] = ()
-    structures: tuple[Described, ...] = ()
-    dropped: tuple[TableId, ...] = ()
 
 
 @dataclass(frozen=True)
 class ChangeTable:
     """A change table and how its rows are read.
 
-    `statement` selects from it under the alias cdc_data, `lsn` is the commit there, `kind` what a row is, as
-    changes.py numbers it, if the row tells it, and `order` the order of its rows.
+    `statement` selects from it under the alias cdc_data, `kind` is what a row is, as changes.py numbers it, if the row
+    tells it, and `order` the order of its rows.
     """
 
     instance: Instance
     captured: CapturedTable
     statement: str
-    lsn: str
     kind: str | None
     order: str
 
@@ -131,19 +112,19 @@ class RangeReader:
 
     def chunks(self, wanted: LogRange) -> Iterator[Chunk]:
         """The changes, whole transactions at a time."""
-        mine = [each for each in wanted.instances if self._is_captured(each)]
+        mine = {each: rows for each, rows in wanted.instances.items() if self._is_captured(each)}
         waiting = [each for each in wanted.switches if self._is_captured(each.instance)]
+        if not waiting and not any(mine.values()):
+            return
         with ExitStack() as stack:
-            connection = stack.enter_context(
-                closing(self._dialect.connect(self._config, "tailrace log", self._database))
-            )
+            connection = stack.enter_context(self._connected())
             asked = _Asked(self._dialect, connection, self._config)
-            tables = [table for each in mine if (table := _change_table(asked, each)) is not None]
+            found = {each: table for each, rows in mine.items() if rows and (table := _change_table(asked, each))}
             if waiting:
-                self._remember_from(connection, mine)
-            cursors = [self._cursor(stack, connection, table) for table in tables]
+                self._remember_from(connection, list(mine))
+            cursors = [self._cursor(stack, connection, table, mine[each]) for each, table in found.items()]
             for block in whole_transactions(cursors):
-                present = [(table, each) for table, each in zip(tables, block, strict=True) if each is not None]
+                present = [(table, each) for table, each in zip(found.values(), block, strict=True) if each is not None]
                 yield self._chunk(present, waiting)
         if waiting:
             yield Chunk([self._switched(each, self.order + place) for place, each in enumerate(waiting)])
@@ -156,28 +137,19 @@ class RangeReader:
         """Whether the tables of this range have the instance's: signals change them while a pipeline runs."""
         return instance.table.database == self._database and self._filter.captures(instance.table)
 
-    def _cursor(self, stack: ExitStack, connection: Connection, table: ChangeTable) -> Iterator[ChangeRows]:
+    def _cursor(self, stack: ExitStack, connection: Connection, table: ChangeTable, rows: int) -> Iterator[ChangeRows]:
         """The rows of a change table; what one answer holds is read at once, more over a connection of its own."""
-        condition = self._condition(table)
-        count = int(connection.value(f"SELECT COUNT(*) FROM {table.instance.changes} AS cdc_data {condition}"))
-        if not count:
-            return iter(())
-        statement = f"{table.statement} {condition} ORDER BY {table.order}"
-        if count <= _ROWS:
-            return iter([table.rows(connection.rows(statement))])
+        statement = f"{table.statement} WHERE {self._condition(table)} ORDER BY {table.order}"
+        if rows <= ROWS:
+            found = connection.rows(statement)
+            return iter([table.rows(found)] if found else [])
         own = stack.enter_context(self._connected())
-        return (table.rows(block) for block in own.blocks(statement, _ROWS))
+        return (table.rows(block) for block in own.blocks(statement, ROWS))
 
     def _condition(self, table: ChangeTable) -> str:
-        lsn, literal, instance = table.lsn, self._dialect.literal_of, table.instance
-        parts = [f"{lsn} > {literal(self._start)}", f"{lsn} <= {literal(self._end)}"]
-        parts.append(f"{lsn} >= {literal(instance.start)}")
-        if instance.stop is not None:
-            parts.append(f"{lsn} < {literal(instance.stop)}")
+        within = inside(self._dialect, table.instance, self._start, self._end)
         skipped = [str(kind) for op in self._config.names("skipped.operations") for kind in _SKIPPED.get(op, ())]
-        if skipped and table.kind is not None:
-            parts.append(f"{table.kind} NOT IN ({','.join(skipped)})")
-        return "WHERE " + " AND ".join(parts)
+        return f"{within} AND {table.kind} NOT IN ({','.join(skipped)})" if skipped and table.kind else within
 
     def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
         known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]

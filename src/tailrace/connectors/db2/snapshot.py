@@ -38,6 +38,7 @@ class Db2Dialect(Dialect):
     count = "COUNT_BIG(*)"
     switched_database = ""
     nulls_first = False
+    lsn = "cdc_data.IBMSNAP_COMMITSEQ"
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -137,9 +137,9 @@ class MongoConnector(SharedLogConnector):
         client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
         return None
 
-    def range(self, start: Reached, begin: str, end: Reached) -> LogRange:
-        """See Connector.range."""
-        return LogRange(begin, end.position)
+    def ranges(self, config: Config, start: Reached, begin: str, end: Reached, *, is_whole: bool) -> Sequence[LogRange]:
+        """See Connector.ranges: a change stream has one reader."""
+        return [LogRange(begin, end.position)]
 
     def close(self) -> None:
         """See Connector.close."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -181,12 +181,12 @@ class PostgresConnector:
 
         self._ask(prepare)
 
-    def range(self, start: Reached, begin: int, end: Reached) -> LogRange:
-        """See Connector.range."""
+    def ranges(self, config: Config, start: Reached, begin: int, end: Reached, *, is_whole: bool) -> Sequence[LogRange]:
+        """See Connector.ranges: a slot has one reader."""
         xmin = None
         if self.config.number("xmin.fetch.interval.ms") > 0:
             xmin = self._ask(lambda connection: slot.xmin(connection, self.config))
-        return LogRange(
+        wanted = LogRange(
             start.application,
             begin,
             end.position,
@@ -196,6 +196,7 @@ class PostgresConnector:
             since_us=start.ts_us,
             seen=claim(start).seen,
         )
+        return [wanted]
 
     def execute(self, statement: str) -> None:
         """See Connector.execute."""

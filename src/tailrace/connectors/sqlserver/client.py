@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -12,6 +14,7 @@ from pymssql import _mssql
 from tailrace.config import Config
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
+from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted, objection, settings
 from tailrace.errors import SourceError, TailraceError
 
 T = TypeVar("T")
@@ -25,6 +28,7 @@ _DEAD = frozenset((20002, 20003, 20004, 20006, 20009, 20017, 20047))
 # What the driver says, without a number, of a connection that was lost before.
 _CUT = ("Not connected", "Connection is closed", "Could not set connection properties")
 _REFUSED = ("certificate", "TLS", "SSL")
+_FILE, _ENVIRONMENT = "FREETDSCONF", threading.Lock()
 
 
 class Connection:
@@ -127,7 +131,7 @@ def connect(config: Config, application: str = "tailrace", database: str | None 
     names = config.names("database.names")
     wanted = database or (names[0] if len(names) == 1 else "")
     timeout = config.number("database.query.timeout.ms")
-    with _public_errors():
+    with _public_errors(), _settings(config):
         driver = pymssql.connect(
             server=_address(config),
             user=config.optional("database.user") or "",
@@ -140,10 +144,39 @@ def connect(config: Config, application: str = "tailrace", database: str | None 
             appname=application[:128],
             tds_version="7.4",
             autocommit=True,
-            encryption="require" if config.text("driver.encrypt") in ("true", "strict") else "request",
+            encryption="require" if is_encrypted(config) else "request",
             read_only=_is_read_only(config),
         )
     return Connection(driver)
+
+
+@contextmanager
+def _settings(config: Config) -> Iterator[None]:
+    """FreeTDS's settings for a connection: it takes them from a file that the environment names."""
+    if not is_compared(config):
+        yield
+        return
+    with _ENVIRONMENT, settings(config) as path:
+        before = os.environ.get(_FILE)
+        os.environ[_FILE] = path
+        try:
+            yield
+        except pymssql.Error as error:
+            wrong = objection(config, config.number("driver.loginTimeout")) if FAILURES.is_lost(error) else None
+            if wrong is None:
+                raise
+            # Another try would be refused, too: the driver's error behind it would say that it might not.
+            raise SourceError(
+                f"the server's certificate is not trusted: {wrong}",
+                where=config.text("database.hostname"),
+                remedy="set driver.trustStore to a PEM file with the certificate of who has issued the server's, and "
+                "driver.hostNameInCertificate if that is for another host",
+            ) from None
+        finally:
+            if before is None:
+                del os.environ[_FILE]
+            else:
+                os.environ[_FILE] = before
 
 
 def _address(config: Config) -> str:

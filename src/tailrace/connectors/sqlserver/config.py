@@ -49,21 +49,44 @@ CONNECTION = (
         AGENT_QUERY,
         "Query that returns whether SQL Server Agent runs; `#db` or `[#db]` stands for the database.",
     ),
-    Option("driver.encrypt", choice("true", "false", "strict"), "false", "Encrypt the connection.", protects=True),
+    Option(
+        "driver.encrypt",
+        choice("true", "mandatory", "false", "optional", refused={"strict": "TDS 8 is not spoken here; use true"}),
+        "false",
+        "Encrypt the connection; without it the login alone is, if the server can.",
+        aliases=(Alias("database.encrypt"),),
+        protects=True,
+    ),
     Option(
         "driver.trustServerCertificate",
-        choice(
-            "true", refused={"false": "FreeTDS compares no certificates; end TLS in a proxy that does, or use true"}
-        ),
-        None,
-        "Whether the server's certificate is taken as it is.",
+        FLAG,
+        "false",
+        "Take any certificate of the server. Else one is needed that is issued for its host by somebody whom "
+        "driver.trustStore has. Of a connection that is not encrypted none is compared.",
+        aliases=(Alias("database.trustServerCertificate"),),
+        protects=True,
     ),
+    Option(
+        "driver.trustStore",
+        TEXT,
+        None,
+        "PEM file of trusted certificates, instead of those of the system.",
+        aliases=(Alias("database.trustStore"),),
+    ),
+    Option(
+        "driver.hostNameInCertificate",
+        TEXT,
+        None,
+        "Host that the certificate must be issued for, instead of database.hostname.",
+        aliases=(Alias("database.hostNameInCertificate"),),
+    ),
+    Option("driver.serverCertificate", TEXT, None, "Certificate.", REFUSED, "put it into driver.trustStore"),
+    Option("driver.trustStorePassword", TEXT, None, "Password.", CONNECT, "a PEM file has none", secret=True),
     Option("driver.applicationIntent", choice("ReadOnly", "ReadWrite"), None, "ReadOnly: a readable replica is read."),
     Option("driver.loginTimeout", COUNT, "15", "Time limit for connecting, in seconds."),
     Option("driver.authentication", choice("SqlPassword", "NotSpecified", otherwise=_LOGIN), None, "How to log in."),
     Option("driver.integratedSecurity", choice("false", refused={"true": _LOGIN}), None, "Kerberos."),
     Option("driver.*", TEXT, None, "Settings of the Java driver.", CONNECT, _DRIVER),
-    Option("database.encrypt", choice("true", "false", "strict"), None, "Old.", REFUSED, "call it driver.encrypt"),
     Option("database.*", TEXT, None, "Settings of the Java driver.", CONNECT, _DRIVER),
 )
 CHANGES = (

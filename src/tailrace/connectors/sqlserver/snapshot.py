@@ -44,6 +44,7 @@ class SqlServerDialect(Dialect):
     count = "COUNT_BIG(*)"
     switched_database = None
     nulls_first = True
+    lsn = "cdc_data.[__$start_lsn]"
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""

@@ -12,6 +12,8 @@ _PORT = 1433
 FORM = "mssql://user@host:1433/database?encrypt=true"
 _OPTIONS = {
     "encrypt": "driver.encrypt",
+    "trustservercertificate": "driver.trustServerCertificate",
+    "truststore": "driver.trustStore",
     "instance": "database.instance",
     "applicationintent": "driver.applicationIntent",
 }

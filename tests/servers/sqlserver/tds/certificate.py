@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 
-def tls_context() -> ssl.SSLContext:
-    """What the server shakes hands with; TDS 7.4 goes no further than TLS 1.2."""
+def tls_context() -> tuple[ssl.SSLContext, str]:
+    """What the server shakes hands with, and its certificate in PEM; TDS 7.4 goes no further than TLS 1.2."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -34,8 +34,9 @@ def tls_context() -> ssl.SSLContext:
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
+    shown = certificate.public_bytes(serialization.Encoding.PEM)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "server.pem"
-        path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
+        path.write_bytes(private + shown)
         context.load_cert_chain(path)
-    return context
+    return context, shown.decode()

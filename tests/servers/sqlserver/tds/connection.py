@@ -94,7 +94,7 @@ class Connection:
             last=True,
         )
         if answer != prelogin.ENCRYPT_NOT_SUPPORTED:
-            self.transport.start_tls(self.server.tls_context())
+            self.transport.start_tls(self.server.tls()[0])
         kind, _, content = self.transport.read()
         if answer == prelogin.ENCRYPT_OFF:
             self.transport.stop_tls()

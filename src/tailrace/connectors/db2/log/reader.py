@@ -105,7 +105,6 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
         captured,
         statement=f"SELECT cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ, cdc_data.IBMSNAP_OPERATION, {marker}"
         f"{listed} FROM {instance.changes} AS cdc_data{units}",
-        lsn="cdc_data.IBMSNAP_COMMITSEQ",
         kind=None,
         order="cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ",
         has_single_updates=config.text("db2.platform") == ZOS,

@@ -109,7 +109,6 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
         instance,
         captured,
         statement=_statement(config, instance, captured),
-        lsn="cdc_data.[__$start_lsn]",
         kind="cdc_data.[__$operation]",
         order=", ".join(
             f"cdc_data.{field} ASC" for field in ("[__$start_lsn]", *command, "[__$seqval]", "[__$operation]")

@@ -1,0 +1,77 @@
+"""Ranges of the log: how many rows each change table has there, and the parts that tasks read side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, Instance
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.schema_changes import Switch
+from tailrace.model.table import TableId
+
+# What is taken from a connection at once, and what a part has at least: a task for less costs more than it saves.
+ROWS = 20_000
+# So many change tables are counted by one statement.
+_COUNTED = 100
+
+
+@dataclass(frozen=True)
+class LogRange:
+    """The log of (start, end] of each database, by these capture instances, each with its number of rows there.
+
+    `switches` are changes of structure, `passed` instances whose last row is in the range, `structures` those of
+    tables, to be told first. Of the tables `dropped` nothing is captured any more.
+    """
+
+    start: Reading
+    end: Reading
+    instances: Mapping[Instance, int]
+    switches: tuple[Switch, ...] = ()
+    passed: tuple[Instance, ...] = ()
+    structures: tuple[Described, ...] = ()
+    dropped: tuple[TableId, ...] = ()
+
+    def parts(self) -> list[LogRange]:
+        """The range for several tasks: each has all changes of some tables, in their order, and at least ROWS rows.
+
+        A change of structure has its place among the changes of all tables, so that a range with one stays whole.
+        """
+        if self.switches or self.passed or self.structures or self.dropped:
+            return [self]
+        found: list[dict[Instance, int]] = []
+        by_table = sorted((each for each in self.instances.items() if each[1]), key=lambda each: each[0].table)
+        for _, mine in groupby(by_table, key=lambda each: each[0].table):
+            if not found or sum(found[-1].values()) >= ROWS:
+                found.append({})
+            found[-1].update(mine)
+        if len(found) > 1 and sum(found[-1].values()) < ROWS:
+            found[-2].update(found.pop())
+        return [replace(self, instances=each) for each in found] if len(found) > 1 else [self]
+
+
+def inside(dialect: Dialect, instance: Instance, start: str, end: str) -> str:
+    """The condition that a row of a change table lies in (start, end]."""
+    lsn, literal = dialect.lsn, dialect.literal_of
+    parts = [f"{lsn} > {literal(start)}", f"{lsn} <= {literal(end)}", f"{lsn} >= {literal(instance.start)}"]
+    if instance.stop is not None:
+        parts.append(f"{lsn} < {literal(instance.stop)}")
+    return " AND ".join(parts)
+
+
+def counted(
+    dialect: Dialect, connection: Connection, instances: Sequence[Instance], begin: Reading, end: Reading
+) -> dict[Instance, int]:
+    """The instances with the number of their rows in (begin, end]. May raise the driver's errors."""
+    found: dict[Instance, int] = {}
+    for first in range(0, len(instances), _COUNTED):
+        piece = instances[first : first + _COUNTED]
+        statements = []
+        for place, each in enumerate(piece):
+            database = each.table.database
+            within = inside(dialect, each, begin.lsn(database), end.lsn(database))
+            statements.append(f"SELECT {place}, {dialect.count} FROM {each.changes} AS cdc_data WHERE {within}")
+        rows = {int(place): int(count) for place, count in connection.rows(" UNION ALL ".join(statements))}
+        found.update((each, rows[place]) for place, each in enumerate(piece))
+    return found
