@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.config.resolve import Config, Problem
-from tailrace.model.table import TableId
+from tailrace.model.table import ERROR, NULL, TEXT, TableId
 
 Patterns = tuple[re.Pattern[str], ...]
 
@@ -75,6 +75,26 @@ class ColumnMasks:
         if (found is None or isinstance(found, Hash)) and _matches(self.by_type, table.column(type_name)):
             return Propagate()
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfRange:
+    """What becomes of dates and times that no type of a table holds, by column."""
+
+    null: Patterns
+    text: Patterns
+
+    @staticmethod
+    def from_config(config: Config) -> OutOfRange:
+        """The rules of `column.out.of.range.*`."""
+        return OutOfRange(config.patterns("column.out.of.range.null"), config.patterns("column.out.of.range.text"))
+
+    def of(self, table: TableId, column: str, *, is_key: bool) -> str:
+        """The rule for a column; text before null. A key is never null: rows would be taken for one another."""
+        names = table.column(column)
+        if _matches(self.text, names):
+            return TEXT
+        return NULL if _matches(self.null, names) and not is_key else ERROR
 
 
 def _matches(patterns: Patterns, names: tuple[str, ...]) -> bool:

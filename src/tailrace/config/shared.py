@@ -181,6 +181,13 @@ MASKS = (
     Option("datatype.propagate.source.type", PATTERNS, None, "The same, chosen by type (`schema.table.type`)."),
 )
 
+_TYPED = "of a replica, and of `shape=table`; `schema.table.column`"
+_ODD_TIMES = "Infinite times, and years outside 1 to 9999, which no type of a table holds"
+OUT_OF_RANGE = (
+    Option("column.out.of.range.null", PATTERNS, None, f"{_ODD_TIMES}: null in these columns ({_TYPED})."),
+    Option("column.out.of.range.text", PATTERNS, None, f"The same: these columns are texts, in ISO 8601 ({_TYPED})."),
+)
+
 EVENTS = (
     Option(
         "unavailable.value.placeholder",

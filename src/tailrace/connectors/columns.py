@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
-from tailrace.config.masks import ColumnMasks
+from tailrace.config.masks import ColumnMasks, OutOfRange
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
@@ -34,6 +34,7 @@ class Columns:
         self._config = config
         self._filter = TableFilter.from_config(config)
         self._masks = ColumnMasks.from_config(config)
+        self._out_of_range = OutOfRange.from_config(config)
         self._converters = Converters(config)
         self._comments = config.flag("include.schema.comments")
         self._faults = config.flag("compat.faults")
@@ -50,12 +51,14 @@ class Columns:
         key = key_columns(self._config, table, names) or key
         shown = set(self._filter.columns(table, names))
         schemas, types = [], []
+        old_key = identity if len(identity) < len(columns) else ()
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(columns, key=lambda column: column.name not in shown):
             wanted = column.name in shown or column.name in key
             kind = self._value_type(table, column, column.name in key) if wanted else None
             if kind is not None:
-                schemas.append(Column(column.name, kind.schema, kind.arrow, column.name in shown))
+                odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
+                schemas.append(Column(column.name, kind.schema, kind.arrow, column.name in shown, odd))
                 types.append(kind)
         if not schemas:
             log.warning("%s has no columns to capture, so it is left out", table)

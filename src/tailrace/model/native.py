@@ -10,13 +10,15 @@
 | arrays | arrays of the above |
 | everything else | as it is |
 
-A time finer than a microsecond is cut. An infinity, or a year outside 1 to 9999, is a DecodeError: a lakehouse
-timestamp has no value for it, and null or a far date would be a lie.
+A time finer than a microsecond is cut. An infinity, or a year outside 1 to 9999, has no counterpart in a lakehouse
+table. By the column's `out_of_range` it is a DecodeError, or null, or the column is text: ISO 8601, with years before 0
+and beyond 9999 signed (`-0043-03-15` is in the year 44 BC), `infinity` and `-infinity`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Context, Decimal
 
 import numpy as np
@@ -24,8 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import DecodeError
+from tailrace.model import odd_times
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.table import Column, TableSchema
+from tailrace.model.table import ERROR, TEXT, Column, TableSchema
 
 _DEBEZIUM, _CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
 _DAYS = {_DEBEZIUM + "Date", _CONNECT + "Date"}
@@ -36,12 +39,14 @@ _TIMES = {
     _DEBEZIUM + "MicroTime": (1, 1),
     _DEBEZIUM + "NanoTime": (1, 1000),
 }
-_TIMESTAMPS = {
-    _DEBEZIUM + "Timestamp": (1000, 1),
-    _CONNECT + "Timestamp": (1000, 1),
-    _DEBEZIUM + "MicroTimestamp": (1, 1),
-    _DEBEZIUM + "NanoTimestamp": (1, 1000),
+_UNITS = {"ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}
+_TIMESTAMPS: dict[str | None, odd_times.Unit] = {
+    _DEBEZIUM + "Timestamp": "ms",
+    _CONNECT + "Timestamp": "ms",
+    _DEBEZIUM + "MicroTimestamp": "us",
+    _DEBEZIUM + "NanoTimestamp": "ns",
 }
+_FOUR_DIGITS = "^(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-"
 _ZONED = _DEBEZIUM + "ZonedTimestamp"
 _DECIMAL = _CONNECT + "Decimal"
 _VARIABLE = "io.debezium.data.VariableScaleDecimal"
@@ -57,7 +62,7 @@ _EXACT = Context(prec=150_000)
 
 def native_type(column: Column) -> pa.DataType:
     """The native type of a column."""
-    return _type(column.schema, column.arrow)
+    return _type(column.schema, column.arrow, as_text=column.out_of_range == TEXT)
 
 
 def native_schema(table: TableSchema) -> pa.Schema:
@@ -73,13 +78,13 @@ def native_rows(table: TableSchema, struct: pa.StructArray) -> pa.StructArray:
 
 def _column(table: TableSchema, column: Column, values: pa.Array) -> pa.Array:
     try:
-        return _convert(column.schema, values)
+        return _Conversion(column.out_of_range).of(column.schema, values)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise DecodeError(
             "a value has no counterpart in a lakehouse table (an infinite time, or a year outside 1 to 9999)",
             where=f"{table.id}, column {column.name}",
-            remedy="capture dates and timestamps as text (time.precision.mode=isostring), "
-            f"or leave the column out (column.exclude.list={table.id}.{column.name})",
+            remedy=f"let the column be text (column.out.of.range.text={table.id}.{column.name}), let such values be "
+            f"null (column.out.of.range.null={table.id}.{column.name}), or leave the column out (column.exclude.list)",
         ) from error
 
 
@@ -93,7 +98,9 @@ def plain_decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     return values.cast(pa.string()) if 0 <= values.type.scale <= 6 else _wide_text(values)
 
 
-def _type(schema: ConnectSchema, arrow: pa.DataType) -> pa.DataType:
+def _type(schema: ConnectSchema, arrow: pa.DataType, *, as_text: bool = False) -> pa.DataType:
+    if as_text and (schema.name in _DAYS or schema.name in _TIMESTAMPS or schema.name == _ZONED):
+        return pa.string()
     if schema.name in _DAYS:
         return pa.date32()
     if schema.name in _TIMESTAMPS:
@@ -105,30 +112,71 @@ def _type(schema: ConnectSchema, arrow: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal256(arrow):
         return pa.decimal128(arrow.precision, arrow.scale)
     if schema.items is not None and pa.types.is_list(arrow):
-        return pa.list_(_type(schema.items, arrow.value_type))
+        return pa.list_(_type(schema.items, arrow.value_type, as_text=as_text))
     return arrow
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """The conversion of a column's values, with what becomes of those that do not fit."""
+
+    out_of_range: str
+
+    def of(self, schema: ConnectSchema, values: pa.Array) -> pa.Array:
+        target = _type(schema, values.type, as_text=self.out_of_range == TEXT)
+        if schema.name in _DAYS:
+            return self._days(values).cast(target)
+        if schema.name in _TIMESTAMPS:
+            return self._timestamps(values, _TIMESTAMPS[schema.name])
+        if schema.name == _ZONED and self.out_of_range != TEXT:
+            return self._zoned(values)
+        if schema.items is not None and pa.types.is_list(values.type) and target != values.type:
+            items = schema.items
+            return _per_item(values, lambda found: self.of(items, found), target)
+        return values if target == values.type else _convert(schema, values)
+
+    def _days(self, values: pa.Array) -> pa.Array:
+        if self.out_of_range == TEXT:
+            return odd_times.dates(values)
+        return self._fit(values, _FIRST_DAY, _LAST_DAY)
+
+    def _timestamps(self, values: pa.Array, unit: odd_times.Unit) -> pa.Array:
+        if self.out_of_range == TEXT:
+            return odd_times.timestamps(values, unit)
+        multiply, divide = _UNITS[unit]
+        first, last = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
+        wide = values.cast(pa.int64())
+        if multiply > 1:
+            fit = self._fit(wide, first // multiply, last // multiply)
+        else:
+            # Nanoseconds of 64 bits end within the years that fit; the outermost ones stand for the infinities.
+            fit = self._fit(wide, max(first * divide, -(2**63) + 1), min(last * divide, 2**63 - 2))
+        return _micros(fit, multiply, divide).cast(pa.timestamp("us"))
+
+    def _zoned(self, values: pa.Array) -> pa.Array:
+        if self.out_of_range != ERROR:
+            values = pc.if_else(pc.match_substring_regex(values, _FOUR_DIGITS), values, pa.scalar(None, values.type))
+        fine = pc.max(pc.binary_length(values)).as_py()
+        if fine is not None and fine > len("2018-06-20T13:37:03.123456Z"):
+            values = pc.replace_substring_regex(values, r"(\.\d{6})\d+", r"\1")
+        return values.cast(pa.timestamp("us", "UTC"))
+
+    def _fit(self, values: pa.Array, low: int, high: int) -> pa.Array:
+        if self.out_of_range == ERROR:
+            return _within(values, low, high)
+        fits = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+        return pc.if_else(fits, values, pa.scalar(None, values.type))
 
 
 def _convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
     target = _type(schema, values.type)
-    if target == values.type:
-        return values
-    if schema.name in _DAYS:
-        return _within(values, _FIRST_DAY, _LAST_DAY).cast(target)
-    if schema.name in _TIMESTAMPS:
-        micros = _micros(values, *_TIMESTAMPS[schema.name])
-        return _within(micros, _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1).cast(target)
-    if schema.name == _ZONED:
-        return _zoned(values)
     if schema.name in _TIMES:
         return _clock(_micros(values, *_TIMES[schema.name]))
     if schema.name == _VARIABLE:
         return _variable(values)
     if schema.name == _DECIMAL and pa.types.is_binary(values.type):
         return _unscaled_text(values, schema)
-    if pa.types.is_decimal(values.type):
-        return values.cast(target) if pa.types.is_decimal(target) else _wide_text(values)
-    return _per_item(values, lambda items: _convert(schema.items or schema, items), target)
+    return values.cast(target) if pa.types.is_decimal(target) else _wide_text(values)
 
 
 def _is_too_wide(schema: ConnectSchema, arrow: pa.DataType) -> bool:
@@ -158,13 +206,6 @@ def _within(values: pa.Array, low: int, high: int) -> pa.Array:
     if limits["min"].is_valid and (limits["min"].as_py() < low or limits["max"].as_py() > high):
         raise pa.ArrowInvalid("out of range")
     return values
-
-
-def _zoned(values: pa.Array) -> pa.Array:
-    fine = pc.max(pc.binary_length(values)).as_py()
-    if fine is not None and fine > len("2018-06-20T13:37:03.123456Z"):
-        values = pc.replace_substring_regex(values, r"(\.\d{6})\d+", r"\1")
-    return values.cast(pa.timestamp("us", "UTC"))
 
 
 def _clock(micros: pa.Array) -> pa.Array:

@@ -14,6 +14,9 @@ from tailrace.model.schema import ConnectSchema
 # Re-exported: code that has a table needs its name.
 from tailrace.model.table_id import TableId as TableId
 
+# What becomes of a value that no native type holds.
+ERROR, NULL, TEXT = "error", "null", "text"
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -21,13 +24,15 @@ class Column:
 
     The Arrow values are in Connect representation: days as int32, times and timestamps as int64 of the schema's unit,
     zoned ones as text, NUMERIC(p,s) as decimal128/256(p,s), everything else as one would expect.
-    `in_value` is false for a key column that is excluded from event values.
+    `in_value` is false for a key column that is excluded from event values. `out_of_range` is what becomes of
+    dates and times that no native type holds, where rows are converted to those: see model/native.py.
     """
 
     name: str
     schema: ConnectSchema
     arrow: pa.DataType
     in_value: bool = True
+    out_of_range: str = ERROR
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,9 @@ class TableSchema:
             "columns": [column.schema.to_json(column.name) for column in self.columns],
             "empty": {column.name: column.schema.empty for column in self.columns if column.schema.empty is not None},
             "hidden": [column.name for column in self.columns if not column.in_value],
+            "out_of_range": {
+                column.name: column.out_of_range for column in self.columns if column.out_of_range != ERROR
+            },
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -83,6 +91,7 @@ class TableSchema:
                 ConnectSchema.from_json(member).with_(empty=node["empty"].get(member["field"])),
                 arrow.field(index).type,
                 member["field"] not in node["hidden"],
+                node.get("out_of_range", {}).get(member["field"], ERROR),
             )
             for index, member in enumerate(node["columns"])
         )

@@ -17,6 +17,7 @@ from tailrace.config.dialects import from_mapping, read
 from tailrace.connectors import registry
 from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
+from tailrace.model.table import NULL, TEXT
 from tailrace.transforms import parse
 
 
@@ -89,8 +90,21 @@ class KafkaTarget(_Part):
     state_topic: str = Field(default="tailrace-state", alias="state.topic", pattern=r"^[A-Za-z0-9._-]{1,249}$")
 
 
+def _out_of_range(value: object) -> object:
+    """The bare word null is YAML's nothing."""
+    if isinstance(value, Mapping):
+        return {name: NULL if policy is None else policy for name, policy in value.items()}
+    return NULL if value is None else value
+
+
+OutOfRange = Literal["error", "null", "text"]
+
+
 class ReplicaTarget(_Part):
     """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped.
+
+    `out_of_range` is what becomes of dates and times that no table holds: of all columns, or by expressions for names
+    `schema.table.column`.
 
     With `maintenance` small files are joined, and versions of a table removed once they were replaced `retention` ago.
     """
@@ -100,7 +114,15 @@ class ReplicaTarget(_Part):
     on_drop: Literal["clear", "keep"] = "clear"
     maintenance: bool = True
     retention: Annotated[str, AfterValidator(_retention)] = "2h"
+    out_of_range: Annotated[OutOfRange | dict[str, OutOfRange], BeforeValidator(_out_of_range)] = "error"
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The connector's properties that `out_of_range` stands for."""
+        given = {".*": self.out_of_range} if isinstance(self.out_of_range, str) else self.out_of_range
+        chosen = {policy: ",".join(name for name, each in given.items() if each == policy) for policy in (NULL, TEXT)}
+        return {f"column.out.of.range.{policy}": names for policy, names in chosen.items() if names}
 
     @property
     def retention_minutes(self) -> int | None:
@@ -184,7 +206,7 @@ class Definition(_Part):
         defaults = {"signal.folder": f"{self.checkpoint}/signals"}
         if self.sink.replica:
             package = registry.of_source(self.source.connector, given).load()
-            defaults |= {"skipped.operations": "none", **package.replica_properties}
+            defaults |= {"skipped.operations": "none", **package.replica_properties, **self.sink.replica.properties}
         return {**defaults, **given}
 
     def _given(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tailrace.errors import DecodeError
 from tailrace.model.native import native_rows, native_schema
+from tailrace.model.odd_times import INFINITY_DAYS, INFINITY_US
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 
@@ -20,8 +21,9 @@ VARIABLE = ConnectSchema("struct", True, "io.debezium.data.VariableScaleDecimal"
 VARIABLE_TYPE = pa.struct([("scale", pa.int32()), ("value", pa.binary())])
 
 
-def convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
-    table = TableSchema(TableId("db", "public", "t"), (Column("v", schema, values.type),), (), ())
+def convert(schema: ConnectSchema, values: pa.Array, out_of_range: str = "error") -> pa.Array:
+    column = Column("v", schema, values.type, out_of_range=out_of_range)
+    table = TableSchema(TableId("db", "public", "t"), (column,), (), ())
     rows = pa.StructArray.from_arrays([values], fields=list(table.row_type))
     native = native_rows(table, rows)
     assert native.type == pa.struct(list(native_schema(table)))
@@ -170,3 +172,60 @@ def test_a_null_image_stays_null() -> None:
     )
     rows = pa.array([{"v": 1}, None], table.row_type)
     assert native_rows(table, rows).to_pylist() == [{"v": dt.date(1970, 1, 2)}, None]
+
+
+def odd(name: str, values: pa.Array, policy: str, base: str = "int64") -> list[Any]:
+    return convert(named(name, base), values, policy).to_pylist()
+
+
+MICROS, NANOS, ZONED = (f"io.debezium.time.{name}" for name in ("MicroTimestamp", "NanoTimestamp", "ZonedTimestamp"))
+YEAR_1_BC_MS, YEAR_10000_MS = -62_167_219_200_001, 253_402_300_800_000
+
+
+def test_dates_and_times_out_of_range_become_null_where_the_column_says_so() -> None:
+    days = pa.array([0, -719163, 2932897, INFINITY_DAYS["infinity"], None], pa.int32())
+    assert odd("io.debezium.time.Date", days, "null") == [dt.date(1970, 1, 1), None, None, None, None]
+    for name, unit in (("io.debezium.time.Timestamp", 1), (MICROS, 1000)):
+        far = pa.array([unit, YEAR_1_BC_MS * unit, YEAR_10000_MS * unit, INFINITY_US["infinity"] * unit // 1000, None])
+        assert odd(name, far, "null") == [dt.datetime(1970, 1, 1, 0, 0, 0, 1000), None, None, None, None]
+    assert odd(NANOS, pa.array([1000, 2**63 - 1, -(2**63)]), "null") == [
+        dt.datetime(1970, 1, 1, 0, 0, 0, 1),
+        None,
+        None,
+    ]
+    text = pa.array(
+        ["2018-06-20T13:37:03.1234567Z", "infinity", "-0043-03-15T00:00:00Z", "+10000-01-01T00:00:00Z", None]
+    )
+    at = dt.datetime(2018, 6, 20, 13, 37, 3, 123456, dt.timezone.utc)
+    assert odd(ZONED, text, "null", "string") == [at, None, None, None, None]
+    lists = ConnectSchema("array", True, items=named("io.debezium.time.Date", "int32"))
+    found = convert(lists, pa.array([[0, 2932897], None], pa.list_(pa.int32())), "null")
+    assert found.to_pylist() == [[dt.date(1970, 1, 1), None], None]
+
+
+def test_columns_of_dates_and_times_become_text_where_they_say_so() -> None:
+    days = pa.array([0, -735160, 2932897, INFINITY_DAYS["infinity"], INFINITY_DAYS["-infinity"], None], pa.int32())
+    assert odd("io.debezium.time.Date", days, "text") == [
+        *("1970-01-01", "-0043-03-15", "+10000-01-01", "infinity", "-infinity", None)
+    ]
+    for name, unit in (("io.debezium.time.Timestamp", 1), (MICROS, 1000)):
+        far = pa.array([500 * unit, YEAR_1_BC_MS * unit, YEAR_10000_MS * unit, INFINITY_US["infinity"] * unit // 1000])
+        assert odd(name, far, "text") == [
+            *("1970-01-01T00:00:00.5", "-0001-12-31T23:59:59.999", "+10000-01-01T00:00:00", "infinity")
+        ]
+    nanos = pa.array([1, 600 * 10**9, 2**63 - 1, -(2**63), None])
+    assert odd(NANOS, nanos, "text") == [
+        *("1970-01-01T00:00:00.000000001", "1970-01-01T00:10:00", "infinity", "-infinity", None)
+    ]
+    text = pa.array(["2018-06-20T13:37:03.1234567Z", "infinity", None])
+    assert odd(ZONED, text, "text", "string") == text.to_pylist()
+    lists = ConnectSchema("array", True, items=named("io.debezium.time.Date", "int32"))
+    assert convert(lists, pa.array([[0, None]], pa.list_(pa.int32())), "text").to_pylist() == [["1970-01-01", None]]
+    assert odd("io.debezium.time.Date", pa.array([], pa.int32()), "text") == []
+    assert odd("other", pa.array([5]), "text") == [5]
+
+
+def test_what_becomes_of_odd_values_travels_with_the_table() -> None:
+    columns = (Column("a", named("x"), pa.int64()), Column("b", named("x"), pa.int64(), out_of_range="text"))
+    table = TableSchema(TableId("db", "public", "t"), columns, (), ())
+    assert TableSchema.from_json(table.to_json()) == table

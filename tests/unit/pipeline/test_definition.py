@@ -172,3 +172,21 @@ def test_secrets_are_not_in_the_text_of_a_definition(tmp_path: Path) -> None:
         "console", "{kafka: {bootstrap.servers: a, properties: {sasl.password: hush}}}"
     )
     assert "hush" not in repr(written(tmp_path, text))
+
+
+def test_what_becomes_of_odd_dates_is_told_to_the_connector(tmp_path: Path) -> None:
+    def given(text: str) -> dict[str, str]:
+        replica = MINIMAL.replace("sink: console", "sink: {replica: {path: r, out_of_range: " + text + "}}")
+        assert replica != MINIMAL
+        found = written(tmp_path, replica).properties()
+        return {name: value for name, value in found.items() if name.startswith("column.out.of.range")}
+
+    assert given("error") == {}
+    assert given("null") == {"column.out.of.range.null": ".*"}
+    assert given("text") == {"column.out.of.range.text": ".*"}
+    assert given("{'public[.]a[.].*': null, 'public[.]b[.]d': text, 'public[.]b[.]e': text}") == {
+        "column.out.of.range.null": "public[.]a[.].*",
+        "column.out.of.range.text": "public[.]b[.]d,public[.]b[.]e",
+    }
+    with pytest.raises(ConfigError, match="out_of_range"):
+        given("maybe")

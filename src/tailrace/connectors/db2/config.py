@@ -119,6 +119,7 @@ OPTIONS = OptionTable(
         "Snapshot": SNAPSHOT,
         "Values": shared.VALUES,
         "Masks and propagation": shared.MASKS,
+        "Dates and times out of range": shared.OUT_OF_RANGE,
         "Topics": shared.TOPICS,
         "Converters and transforms": shared.CONVERTERS,
         "Signals, notifications, heartbeats": tuple(each for each in shared.SIGNALS if each.name not in _OWN),

@@ -263,6 +263,7 @@ OPTIONS = OptionTable(
         "Snapshot": SNAPSHOT,
         "Values": (COMPATIBILITY, *shared.VALUES, *TYPES),
         "Masks and propagation": shared.MASKS,
+        "Dates and times out of range": shared.OUT_OF_RANGE,
         "Topics": shared.TOPICS,
         "Converters and transforms": shared.CONVERTERS,
         "Signals, notifications, heartbeats": shared.SIGNALS,

@@ -19,12 +19,11 @@ from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICRO
 from tailrace.connectors.value_type import Convert, ValueType, is_strict
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
+from tailrace.model.odd_times import INFINITY_DAYS as INFINITY_DAYS
+from tailrace.model.odd_times import INFINITY_US as INFINITY_US
 from tailrace.model.schema import ConnectSchema
 
 TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
-# What the reference engine writes for infinity (its driver's largest and smallest instant).
-INFINITY_US = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
-INFINITY_DAYS = {"infinity": -2_147_472_692, "-infinity": -2_147_472_691}
 
 
 def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
