@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ from tailrace.version import __version__
 
 if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
+    from tailrace.spark.tables import DataFrame, TableChanges
 
-__all__ = ["TailraceError", "__version__", "signal"]
+__all__ = ["TailraceError", "__version__", "signal", "tables", "variants"]
 
 
 def signal(
@@ -27,3 +28,23 @@ def signal(
     from tailrace.pipeline.signaling import send
 
     return send(pipeline, type, data or {}, id).id
+
+
+def tables(frame: DataFrame) -> Iterator[TableChanges]:
+    """The changes of a micro-batch of the shape `arrow`, one typed DataFrame for each table, in any `foreachBatch`.
+
+    `for table, key, rows in tables(frame)`: the table's TableId, the names of its key's columns, and the rows (see
+    `tailrace.spark.tables.TableChanges`). Tasks decode the rows when you use them. A table that was altered within the
+    micro-batch comes once for each of its layouts, in log order. The micro-batch is cached until the loop ends. Raises
+    ConfigError for a frame of another shape.
+    """
+    from tailrace.spark import tables
+
+    return tables.tables(frame)
+
+
+def variants(frame: DataFrame) -> DataFrame:
+    """A frame of the shape `event` whose `key`, `before` and `after` are Spark's VARIANT; Java parses their JSON."""
+    from tailrace.spark.tables import variants
+
+    return variants(frame)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -70,6 +71,27 @@ def test_the_shape_event(spark: SparkSession, shop: Database, tmp_path: Path) ->
     assert updated["source"]["table"] == "orders"
     assert read[0]["position"] <= updated["position"] < deleted["position"]
     assert isinstance(deleted["ts"], datetime)
+
+
+def test_sparks_progress_shows_the_lag_and_the_retained_log(
+    spark: SparkSession, shop: Database, tmp_path: Path
+) -> None:
+    def latest() -> list[dict[str, Any]]:
+        found = [progress["sources"][0]["latestOffset"] for progress in query.recentProgress]
+        return [shown for text in found if text and "lag_ms" in (shown := json.loads(text))]
+
+    with Stream(spark, properties(shop, shape="event"), tmp_path).running() as query:
+        (*_, caught_up) = eventually(latest, query)
+    assert (caught_up["lag_ms"], caught_up["lag_bytes"]) == (0, 0)
+    assert caught_up["log_retained_bytes"] >= 0
+    assert re.fullmatch("[0-9A-F]+/[0-9A-F]+", caught_up["position"])
+    shop.execute("INSERT INTO orders SELECT n, repeat('x', 100) FROM generate_series(10, 2000) n")
+    small = properties(shop, shape="event", maxBytesPerTrigger="20000")
+    with Stream(spark, small, tmp_path).running() as query:
+        eventually(lambda: any(shown["lag_bytes"] == 0 for shown in latest()), query)
+        first, *_ = latest()
+    assert first["lag_bytes"] > 20_000
+    assert first["lag_ms"] > 0
 
 
 def test_the_shape_table_has_native_types(spark: SparkSession, shop: Database, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
+import tailrace
 from tests.behaviour.streams import started
 from tests.conformance.pipelines import PATIENCE_S, PREFIX
 from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Source, Subject
@@ -47,6 +48,16 @@ def test_a_bounded_read_is_the_tables_as_of_now(
     assert keys(source, rows, "event") == [1, 2]
     assert {row["op"] for row in rows} == {"r"}
     assert {row["topic"] for row in rows} == {f"{PREFIX}.{source.id(table)}"}
+
+
+def test_rows_are_typed_by_table(subject: Subject, source: Source, table: str, spark: SparkSession) -> None:
+    given = options(subject, source, table, "typed", "arrow")
+    ((named, key, rows),) = tailrace.tables(spark.read.format(subject.format).options(**given).load())
+    found = rows.collect()
+    assert (str(named), len(key)) == (str(source.id(table)), 1)
+    assert keys(source, found, "table") == [1, 2]
+    assert {(row["op"], row["before"], row["commit"]) for row in found} == {("r", None, None)}
+    assert len({row["order"] for row in found}) == 2
 
 
 def test_a_stream_has_rows_in_each_shape(

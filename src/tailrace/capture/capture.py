@@ -36,6 +36,7 @@ class Capture:
         self._planner = Planner(connector, joins_topics=joins_topics)
         self._planned: tuple[Offset, Offset, Sequence[Any]] | None = None
         self._bounded: SnapshotHandle | None = None
+        self._newest: Position | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self._connector), self.config)
@@ -79,8 +80,15 @@ class Capture:
         is lost, SourceError.
         """
         here = self._position(start)
-        there = self._planner.head(here, limit, until)
+        there = self._newest = self._planner.head(here, limit, until)
         return start if there is here else there.to_json(self._connector.text)
+
+    def latest(self) -> dict[str, Any] | None:
+        """Where the log ended at the last call of `head`, and how far that call's offset is behind; None before it.
+
+        `position` is text. `lag_ms`, `lag_bytes` and `log_retained_bytes` are missing where they are not known.
+        """
+        return None if self._newest is None else self._planner.behind(self._newest)
 
     def has_snapshot(self, offset: Offset) -> bool:
         """Whether a snapshot is to be read from an offset on, and not the log alone."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tailrace.capture.first_snapshot import FirstSnapshot
+from tailrace.capture.lag import Lag
 from tailrace.capture.log_split import LogSplit
 from tailrace.capture.offset import Offset
 from tailrace.config import Config
@@ -43,6 +44,8 @@ class Planner:
         self._adhoc = AdHocSnapshots(self.config, connector.snapshots) if has_signals else None
         self._has_started = False
         self._notices: tuple[Notice, ...] = ()
+        self._log_end: LogEnd | None = None
+        self._lag = Lag()
 
     def head(self, here: Offset, limit: int | None, until: Any) -> Offset:
         """The offset behind the next batch; `here` itself, the same object, if there is nothing new.
@@ -57,7 +60,10 @@ class Planner:
         if is_start:
             self._connector.check_start(self.config)
         # Before the position is compared with the server's log, so that what is planned is of a log that was compared.
-        log_end = self._connector.log_end()
+        log_end = self._log_end = self._connector.log_end()
+        if here.phase == STREAM and here.ts_us is not None:
+            self._lag.look(here.ts_us / 1e6, here.position)
+        self._lag.look(time.time(), log_end.position)
         there = self._first.next(here, log_end, is_start=is_start, limit=limit)
         if there is not None and here.phase == BEGIN and self._adhoc is not None:
             return there.at(progress=self._adhoc.before())
@@ -71,6 +77,17 @@ class Planner:
         if is_start and here.phase == STREAM:
             self._notices = (Notice(INITIAL, SKIPPED),)
         return self._next_of_log(here, log_end, limit, until, warnings, is_start=is_start)
+
+    def behind(self, there: Offset) -> dict[str, Any] | None:
+        """What is left of the log behind an offset that `head` gave, for Spark's progress; None before `head`."""
+        if self._log_end is None:
+            return None
+        end, now = self._log_end, time.time()
+        here = there.position if there.phase == STREAM else None
+        found: dict[str, Any] = {"position": self._connector.text(end.position)}
+        if here is not None:
+            found["lag_ms"] = round(self._lag.seconds(now, here) * 1000)
+        return found | dict(self._connector.measures(here, end))
 
     def plan(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of the batch from `start` to `end`, which an earlier process may have planned."""

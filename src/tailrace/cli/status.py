@@ -72,16 +72,21 @@ def command(
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.first_snapshot import estimate
     from tailrace.pipeline.standing import standing
+    from tailrace.snapshot.chunk_size import fixed_size
 
     definition = load(pipeline)
     with notes.status("Looking at checkpoint and database"):
         config, package = definition.config(), definition.package()
-        size_of_chunk = config.number("incremental.snapshot.chunk.size")
         found = position(definition.checkpoint)
         admin = package.admin(captured_by(config, found))
         server, here = admin.state(found.pipeline), None if found.committed is None else found.committed.offset
         status = assess(
-            definition.name, found, server, None if here is None else admin.position(here), time.time(), size_of_chunk
+            definition.name,
+            found,
+            server,
+            None if here is None else admin.position(here),
+            time.time(),
+            fixed_size(config),
         )
         running = status.snapshot or first(found, server, lambda: estimate(admin, config), time.time())
         problems = tuple(admin.problems(begun=found.committed is not None))
@@ -105,7 +110,12 @@ def captured_by(config: Config, position: Position) -> Config:
 
 
 def assess(
-    name: str, position: Position, server: SourceState, here: LogPosition | None, now: float, chunk_size: int = 1024
+    name: str,
+    position: Position,
+    server: SourceState,
+    here: LogPosition | None,
+    now: float,
+    chunk_size: int | None = None,
 ) -> Status:
     """The status from what checkpoint and server say.
 

@@ -96,7 +96,12 @@ SIGNALS = (
     ),
     Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is no heartbeats."),
     Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
-    Option("incremental.snapshot.chunk.size", POSITIVE_INT, "1024", "Rows of a chunk."),
+    Option(
+        "incremental.snapshot.chunk.size",
+        POSITIVE_INT,
+        "1024",
+        "Rows of a chunk. If it is not set, chunks begin with the default and grow or shrink to a second of reading.",
+    ),
     Option(
         "incremental.snapshot.watermarking.strategy",
         choice("insert_insert", "insert_delete"),

@@ -115,6 +115,13 @@ class Connector(Protocol):
     def log_end(self) -> LogEnd:
         """Where the log ends now. What is planned up to there is compared by `lost` afterwards, never before."""
 
+    def measures(self, here: Any | None, end: Any) -> Mapping[str, int]:
+        """What this database can measure of its log, for Spark's progress; `here` is None during a first snapshot.
+
+        `lag_bytes`: log between `here` and `end`. `log_retained_bytes`: log that the server keeps for the pipeline.
+        """
+        return {}
+
     def clock_again(self, end: Any) -> LogEnd:
         """The same end with the server's clock of now: the batch reaches further than the end that was asked for."""
         return cast("LogEnd", end)

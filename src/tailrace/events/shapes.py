@@ -98,7 +98,7 @@ class EventShaper:
     def _position(self, rows: pa.RecordBatch) -> pa.Array:
         """The texts of the position's columns joined; a null ends the text, or is the whole of it."""
         source = rows.column("source")
-        parts = [_sortable(source.field(source.type.get_field_index(name))) for name in self._source.position]
+        parts = [sortable(source.field(source.type.get_field_index(name))) for name in self._source.position]
         text = parts[0] if parts else pa.nulls(len(rows), pa.string())
         for part in parts[1:]:
             text = pc.coalesce(join(text, "/", part), text)
@@ -130,7 +130,7 @@ class EventShaper:
         return known[1]
 
 
-def _sortable(values: pa.Array) -> pa.Array:
+def sortable(values: pa.Array) -> pa.Array:
     """Texts in the order of the values: numbers, none of them negative, as 16 hexadecimal digits."""
     if not pa.types.is_integer(values.type):
         return values

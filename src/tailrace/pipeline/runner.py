@@ -28,6 +28,7 @@ from tailrace.pipeline.standing import LAST_RUN, LEASE, ended
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
+from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Run:
         config = pipeline.definition.config()
         package = pipeline.definition.package()
         self._admin: Admin = package.admin(config)
-        self._chunk_size = config.number("incremental.snapshot.chunk.size")
+        self._chunk_size = fixed_size(config)
         self._session, self._target, self._pipeline, self._lease = session, target, pipeline, lease
         self._own_session = None if pipeline.session else session
         self._last_run = last_run

@@ -21,6 +21,7 @@ from tailrace.connectors.snapshots import PagingKey, ReadChunk, Unread
 from tailrace.errors import DecodeError, SourceError, TailraceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
+from tailrace.snapshot.chunk_size import ChunkSize
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import INCREMENTAL, Request
 
@@ -40,7 +41,7 @@ class IncrementalSnapshots:
 
     def __init__(self, config: Config, server: OnDemandSnapshots) -> None:
         self.config = config
-        self.size = config.number("incremental.snapshot.chunk.size")
+        self._size = ChunkSize(config)
         self._server = server
         self._failures = server.failures
         self._not_before = 0.0
@@ -130,8 +131,11 @@ class IncrementalSnapshots:
         maximum = progress.maximum or page.maximum()
         if maximum is None:
             return progress.without_present(), None, ""
-        fence = table.fence()
-        images, last, count = page.after(progress.last, maximum, self.size)
+        if progress.last is None:
+            self._size.begin()
+        fence, begun = table.fence(), time.monotonic()
+        images, last, count = page.after(progress.last, maximum, self._size.rows)
+        self._size.learn(count, images.nbytes, time.monotonic() - begun)
         longest = max(map(_length, (maximum, last or ())))
         if longest > _LONGEST_KEY:
             raise Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")

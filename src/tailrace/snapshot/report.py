@@ -17,9 +17,9 @@ INITIAL = "initial"
 class Report:
     """A snapshot that runs. `table` is the present one (of the first snapshot: how many), and `waiting` come after it.
 
-    `total` is an estimate, as are `chunks` and `seconds_left`; they are None before the first chunk is read. The first
-    snapshot has tasks for chunks (None: one micro-batch reads it), says how many of its `tables` are read, and whether
-    it is `running`.
+    `total` is an estimate, as are `chunks` and `seconds_left`; they are None before the first chunk is read, and
+    `chunks` where their size follows the time that they take. The first snapshot has tasks for chunks (None: one
+    micro-batch reads it), says how many of its `tables` are read, and whether it is `running`.
     """
 
     kind: str
@@ -39,10 +39,11 @@ class Report:
         parts = [f"{self.kind} snapshot of {self.table}"]
         if self.tables_read:
             parts.append(f"{self.tables_read} of them read")
-        if self.chunks is None and self.total is not None:
+        if self.chunks is None and self.total is not None and self.kind == INITIAL:
             parts.append(f"about {self.total:,} rows in one micro-batch")
         elif self.total is not None:
-            parts.append(f"{self.rows:,} of about {self.total:,} rows, chunk {self.chunk} of about {self.chunks}")
+            chunk = "" if self.chunks is None else f", chunk {self.chunk} of about {self.chunks}"
+            parts.append(f"{self.rows:,} of about {self.total:,} rows{chunk}")
         if self.seconds_left is not None and not self.paused:
             parts.append(f"about {self.seconds_left:,.0f} s left")
         if self.waiting:
@@ -52,8 +53,11 @@ class Report:
         return ", ".join([*parts, *(["paused"] if self.paused else [])])
 
 
-def report(offset: dict[str, Any], chunk_size: int, now: float) -> Report | None:
-    """What an offset tells of the snapshot that runs, None when none does; `now` is in seconds since 1970."""
+def report(offset: dict[str, Any], chunk_size: int | None, now: float) -> Report | None:
+    """What an offset tells of the snapshot that runs, None when none does; `now` is in seconds since 1970.
+
+    `chunk_size`: rows of each chunk, None where they differ.
+    """
     state = Progress.from_json(offset.get("snapshots"))
     if not state.queue:
         return None
@@ -67,8 +71,8 @@ def report(offset: dict[str, Any], chunk_size: int, now: float) -> Report | None
         present.table,
         state.rows,
         total,
-        ceil(state.rows / chunk_size),
-        None if total is None else max(1, ceil(total / chunk_size)),
+        0 if chunk_size is None else ceil(state.rows / chunk_size),
+        None if total is None or chunk_size is None else max(1, ceil(total / chunk_size)),
         left,
         tuple(request.table for request in waiting),
         state.paused,

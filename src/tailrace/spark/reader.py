@@ -142,6 +142,10 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planned = end, time.monotonic()
         return end
 
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Where the log ends and what is left of it behind the micro-batch: `latestOffset` in Spark's progress."""
+        return self.capture.latest()
+
     def _pauses(self, start: dict[str, Any]) -> bool:
         """Whether the micro-batch that ends at `start` was planned just now, and only the log is to be read."""
         if self._bounded or self._planned is None or self._planned[0] != start:

@@ -25,7 +25,7 @@ def at(lsn: str | None, ts_us: int | None = 1_000_000) -> Position:
     return Position(batch, batch)
 
 
-def assess(name: str, found: Position, server: SourceState, now: float, chunk_size: int = 1024) -> Status:
+def assess(name: str, found: Position, server: SourceState, now: float, chunk_size: int | None = None) -> Status:
     here = None if found.committed is None else position(found.committed.offset)
     return assess_at(name, found, server, here, now, chunk_size)
 
@@ -76,6 +76,8 @@ def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
     batch.offset["snapshots"].update(paused=True, rows=99)
     snapshot = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert "99 of about 99 rows, chunk 10 of about 10, then public.b, paused" in str(snapshot)
+    by_time = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, None).snapshot
+    assert str(by_time) == "incremental snapshot of public.a, 99 of about 99 rows, then public.b, paused"
 
 
 def test_a_first_snapshot_in_one_batch() -> None:

@@ -102,6 +102,12 @@ class PostgresConnector:
         """See Connector.log_end."""
         return self._control.log_end()
 
+    def measures(self, here: int | None, end: LogEnd) -> Mapping[str, int]:
+        """See Connector.measures: the slot keeps the log from its restart_lsn on."""
+        found = {} if here is None else {"lag_bytes": max(0, end.lsn - here)}
+        restart = self._ask(lambda connection: slot.restart(connection, self.config))
+        return found if restart is None else {**found, "log_retained_bytes": max(0, end.lsn - restart)}
+
     def clock_again(self, end: LogEnd) -> LogEnd:
         """See Connector.clock_again."""
         return replace(end, clock_us=self._control.log_end().clock_us)

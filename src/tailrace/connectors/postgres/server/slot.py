@@ -157,6 +157,14 @@ def xmin(connection: psycopg.Connection, config: Config) -> int | None:
     return None if row is None else row[0]
 
 
+def restart(connection: psycopg.Connection, config: Config) -> int | None:
+    """From where on the slot keeps the log (pg_replication_slots.restart_lsn)."""
+    row = connection.execute(
+        "SELECT restart_lsn::text FROM pg_replication_slots WHERE slot_name = %s", [config.text("slot.name")]
+    ).fetchone()
+    return None if row is None or row[0] is None else parse_lsn(row[0])
+
+
 def create(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
     """Create the configured slot on a replication connection; returns its position and the snapshot it exports.
 
