@@ -18,15 +18,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from tailrace.pipeline.failure import from_spark, summary
+from tailrace.pipeline.failure import summary
 from tests.compare.engine import EngineError, record
 from tests.compare.generator import DATABASES, Generator, generator_of
 from tests.golden.compare import Event, compare
 from tests.golden.databases.database import GoldenServer, SkippedError
-from tests.golden.run import Servers, session
-from tests.golden.scenario import Scenario, replay
+from tests.golden.run import Servers
+from tests.golden.scenario import DirectStream, Scenario, replay
 
 EQUAL, EXPLAINED, DIFFERENT, NOT_RECORDED = "equal", "explained", "different", "not recorded"
 SHOWN = 5
@@ -40,7 +38,6 @@ class Comparer:
     program: Path
     kept: Path
     servers: Servers
-    spark: SparkSession
 
     def outcome(self, seed: int) -> str:
         """Compare one seed, print what was found and return what it counts as."""
@@ -78,9 +75,9 @@ class Comparer:
 
     def _compare(self, scenario: Scenario, server: GoldenServer, expected: list[Event]) -> tuple[str, list[str]]:
         try:
-            found = replay(scenario, server, self.spark)
+            found = replay(scenario, server, DirectStream(server, scenario))
         except Exception as error:  # whatever goes wrong with one seed, the others still run
-            return DIFFERENT, [f"failed: {from_spark(error) or summary(error)}"]
+            return DIFFERENT, [f"failed: {summary(error)}"]
         _save(scenario.folder / "found.jsonl", found)
         lines = [str(difference) for difference in compare(expected, found, scenario.settings)]
         unexplained = [line for line in lines if not self._is_explained(line)]
@@ -108,8 +105,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     database, seeds, *folder = arguments
     kept = Path(folder[0] if folder else ".work/compare") / database
-    with Servers() as servers, session() as spark:
-        comparer = Comparer(generator_of(database), Path(reference) / "run.sh", kept, servers, spark)
+    with Servers() as servers:
+        comparer = Comparer(generator_of(database), Path(reference) / "run.sh", kept, servers)
         outcomes = Counter(comparer.outcome(seed) for seed in seeds_of(seeds))
     print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()))
     return 1 if outcomes[DIFFERENT] else 0

@@ -95,7 +95,7 @@ TOPICS = (
         choice(
             *(
                 f"{_NAMING}{name}TopicNamingStrategy"
-                for name in ("Schema", "SchemaUnicode", "SchemaRegex", "Default", "DefaultRegex")
+                for name in ("Schema", "SchemaUnicode", "SchemaRegex", "Default", "DefaultUnicode", "DefaultRegex")
             ),
             otherwise=JVM,
         ),

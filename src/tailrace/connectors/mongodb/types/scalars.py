@@ -21,6 +21,7 @@ from tailrace.events.encode.binary import base64
 from tailrace.events.encode.numbers import float_text
 
 _HEX = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)  # two digits for each byte
+_CAPITAL_HEX = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
 _OLD_BINARY = 2
 _LAST_DATE = 253402300799999  # the end of the year 9999, in milliseconds
 _FRACTIONS = pa.array([f".{part:03d}".rstrip("0") if part else "" for part in range(1000)], pa.string())
@@ -65,11 +66,6 @@ def fragment(buffer: Buffer, kind: int, starts: Ints, style: Style) -> Fragment:
     return _WRITERS[kind](buffer, starts, style)
 
 
-def hex_text(rows: Bytes) -> pa.Array:
-    """Rows of bytes as hexadecimal digits."""
-    return _fixed(_HEX[rows].view(np.uint8))
-
-
 def _double(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
     numbers = buffer.float64[starts]
     finite = np.isfinite(numbers)
@@ -90,7 +86,7 @@ def _string(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
 
 def _binary(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
     text = base64(binary_column(buffer, starts))
-    subtypes = hex_text(buffer.uint8[starts + 4][:, None])
+    subtypes = _fixed(_CAPITAL_HEX[buffer.uint8[starts + 4][:, None]].view(np.uint8))
     if style.mode is Mode.STRICT:
         return Fragment('{"$binary": "', join(text, f'"{style.separator}"$type": "', subtypes), '"}')
     between = f'"{style.separator}"subType": "'
@@ -109,7 +105,7 @@ def _object_id(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
 
 def object_id_text(buffer: Buffer, starts: Ints) -> pa.Array:
     """Object ids as 24 hexadecimal digits."""
-    return hex_text(buffer.uint8[starts[:, None] + np.arange(12)])
+    return _fixed(_HEX[buffer.uint8[starts[:, None] + np.arange(12)]].view(np.uint8))
 
 
 def _boolean(buffer: Buffer, starts: Ints, style: Style) -> Fragment:

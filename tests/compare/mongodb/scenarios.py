@@ -1,0 +1,137 @@
+"""Random scenarios of MongoDB."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.compare.mongodb import options
+from tests.compare.mongodb.changes import Changes, Collection, as_step
+from tests.compare.mongodb.values import Document, Values
+
+ENGINE: dict[str, str] = {}
+
+EXPLAINED: tuple[tuple[str, str], ...] = ()
+
+_WORKLOAD = '''"""The commands of a random scenario."""
+
+import json
+from pathlib import Path
+
+from tests.compare.mongodb.script import play
+
+STEPS = json.loads((Path(__file__).parent / "steps.json").read_text(encoding="utf-8"))
+
+
+def setup(client):
+    list(play(client, STEPS["setup"]))
+
+
+def run(client):
+    yield from play(client, STEPS["run"])
+'''
+
+
+def write(seed: int, folder: Path) -> None:
+    """See Generator.write."""
+    chance = Random(seed)
+    kind = chance.choices(("plain", "unwrap", "outbox", "signal"), (60, 20, 8, 12))[0]
+    properties = options.random_properties(chance)
+    if kind == "unwrap":
+        properties |= options.unwrap(chance)
+    if kind == "outbox":
+        properties = {**options.base(), **options.outbox(chance)}
+    settings: Document = {"any_snapshot_order": True}
+    if kind == "signal":
+        for name in options.LISTS:  # without a list of databases, the reference streams the signals alone
+            properties.pop(name, None)
+        properties |= {
+            "database.include.list": "inventory",
+            "signal.data.collection": options.SIGNALS,
+            "incremental.snapshot.chunk.size": chance.choice(("2", "3", "100")),
+        }
+        settings |= {"settle_seconds": 3, "unordered_reads": True}
+    made = _Scenario(chance, kind)
+    steps = {"setup": made.setup(), "run": made.run()}
+    (folder / "steps.json").write_text(json.dumps(steps, indent=0) + "\n", encoding="utf-8")
+    (folder / "workload.py").write_text(_WORKLOAD, encoding="utf-8")
+    (folder / "scenario.json").write_text(json.dumps(settings) + "\n", encoding="utf-8")
+    document = {"name": "compare", "config": properties}
+    (folder / "connector.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+class _Scenario:
+    def __init__(self, chance: Random, kind: str) -> None:
+        self._chance, self._kind = chance, kind
+        # The reference takes the chunks of an incremental snapshot by keys of few types.
+        self._values = Values(chance, plain=kind == "unwrap" and chance.random() < 0.9, numbers=kind == "signal")
+        self._changes = Changes(chance, self._values)
+        self._collections = [Collection(*name) for name in options.COLLECTIONS]
+
+    def setup(self) -> list[Any]:
+        """Collections that keep images, some with documents."""
+        steps = []
+        for collection in self._collections:
+            images = {"create": collection.name, "changeStreamPreAndPostImages": {"enabled": True}}
+            steps.append(as_step((collection.database, images)))
+            if self._kind != "outbox" and self._chance.random() < 0.6:
+                steps.append(as_step(self._changes.insert(collection, self._chance.randrange(1, 6))))
+        self._changes.settle()
+        return steps
+
+    def run(self) -> list[Any]:
+        """Changes in phases; between them all is read."""
+        if self._kind == "outbox":
+            return self._outbox()
+        steps = self._phase()
+        for _ in range(2):
+            steps += self._chance.choices((["wait"], ["stop", *self._phase(), "start", "wait"]), (5, 1))[0]
+            self._changes.settle()
+            if self._kind == "signal":
+                steps += self._signal()
+            steps += self._phase()
+        return steps
+
+    def _phase(self) -> list[Any]:
+        steps: list[Any] = []
+        for _ in range(self._chance.randrange(4, 12)):
+            if self._chance.random() < 0.1:
+                commands = [as_step(self._changes.any(self._pick())) for _ in range(self._chance.randrange(1, 4))]
+                steps.append({"commit": True, "commands": commands})
+            else:
+                steps.append(as_step(self._changes.any(self._pick())))
+        return steps
+
+    def _pick(self) -> Collection:
+        return self._chance.choices(self._collections, (6, 3, 2, 1, 1))[0]
+
+    def _signal(self) -> list[Any]:
+        names = [
+            collection.full_name
+            for collection in self._chance.sample(self._collections[:2], self._chance.choice((1, 2)))
+        ]
+        kind = self._chance.choice(("incremental", "incremental", "blocking"))
+        data = {"data-collections": names, "type": kind}
+        signal = {"_id": f"signal {self._chance.randrange(10**6)}", "type": "execute-snapshot", "data": data}
+        return [as_step(("inventory", {"insert": "signals", "documents": [signal]})), "wait"]
+
+    def _outbox(self) -> list[Any]:
+        values, chance = self._values, self._chance
+        steps: list[Any] = []
+        for number in range(12):
+            payload = chance.choice((values.document, lambda: {"id": 7, "lines": [1, 2]}, values.text, values.scalar))()
+            document = {
+                "_id": values.key(number),
+                "aggregatetype": chance.choice(("Order", "Cust omer")),
+                "aggregateid": chance.choice(("7", "x")),
+                "type": chance.choice(("Created", "Gone")),
+                "payload": payload,
+                "n": chance.choice((1, 2)),
+                "name": "é",
+                "at": values.long(),
+                "version": 1,
+            }
+            steps.append(as_step(("inventory", {"insert": "docs", "documents": [document]})))
+        return steps
