@@ -110,7 +110,6 @@ def unwrap(chance: Random) -> Properties:
         "add.headers": ("op", "op,source.db", "source.collection:coll"),
         "add.headers.prefix": ("h_",),
         "drop.fields.from.key": ("true",),
-        "operation.header": ("true",),
     }
     return {"transforms": "unwrap", "transforms.unwrap.type": _UNWRAP, **_some("transforms.unwrap", options, chance)}
 
