@@ -204,8 +204,8 @@ class PlainReader:
         data = self._bytes(size)
         text = base64.b64encode(data[4:] if subtype == 2 else data).decode()
         if self.mode == "strict":
-            return f'{{"$binary": "{text}"{self.separator}"$type": "{subtype:02x}"}}'
-        return f'{{"$binary": {{"base64": "{text}"{self.separator}"subType": "{subtype:02x}"}}}}'
+            return f'{{"$binary": "{text}"{self.separator}"$type": "{subtype:02X}"}}'
+        return f'{{"$binary": {{"base64": "{text}"{self.separator}"subType": "{subtype:02X}"}}}}'
 
     def _date(self) -> str:
         value = self._number("<q")
