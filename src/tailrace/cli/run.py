@@ -14,12 +14,13 @@ from rich.markup import escape
 from tailrace.cli.stop import Asked, asked_to_stop
 from tailrace.cli.terminal import notes, print_json
 from tailrace.errors import TailraceError
+from tailrace.model.quantity import size
 from tailrace.pipeline.log import LogFile, Warned
 
 if TYPE_CHECKING:
     from tailrace.pipeline.runner import Progress, Run
 
-QUIET_SECONDS, REMINDER_SECONDS = 10.0, 600.0
+QUIET_SECONDS, WAITING_SECONDS, REMINDER_SECONDS = 10.0, 60.0, 600.0
 _LOOK_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
@@ -105,16 +106,17 @@ class Warner:
 class Teller:
     """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most.
 
-    A first snapshot, which is one long batch, is shown every few seconds. Incomplete tables and warnings are shown when
-    they change, and again every ten minutes.
+    A first snapshot, which is one long batch, is shown every few seconds. While nothing happens, a line says what the
+    pipeline waits for. Incomplete tables and warnings are shown when they change, and again every ten minutes.
     """
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         self._batch: int | None = None
         self._events = 0
+        self._begun = self._since = time.monotonic()
         self._next = 0.0
-        self._begun = time.monotonic()
+        self._waiting = self._begun + QUIET_SECONDS
         self._warned: tuple[str, ...] = ()
         self._reminder = 0.0
 
@@ -125,11 +127,12 @@ class Teller:
         reads = progress.snapshot is not None and is_due and now >= self._begun + QUIET_SECONDS
         if self._as_json:
             if is_new or (reads and progress.batch is None):
-                self._told(progress)
-                print_json(asdict(progress))
+                print_json({**asdict(progress), "events_per_second": self._told(progress, now)})
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
-            self._told(progress)
-            notes.print(line(progress))
+            notes.print(line(progress, self._told(progress, now)))
+        elif now >= self._waiting and not last:
+            notes.print(waiting(progress))
+            self._waiting = now + WAITING_SECONDS
         self._warn(warnings(progress.offset), now)
 
     def _warn(self, found: tuple[str, ...], now: float) -> None:
@@ -141,9 +144,12 @@ class Teller:
                 notes.print(f"[yellow]Warning[/] {escape(warning)}")
         self._warned = found
 
-    def _told(self, progress: Progress) -> None:
-        self._batch, self._events = progress.batch, progress.events
-        self._next = time.monotonic() + QUIET_SECONDS
+    def _told(self, progress: Progress, now: float) -> float:
+        """Remember what a line says; the events a second since the last line."""
+        rate = (progress.events - self._events) / max(now - self._since, _LOOK_SECONDS)
+        self._batch, self._events, self._since = progress.batch, progress.events, now
+        self._next = self._waiting = now + QUIET_SECONDS
+        return rate
 
 
 def warnings(offset: dict[str, Any]) -> tuple[str, ...]:
@@ -154,12 +160,25 @@ def warnings(offset: dict[str, Any]) -> tuple[str, ...]:
     return (*map(str, state.incomplete), *state.warnings)
 
 
-def line(progress: Progress) -> str:
+def line(progress: Progress, events_per_second: float) -> str:
     """Progress for people."""
     if progress.batch is None:
-        return str(progress.snapshot or "nothing is read yet")
-    here = progress.position or progress.offset.get("phase") or "the beginning"
+        return str(progress.snapshot)
     snapshot = f"; {progress.snapshot}" if progress.snapshot else ""
-    return (
-        f"batch {progress.batch}: {progress.events:,} events, {progress.events_per_second:,.0f}/s, at {here}{snapshot}"
-    )
+    rate = f"{events_per_second:,.{int(events_per_second < 10)}f}"
+    return f"{progress.events:,} events, {rate}/s, at {_place(progress)}{snapshot}"
+
+
+def waiting(progress: Progress) -> str:
+    """What a pipeline does of which nothing new is known."""
+    if progress.waits:
+        return f"waiting for changes; {progress.events:,} events so far, at {_place(progress)}"
+    batch = 0 if progress.batch is None else progress.batch + 1
+    return f"micro-batch {batch} is read and written; {progress.events:,} events before it, at {_place(progress)}"
+
+
+def _place(progress: Progress) -> str:
+    """The position, and how much of the log is behind it."""
+    place = progress.position or progress.offset.get("phase") or "the beginning"
+    behind = progress.latest.get("lag_bytes")
+    return f"{place}, {size(behind)} of log behind" if behind else str(place)

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,16 +47,18 @@ class Progress:
     """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
 
     `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that
-    runs, None when there is none.
+    runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `waits`:
+    there was nothing new when Spark looked last.
     """
 
     batch: int | None
     events: int
-    events_per_second: float
     batch_seconds: float
     offset: dict[str, Any]
     snapshot: Report | None = None
     position: str | None = None
+    latest: dict[str, Any] = field(default_factory=dict)
+    waits: bool = True
 
 
 class Run:
@@ -215,22 +217,23 @@ class Run:
         """The progress of the newest finished batches."""
         with _sentences(self._pipeline):
             recent = [json.loads(progress.json) for progress in self._query.recentProgress]
+            waits = not self._query.status["isDataAvailable"]
         if not self._counts_itself:
             for batch in recent:
                 self._written[batch["batchId"]] = batch["numInputRows"]
         last = recent[-1] if recent else {}
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
-        events = self._written[last.get("batchId", -1)]
-        offset = _offset(last)
+        offset = _offset(last, "endOffset")
         here = self._admin.position(offset)
         return Progress(
             batch=last.get("batchId"),
             events=self._written.total,
-            events_per_second=events / seconds if seconds else 0.0,
             batch_seconds=seconds,
             offset=offset,
             snapshot=self._snapshot(offset),
             position=None if here is None else here.to_text(),
+            latest=_offset(last, "latestOffset"),
+            waits=waits,
         )
 
     def _snapshot(self, offset: dict[str, Any]) -> Report | None:
@@ -347,8 +350,8 @@ def _sentences(pipeline: Pipeline) -> Iterator[None]:
         raise java_ended(checkpoint, str(pipeline.log)) from error
 
 
-def _offset(progress: dict[str, Any]) -> dict[str, Any]:
-    """The end offset of a batch; Spark gives a Python source's as JSON, as text or already read."""
+def _offset(progress: dict[str, Any], name: str) -> dict[str, Any]:
+    """An offset of a batch's source; Spark gives a Python source's as JSON, as text or already read."""
     sources = progress.get("sources") or [{}]
-    offset = sources[0].get("endOffset") or {}
+    offset = sources[0].get(name) or {}
     return json.loads(offset) if isinstance(offset, str) else offset

@@ -14,18 +14,43 @@ from tailrace.snapshot.progress import Progress as Snapshots
 from tailrace.snapshot.report import Report
 
 FIRST = Report("initial", "2 tables", 500, 1000, 1, 2, 3.0, (), False)
-NOTHING = Progress(None, 0, 0.0, 0.0, {})
-BATCH = Progress(0, 10, 5.0, 2.0, {"lsn": "0/1"}, position="0/1")
+NOTHING = Progress(None, 0, 0.0, {})
+BATCH = Progress(0, 10, 2.0, {"lsn": "0/1"}, position="0/1")
 
 
 def test_lines_for_people() -> None:
-    assert line(replace(NOTHING, snapshot=FIRST)) == (
+    assert line(replace(NOTHING, snapshot=FIRST), 0.0) == (
         "initial snapshot of 2 tables, 500 of about 1,000 rows, chunk 1 of about 2, about 3 s left"
     )
-    assert line(BATCH) == "batch 0: 10 events, 5/s, at 0/1"
-    assert line(replace(BATCH, snapshot=FIRST)).startswith(
-        "batch 0: 10 events, 5/s, at 0/1; initial snapshot of 2 tables"
+    assert line(BATCH, 5.0) == "10 events, 5.0/s, at 0/1"
+    assert line(replace(BATCH, latest={"lag_bytes": 3 << 20}), 5.0) == "10 events, 5.0/s, at 0/1, 3.1 MB of log behind"
+    assert line(replace(BATCH, snapshot=FIRST), 5.0).startswith(
+        "10 events, 5.0/s, at 0/1; initial snapshot of 2 tables"
     )
+
+
+def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    told = Teller(as_json=False)
+
+    def shown(progress: Progress, seconds: float) -> str:
+        clock[0] += seconds
+        told.tell(progress)
+        return capsys.readouterr().err.strip()
+
+    assert shown(NOTHING, 5) == ""
+    assert shown(NOTHING, 5) == "waiting for changes; 0 events so far, at the beginning"
+    assert shown(BATCH, 10) == "10 events, 0.5/s, at 0/1"
+    later = replace(BATCH, batch=7, events=10_010)
+    assert shown(replace(BATCH, batch=3, events=5_010), 5) == "", "the last line is five seconds old"
+    assert shown(later, 5) == "10,010 events, 1,000/s, at 0/1"
+    assert shown(later, 10) == "waiting for changes; 10,010 events so far, at 0/1"
+    assert shown(later, 59) == ""
+    busy = replace(later, waits=False)
+    assert shown(busy, 1) == "micro-batch 8 is read and written; 10,010 events before it, at 0/1"
 
 
 def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
