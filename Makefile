@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden compare crash long big types model fuzz bench bench-snapshot bench-kafka docs lock clean
+.PHONY: help env demo check format test golden compare crash long big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -68,6 +68,9 @@ bench: env  ## Measure rows a second, rows per CPU-second and memory (DATABASE=n
 
 bench-snapshot: env  ## Measure a first snapshot beside COPY, pg_dump and the engine (ARGS=...)
 	$(BIN)/python benchmarks/snapshot.py $(ARGS)
+
+bench-compare: env  ## Measure everything beside the others, with the ratios that are the goals (ARGS=--quick)
+	$(BIN)/python benchmarks/compare.py $(ARGS)
 
 bench-kafka: env  ## Measure the Kafka sink with and without transactions (ARGS=...)
 	$(BIN)/python benchmarks/kafka.py $(ARGS)

@@ -114,9 +114,15 @@ def recvlogical(course: Course, slot: str) -> Result:
 
 
 def tailrace_null(course: Course, slot: str) -> Result:
-    """Tailrace into Spark's null sink: every event encoded, none kept. Spark counts the rows."""
+    """Tailrace into its null sink: every event encoded, counted and discarded where it is read, as by the engine."""
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
         return measured(course, course.content(slot, "null"), Path(folder))
+
+
+def tailrace_rows(course: Course, slot: str) -> Result:
+    """Tailrace's records as rows of Spark (shape `kafka`), taken one by one by Spark's own null sink."""
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
+        return measured(course, course.content(slot, "null"), Path(folder), "rows")
 
 
 def tailrace_parquet(course: Course, slot: str) -> Result:
@@ -135,10 +141,10 @@ def check_files(files: Path, rows: int, ids: int) -> None:
         raise SystemExit(f"the files hold {found[0]} records with ids summing up to {found[1]}, not {rows} and {ids}")
 
 
-def measured(course: Course, content: dict[str, Any], folder: Path) -> Result:
+def measured(course: Course, content: dict[str, Any], folder: Path, kind: str = "backlog") -> Result:
     """A pipeline over the backlog, in a process of its own; the sink counts its events."""
     server = measure.Tree(workload.pid(course.server))
-    task = {"content": content, "folder": str(folder), "kind": "backlog"}
+    task = {"content": content, "folder": str(folder), "kind": kind}
     with reader(task) as process, measure.Tree(process.pid) as tree:
         tell(process, "go")
         expect(process, "STREAMING")
@@ -220,5 +226,10 @@ def reference() -> str | None:
 def contestants() -> dict[str, Callable[[Course, str], Result]]:
     """Who runs, by the name that the table shows."""
     found: dict[str, Callable[[Course, str], Result]]
-    found = {"pg_recvlogical": recvlogical, "tailrace, null": tailrace_null, "tailrace, parquet": tailrace_parquet}
+    found = {
+        "pg_recvlogical": recvlogical,
+        "tailrace, null": tailrace_null,
+        "tailrace, rows": tailrace_rows,
+        "tailrace, parquet": tailrace_parquet,
+    }
     return {**found, "debezium engine": debezium} if reference() else found

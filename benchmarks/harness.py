@@ -46,7 +46,7 @@ class Course(Protocol):
 
 
 def tailrace(course: Course) -> Result:
-    """Tailrace into Spark's null sink: every event encoded, none kept. Spark counts the rows."""
+    """Tailrace into its null sink: every event encoded, counted and discarded where it is read, as by the engine."""
     server = course.server
     course.hide()
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:

@@ -1,9 +1,9 @@
 """The process that is measured: one Tailrace pipeline, started when told to, which then says what it has seen.
 
 It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `kind`), says READY when Spark runs, waits
-for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `latency` notes when rows come, until a
-line says how many there are, `live` follows the log until a line comes; all say STREAMING after the first micro-batch.
-`first` waits for the first row alone.
+for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `rows` does so into rows of Spark,
+`latency` notes when rows come, until a line says how many there are, `live` follows the log until a line comes; all say
+STREAMING after the first micro-batch. `first` waits for the first row alone.
 """
 
 from __future__ import annotations
@@ -51,15 +51,16 @@ def main() -> None:
     session = local_session("benchmark", folder / "spark.log", definition.spark)
     print("READY", flush=True)
     sys.stdin.readline()
-    result = {"backlog": backlog, "latency": latency, "live": live, "first": first}[task["kind"]](definition, session)
+    kinds = {"backlog": backlog, "rows": rows, "latency": latency, "live": live, "first": first}
+    result = kinds[task["kind"]](definition, session)
     print(json.dumps(result), flush=True)
     sys.stdin.readline()
     session.stop()
 
 
-def backlog(definition: Definition, session: Any) -> dict[str, Any]:
+def backlog(definition: Definition, session: Any, target: Any = None) -> dict[str, Any]:
     """Reads all there is. Time runs from the start of the first micro-batch with rows to the end of the last one."""
-    run = Pipeline(definition, session).start()
+    run = Pipeline(definition, session, target).start()
     (query,) = session.streams.active
     streaming(run)
     run.await_()
@@ -71,6 +72,22 @@ def backlog(definition: Definition, session: Any) -> dict[str, Any]:
         "seconds": last + batches[-1]["durationMs"]["triggerExecution"] / 1000 - begin,
         "batches": len(batches),
     }
+
+
+@dataclass
+class Rows:
+    """Every record of the `kafka` shape into Spark's own null sink, which takes each row."""
+
+    shape: str = "kafka"
+
+    def attach(self, frame: DataFrame) -> DataStreamWriter:
+        """A writer that reads all of `frame` and keeps nothing."""
+        return frame.writeStream.format("noop")
+
+
+def rows(definition: Definition, session: Any) -> dict[str, Any]:
+    """The same, all records as rows of Spark."""
+    return backlog(definition, session, Rows())
 
 
 def latency(definition: Definition, session: Any) -> dict[str, Any]:

@@ -137,9 +137,11 @@ def spread(values: list[float], digits: int = 0) -> str:
     return f"{middle} ({least}-{most})"
 
 
-def latency(server: EmbeddedPostgres, trigger: str, seconds: float, first: int) -> dict[str, Any]:
-    """From commit to the rows in `foreachBatch`, under CHANGES_A_SECOND single-row transactions a second."""
-    slot = f"latency_{trigger}"
+def latency(
+    server: EmbeddedPostgres, trigger: str, seconds: float, first: int, a_second: int = CHANGES_A_SECOND
+) -> dict[str, Any]:
+    """From commit to the rows in `foreachBatch`, under so many changes a second, see `trickle`."""
+    slot = f"latency_{first}"
     workload.make_slots(server, [slot])
     course = Course(server, workload.Backlog(0, 0, "", 0))
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
@@ -148,9 +150,9 @@ def latency(server: EmbeddedPostgres, trigger: str, seconds: float, first: int) 
             contestants.tell(process, "go")
             contestants.expect(process, "STREAMING")
             tree = measure.Tree(process.pid)
-            warm = workload.trickle(server, first, CHANGES_A_SECOND, WARM_UP_SECONDS)
+            warm = workload.trickle(server, first, a_second, WARM_UP_SECONDS)
             before = tree.cpu()
-            sent = workload.trickle(server, first + 500_000, CHANGES_A_SECOND, seconds)
+            sent = workload.trickle(server, first + 500_000, a_second, seconds)
             cpu = (tree.cpu() - before) / seconds
             contestants.tell(process, str(warm + sent))
             seen = sorted(contestants.answer(process)["seen"])
@@ -159,7 +161,7 @@ def latency(server: EmbeddedPostgres, trigger: str, seconds: float, first: int) 
     waits = sorted((arrival - commit) / 1000 for commit, arrival in seen[warm:])
     figures = {"median_ms": statistics.median(waits), "p99_ms": waits[int(len(waits) * 0.99)], "most_ms": waits[-1]}
     told = ", ".join(f"{name.removesuffix('_ms')} {value:,.0f} ms" for name, value in figures.items())
-    console.print(f"Latency, {CHANGES_A_SECOND} changes/s, trigger {trigger}: {told}; {cpu:.2f} cores busy")
+    console.print(f"Latency, {a_second:,} changes/s, trigger {trigger}: {told}; {cpu:.2f} cores busy")
     return {**figures, "changes": sent, "cores_busy": cpu}
 
 

@@ -12,6 +12,7 @@ from tailrace.testing.postgres import EmbeddedPostgres
 
 DATABASE, TABLE, PUBLICATION = "bench", "public.orders", "bench"
 TRANSACTION_ROWS = 100
+MOST_TRANSACTIONS = 500
 
 # Nothing but the readers should keep the server busy while they are measured.
 SETTINGS = {
@@ -130,15 +131,15 @@ def inserts_behind(server: EmbeddedPostgres, slot: str) -> int:
 
 
 def trickle(server: EmbeddedPostgres, first: int, a_second: int, seconds: float) -> int:
-    """Single inserts, each a transaction, so many a second; returns their number."""
-    count = int(a_second * seconds)
+    """Inserts, so many a second; returns their number. Each is a transaction up to MOST_TRANSACTIONS a second."""
+    size = -(-a_second // MOST_TRANSACTIONS)
+    count = int(a_second * seconds) // size * size
+    values = "SELECT n, 1, 'live', 1.5, now(), true, 2.5, NULL FROM generate_series(%s::bigint, %s) n"
     with server.connect(DATABASE) as connection:
         begin = time.monotonic()
-        for n in range(count):
+        for n in range(0, count, size):
             time.sleep(max(0.0, begin + n / a_second - time.monotonic()))
-            connection.execute(
-                f"INSERT INTO {TABLE} VALUES (%s, 1, 'live', 1.5, now(), true, 2.5, NULL)".encode(), [first + n]
-            )
+            connection.execute(f"INSERT INTO {TABLE} {values}".encode(), [first + n, first + n + size - 1])
     return count
 
 

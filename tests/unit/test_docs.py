@@ -27,7 +27,7 @@ from tailrace.connectors.sqlserver.config import OPTIONS as SQLSERVER
 from tailrace.events.record import KAFKA
 from tailrace.events.shapes import event_schema
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget, Sink, from_content, load
-from tailrace.spark.shapes import ARROW_SCHEMA
+from tailrace.spark.shapes import ARROW_SCHEMA, COUNT_SCHEMA
 from tailrace.transforms import STEPS
 
 ROOT = Path(__file__).parents[2]
@@ -222,6 +222,7 @@ SHAPES: dict[str, set[str]] = {
     "event": set(event_schema(SOURCE).names),
     "table": {"op", "before", "after", "source", "ts"},
     "arrow": set(ARROW_SCHEMA.names),
+    "count": set(COUNT_SCHEMA.names),
 }
 
 
@@ -240,7 +241,7 @@ def test_row_shapes_are_described_as_they_are(shape: str) -> None:
 def described(shape: str) -> dict[str, str]:
     """The columns that the page lists for a shape, each with the rest of its line."""
     text = (ROOT / "docs" / "row-shapes.md").read_text(encoding="utf-8")
-    section = re.search(rf"^\*\*`{shape}`\*\*(.*?)^(?:\*\*`|Rows of one)", text, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^\*\*`{shape}`\*\*(.*?)^(?:\*\*`|Rows of one|## )", text, re.MULTILINE | re.DOTALL)
     assert section is not None
     lines = re.findall(r"^\| (`[^|]+) \|(.*)$", section[1], re.MULTILINE)
     return {name: rest for names, rest in lines for name in re.findall(r"`(\w+)`", names)}

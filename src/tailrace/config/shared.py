@@ -51,9 +51,10 @@ _METRICS = "there are no JMX metrics; Spark's query progress and `tailrace statu
 SPARK = (
     Option(
         "shape",
-        choice("kafka", "event", "table", "arrow"),
+        choice("kafka", "event", "table", "arrow", "count"),
         "kafka",
-        "What a row of the stream is: a Kafka record, an event, a row image of one table, or a batch of changes.",
+        "What a row of the stream is: a Kafka record, an event, a row image of one table, a batch of changes, or a "
+        "number of records.",
     ),
     Option(
         "event.decimal.format",

@@ -37,6 +37,8 @@ ARROW_SCHEMA = pa.schema(
     ]
 )
 
+COUNT_SCHEMA = pa.schema([("records", pa.int64())])
+
 Batch = ChangeBatch | ControlBatch
 
 _LOG = logging.getLogger(__name__)
@@ -52,6 +54,8 @@ def spark_schema(capture: Capture) -> StructType:
         _LOG.warning("transforms: no effect on the shape %s, which holds changes; they work on records", shape)
     if shape == "arrow":
         return from_arrow_schema(ARROW_SCHEMA)
+    if shape == "count":
+        return from_arrow_schema(COUNT_SCHEMA)
     if shape == "kafka":
         return from_arrow_schema(KAFKA)
     if shape == "event":
@@ -153,7 +157,8 @@ class Shaper:
             return lambda batch: self._renamed(faults.encoded(batch, shaper.encode)) if _is_data(batch) else iter(())
         if shape == "table":
             return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
-        return Encoder(capture.config, capture.source, run_id, self.steps).encode
+        encode = Encoder(capture.config, capture.source, run_id, self.steps).encode
+        return encode if shape == "kafka" else lambda batch: _counted(encode(batch))
 
     def _renamed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return (transforms.rename(rows, self.steps) for rows in batches)
@@ -187,6 +192,12 @@ class Blobs:
         ]
         self.sequence += 1
         return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+def _counted(records: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """`count`: one row for each batch of records, which goes no further."""
+    for batch in records:
+        yield pa.RecordBatch.from_arrays([pa.array([len(batch)], pa.int64())], schema=COUNT_SCHEMA)
 
 
 class _TableRows:

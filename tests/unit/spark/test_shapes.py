@@ -13,7 +13,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.position import SOURCE_TYPE
-from tailrace.model.change import CREATE, ChangeBatch
+from tailrace.model.change import CREATE, DELETE, ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.spark.shapes import Shaper
@@ -37,8 +37,15 @@ def inserted() -> ChangeBatch:
     return ChangeBatch(TABLE, pa.RecordBatch.from_pydict(columns))
 
 
-@pytest.mark.parametrize("shape", ["kafka", "event"])
-def test_a_route_renames_the_topics_of_every_shape_that_has_them(shape: str) -> None:
+def deleted() -> ChangeBatch:
+    """The same row's end."""
+    columns = dict(zip(inserted().rows.schema.names, inserted().rows.columns, strict=True))
+    columns |= {"op": pa.array([DELETE]), "before": columns["after"], "after": columns["before"]}
+    return ChangeBatch(TABLE, pa.RecordBatch.from_pydict(columns))
+
+
+def shaper(shape: str, steps: str = "[]") -> Shaper:
+    """For a pipeline of PostgreSQL."""
     config = resolve(
         {
             "database.hostname": "localhost",
@@ -48,7 +55,16 @@ def test_a_route_renames_the_topics_of_every_shape_that_has_them(shape: str) -> 
             "shape": shape,
         }
     )
+    return Shaper(Capture(PostgresConnector(config)), StructType(), steps, "run")
+
+
+@pytest.mark.parametrize("shape", ["kafka", "event"])
+def test_a_route_renames_the_topics_of_every_shape_that_has_them(shape: str) -> None:
     steps = json.dumps([{"route": {"regex": r"shop\.public\.(.*)", "replacement": "renamed.$1"}}])
-    shaper = Shaper(Capture(PostgresConnector(config)), StructType(), steps, "run")
-    (rows,) = shaper.rows(Chunk([inserted()]))
+    (rows,) = shaper(shape, steps).rows(Chunk([inserted()]))
     assert rows.column("topic").to_pylist() == ["renamed.orders"]
+
+
+def test_the_shape_count_tells_how_many_records_were_encoded() -> None:
+    (rows,) = shaper("count").rows(Chunk([deleted()]))
+    assert rows.to_pylist() == [{"records": 2}]  # with the tombstone
