@@ -89,7 +89,7 @@ def test_init_writes_what_check_takes(database: Database, tmp_path: Path) -> Non
         "preparation": [],
     }
     assert server.password not in file.read_text(encoding="utf-8")
-    findings = json.loads(tailrace("check", file, "--json", env=environment, code=2).stdout)
+    findings = json.loads(tailrace("check", file, "--json", env=environment, code=3).stdout)
     assert all(finding["ok"] is not False for finding in findings)
     assert "exists already" in tailrace("init", url, "-o", file, env=environment, code=1).stderr
     tailrace("init", url, "-o", file, "--force", env=environment)
@@ -194,6 +194,11 @@ def test_check_and_drop_take_a_connector_file(database: Database, tmp_path: Path
     file = tmp_path / "connector.json"
     file.write_text(json.dumps({"name": "x", "config": config}), encoding="utf-8")
     tailrace("check", file)
+    assert "and publication" in tailrace("drop", file, code=1, input="").stdout
+    file.write_text(json.dumps({"name": "x", "config": {**config, "publication.autocreate.mode": "disabled"}}))
+    asked = tailrace("drop", file, code=1, input="")
+    assert "publication" not in asked.stdout, "one that is kept"
+    assert asked.stderr == "\nAborted!\n"
     tailrace("drop", file, "--yes")
 
 
@@ -221,6 +226,7 @@ def test_run_once_status_and_drop(database: Database, pipeline: Path) -> None:
 
     asked = tailrace("drop", pipeline, input="n\n", code=1)
     assert "Drop slot" in asked.stdout
+    assert "Nothing is dropped" in asked.stderr
     assert tailrace("drop", pipeline, "--yes").stdout.splitlines() == [
         f"slot slot_{database.name}: dropped",
         "publication shop: dropped",

@@ -24,7 +24,7 @@ def command(
     ] = "incremental",
     json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
 ) -> None:
-    """Add tables to a pipeline: to its source, its file, and, by a signal, to the running process."""
+    """Add tables to a pipeline. They come to its source, its file and, by a signal, to the running process."""
     from tailrace.pipeline.tables import add
 
     with notes.status("Looking at the database"):

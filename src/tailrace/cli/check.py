@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from tailrace.cli.terminal import notes, print_json, results
+from tailrace.cli.terminal import UNDECIDED, notes, print_json, results
 
 if TYPE_CHECKING:
     from tailrace.connectors.ports import Admin, Begun
@@ -21,7 +21,7 @@ def command(
     pipeline: Annotated[Path, typer.Argument(help="A pipeline file, or a connector's .json or .properties alone.")],
     json: Annotated[bool, typer.Option("--json", help="The findings as one line of JSON.")] = False,
 ) -> None:
-    """Check a pipeline's config, database and Kafka, changing nothing. Exit code 0: ready, 1: problems, 2: warnings."""
+    """Check config, database and Kafka, changing nothing. Exit code 0: ready, 1: problems, 3: warnings only."""
     with notes.status("Looking at database and sink"):
         if pipeline.suffix in CONNECTOR_FILES:
             findings = admin_of(pipeline).checks()
@@ -39,7 +39,7 @@ def command(
             if finding.remedy and finding.ok is not True:
                 results.print(f"        [bold]Remedy[/] {escape(finding.remedy)}")
     verdicts = {finding.ok for finding in findings}
-    raise typer.Exit(1 if False in verdicts else 2 if None in verdicts else 0)
+    raise typer.Exit(1 if False in verdicts else UNDECIDED if None in verdicts else 0)
 
 
 def admin_of(path: Path) -> Admin:

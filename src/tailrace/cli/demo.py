@@ -36,7 +36,7 @@ QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 def command(
     keep: Annotated[bool, typer.Option("--keep", help="Go on until Ctrl-C.")] = False,
 ) -> None:
-    """Show all of it on this machine in a minute: an embedded database, a shop's traffic, a replica, a comparison."""
+    """Show all of it on this machine in a minute. That is an embedded database, traffic, a replica, a comparison."""
     from tailrace.connectors import registry
     from tailrace.pipeline.session import check_java
 

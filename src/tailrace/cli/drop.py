@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.check import admin_of, begun
-from tailrace.cli.terminal import print_json, results
+from tailrace.cli.terminal import asking, notes, print_json, results
 
 
 def command(
@@ -23,8 +23,13 @@ def command(
 ) -> None:
     """Drop what a pipeline created on its database server. Its checkpoint is of no use afterwards."""
     admin = admin_of(pipeline)
-    if not yes:
-        typer.confirm(f"Drop {admin.owned()}?", abort=True)
+    owned = admin.owned()
+    if owned is not None and not yes:
+        with asking():
+            is_meant = typer.confirm(f"Drop {owned}?")
+        if not is_meant:
+            notes.print("Nothing is dropped")
+            raise typer.Exit(1)
     done = admin.drop(begun(pipeline), force=force)
     if json:
         print_json(done)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.markup import escape
 
-from tailrace.cli.terminal import notes, print_json, results
+from tailrace.cli.terminal import asking, notes, print_json, results
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.model.quantity import size
@@ -86,11 +86,12 @@ def secrets_of(source: NewSource) -> dict[str, str]:
     """The values of a new source's secrets: from its URL, else from the environment, else from the person."""
     variables = {name: variable for name, variable in source.variables.items() if variable in os.environ}
     known = {**{name: os.environ[variable] for name, variable in variables.items()}, **source.secrets}
-    asked = {
-        name: typer.prompt(question, hide_input=True, default="")
-        for name, question in source.prompts.items()
-        if name not in known
-    }
+    with asking():
+        asked = {
+            name: typer.prompt(question, hide_input=True, default="")
+            for name, question in source.prompts.items()
+            if name not in known
+        }
     return {**known, **asked}
 
 

@@ -1,6 +1,6 @@
 """The entry point of the command line: collects the commands, and turns errors into messages and exit codes.
 
-Exit codes: 0 done; 1 an error, named with its remedy; 2 wrong usage; 130 stopped by Ctrl-C.
+Exit codes: 0 done; 1 an error, named with its remedy; 2 wrong usage; 3 warnings only; 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations

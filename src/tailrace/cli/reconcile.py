@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from tailrace.cli.terminal import notes, print_json, results
+from tailrace.cli.terminal import UNDECIDED, notes, print_json, results
 
 if TYPE_CHECKING:
     from tailrace.pipeline.reconcile import TableReport
@@ -30,7 +30,7 @@ def command(
     ] = 60.0,
     json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
-    """Compare a replica with its source, row by row where they differ. Works while the pipeline runs."""
+    """Compare a replica with its source. Goes row by row where they differ, and works while the pipeline runs."""
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.reconcile import Reconciler
     from tailrace.pipeline.repair import repair as repair_differences
@@ -53,11 +53,11 @@ def command(
 
 
 def code(reports: list[TableReport]) -> int:
-    """1 if a table differs; 2 if none does for certain but not everything is decided; else 0."""
+    """1 if a table differs; 3 if none does for certain but not everything is decided; else 0."""
     outcomes = {report.outcome for report in reports}
     if "different" in outcomes:
         return 1
-    return 2 if outcomes - {"equal"} else 0
+    return UNDECIDED if outcomes - {"equal"} else 0
 
 
 def tell(reports: list[TableReport], *, repaired: bool) -> None:
@@ -72,7 +72,12 @@ def table(report: TableReport) -> Table:
     """One table's report."""
     grid = Table.grid(padding=(0, 2))
     color = _COLORS[report.outcome]
-    grid.add_row(f"[bold]{escape(report.table)}[/]", f"[{color}]{report.outcome}[/]")
+    outcome = f"[{color}]{report.outcome}[/]"
+    if report.outcome == "equal" and not any(getattr(report, name) for name in _COUNTED):
+        outcome += "" if report.source_rows is None else f"  {report.source_rows:,} rows"
+        grid.add_row(f"[bold]{escape(report.table)}[/]", outcome)
+        return grid
+    grid.add_row(f"[bold]{escape(report.table)}[/]", outcome)
     if report.reason:
         grid.add_row("", escape(report.reason))
     if report.source_rows is not None and report.target_rows is not None:

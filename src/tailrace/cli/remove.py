@@ -16,7 +16,7 @@ def command(
     tables: Annotated[list[str], typer.Argument(help="Tables, as schema.table.")],
     json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
 ) -> None:
-    """Remove tables from a pipeline: its file, its source, the running process. The target keeps them."""
+    """Remove tables from a pipeline. Its file, source and running process forget them, the target keeps them."""
     from tailrace.pipeline.tables import remove
 
     with notes.status("Looking at the database"):

@@ -67,7 +67,7 @@ def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
     json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
-    """Show position, lag, what the database says, and a replica's rows. Exit code 1: dead or lost."""
+    """Show whether a pipeline runs, its position and its lag. Exit code 1: it is dead, or cannot resume."""
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.first_snapshot import estimate

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
 from tailrace.errors import TailraceError
 
+# The exit code of a command that found no error, but not that all is well. 2 is click's, for wrong usage.
+UNDECIDED = 3
+
 results = Console(highlight=False, soft_wrap=True)
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """A question to a person. One that is ended by Ctrl-C or the end of the input leaves its line."""
+    try:
+        yield
+    except typer.Abort:
+        notes.print()
+        raise
 
 
 def print_json(value: Any) -> None:

@@ -194,8 +194,9 @@ class Admin(Protocol):
     def extended(self) -> str:
         """What `extend` adds tables to, in words."""
 
-    def owned(self) -> str:
-        """What `drop` removes and from which database, in words."""
+    def owned(self) -> str | None:
+        """What `drop` removes and from which database, in words; None if a pipeline leaves nothing on the server."""
+        return None
 
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
         """Remove what the pipeline created on the server; a line for each object.

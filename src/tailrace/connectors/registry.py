@@ -51,7 +51,9 @@ class Entry:
         missing = [driver for driver in self.drivers if find_spec(driver) is None]
         if missing:
             what = f"the drivers of the connector {self.name} are not installed (missing: {', '.join(missing)})"
-            raise ConfigError(what, remedy=f"pip install '{self.install}', here and where Spark's workers run")
+            raise ConfigError(
+                what, remedy=f"in a clone: pip install '{self.install}'; on a cluster, where Spark's workers run, too"
+            )
         return _package(self)
 
 
@@ -61,7 +63,7 @@ def _package(entry: Entry) -> ConnectorPackage:
         package: ConnectorPackage = imported(entry.package)()
         return package
     except (ImportError, AttributeError) as error:
-        remedy = f"pip install --force-reinstall '{entry.install}'" if entry.install else None
+        remedy = f"in a clone: pip install --force-reinstall '{entry.install}'" if entry.install else None
         raise ConfigError(f"the connector {entry.name} cannot be imported: {error}", remedy=remedy) from error
 
 
@@ -78,7 +80,7 @@ POSTGRES = Entry(
     package="tailrace.connectors.postgres.package:PostgresPackage",
     classes=("io.debezium.connector.postgresql.PostgresConnector",),
     drivers=("psycopg", "adbc_driver_postgresql"),
-    install="tailrace[postgres]",
+    install=".[postgres]",
     schemes=("postgresql://", "postgres://"),
     url="postgresql://user@host:5432/database?sslmode=verify-full",
     demo="tailrace.testing.postgres:EmbeddedPostgres",
@@ -90,7 +92,7 @@ MONGODB = Entry(
     package="tailrace.connectors.mongodb.package:MongoPackage",
     classes=("io.debezium.connector.mongodb.MongoDbConnector",),
     drivers=("pymongo",),
-    install="tailrace[mongodb]",
+    install=".[mongodb]",
     schemes=("mongodb://", "mongodb+srv://"),
     url="mongodb://user@host:27017/?replicaSet=rs0",
 )
@@ -101,7 +103,7 @@ SQLSERVER = Entry(
     package="tailrace.connectors.sqlserver.package:SqlServerPackage",
     classes=("io.debezium.connector.sqlserver.SqlServerConnector",),
     drivers=("pymssql",),
-    install="tailrace[sqlserver]",
+    install=".[sqlserver]",
     schemes=("mssql://", "sqlserver://"),
     url="mssql://user@host:1433/database",
 )
@@ -112,7 +114,7 @@ DB2 = Entry(
     package="tailrace.connectors.db2.package:Db2Package",
     classes=("io.debezium.connector.db2.Db2Connector",),
     drivers=("ibm_db",),
-    install="tailrace[db2]",
+    install=".[db2]",
     schemes=("db2://",),
     url="db2://user@host:50000/DATABASE",
 )

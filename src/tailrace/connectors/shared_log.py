@@ -110,10 +110,6 @@ class SharedLogAdmin(Admin):
                 error = wrong
         return None if error is None else Finding("position", False, error.what, error.remedy)
 
-    def owned(self) -> str:
-        """See Admin.owned."""
-        return "nothing: the log is there for everybody"
-
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
         """See Admin.drop."""
         return ["a pipeline leaves nothing on the server; delete the checkpoint to begin again"]

@@ -110,6 +110,11 @@ def check_java() -> None:
     if found is not None and found >= LOWEST_JAVA:
         return
     what = "Spark needs Java" if found is None else f"Spark needs a newer Java than {found}, which {java} is"
+    if home and found is None:
+        raise TailraceError(
+            f"JAVA_HOME is {home}, and {java} cannot be run",
+            remedy=f"set JAVA_HOME to the folder of a Java {LOWEST_JAVA} or newer, or unset it to search PATH",
+        )
     remedy = (
         f"Install Java {LOWEST_JAVA} or newer (Debian/Ubuntu: `apt install openjdk-{LOWEST_JAVA}-jre-headless`, "
         f"macOS: `brew install openjdk@{LOWEST_JAVA}`), or set JAVA_HOME to one."

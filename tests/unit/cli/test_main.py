@@ -21,6 +21,12 @@ def test_help_names_every_command() -> None:
         assert f"  {command} " in done.stdout
 
 
+def test_help_names_each_command_in_a_whole_sentence() -> None:
+    listed = tailrace("--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(listed) >= 10
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
+
+
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['tailrace', '--help']\n"

@@ -127,11 +127,11 @@ def test_init_finds_the_connector_by_the_url(pipeline: Path) -> None:
 
 
 def test_check_asks_the_connector_of_the_pipeline_or_of_the_class(pipeline: Path, tmp_path: Path) -> None:
-    assert "folder: /box is small, begun: True" in said(2, "check", str(pipeline))
+    assert "folder: /box is small, begun: True" in said(3, "check", str(pipeline))
     file = tmp_path / "connector.json"
     given = {"connector.class": "com.acme.LampConnector", "topic.prefix": "t", "lamp.folder": "/bag"}
     file.write_text(json.dumps(given), encoding="utf-8")
-    assert "folder: /bag is small, begun: False" in said(2, "check", str(file))
+    assert "folder: /bag is small, begun: False" in said(3, "check", str(file))
 
 
 def test_status_prints_what_the_database_says(pipeline: Path) -> None:

@@ -17,8 +17,8 @@ from tailrace.pipeline.reconcile import TableReport
     [
         (["equal", "equal"], 0),
         (["equal", "different", "undecided"], 1),
-        (["equal", "undecided"], 2),
-        (["not compared"], 2),
+        (["equal", "undecided"], 3),
+        (["not compared"], 3),
     ],
 )
 def test_exit_codes(outcomes: list[str], code: int) -> None:
@@ -30,8 +30,11 @@ def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reconcile, "results", Console(file=output, width=120))
     report = TableReport("public.[t]", "different", None, 2_000_000, 1_999_999, 16384, 2, missing=1, surplus=2)
     report.keys = {"missing": [{"a": 1, "b": "[x]"}], "surplus": [{"a": 2, "b": None}, {"a": 3, "b": ""}]}
-    reconcile.tell([report, TableReport("public.u", reason="no [reason]")], repaired=False)
+    same = TableReport("public.same", "equal", None, 7_000, 7_000, 1, 0)
+    reconcile.tell([report, TableReport("public.u", reason="no [reason]"), same], repaired=False)
     text = output.getvalue()
+    assert re.search(r"^public\.same +equal  7,000 rows *$", text, re.MULTILINE), "a line for what is equal"
+    assert "7,000 in the source" not in text
     assert "public.[t]" in text
     assert "2,000,000 in the source, 1,999,999 in the replica" in text
     assert re.search(r"missing +1: a=1, b=\[x\]", text)

@@ -31,7 +31,6 @@ def test_a_java_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: 
     [
         ("echo 'openjdk version \"11.0.2\"' >&2", "Spark needs a newer Java than 11"),
         ("echo 'java version \"1.8.0_292\"' >&2", "Spark needs a newer Java than 8"),
-        ("exit 1", "Spark needs Java"),
     ],
 )
 def test_other_javas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str) -> None:
@@ -41,6 +40,18 @@ def test_other_javas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: st
         check_java()
     assert caught.value.remedy is not None
     assert "Install Java 17 or newer" in caught.value.remedy
+
+
+@pytest.mark.parametrize("script", [None, "exit 1"])
+def test_a_wrong_java_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None) -> None:
+    if script is not None:
+        java(tmp_path, script)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(
+        TailraceError, match=f"JAVA_HOME is {tmp_path}, and {tmp_path}/bin/java cannot be run"
+    ) as caught:
+        check_java()
+    assert "set JAVA_HOME to the folder of a Java 17 or newer, or unset it" in (caught.value.remedy or "")
 
 
 def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,9 @@ class PostgresAdmin(Admin):
         """See Admin.owned."""
         text = self._config.text
         place = f"{text('database.dbname')} at {text('database.hostname')}"
-        return f"slot {text('slot.name')} and publication {text('publication.name')} of database {place}"
+        is_kept = text("publication.autocreate.mode") == "disabled"
+        publication = "" if is_kept else f" and publication {text('publication.name')}"
+        return f"slot {text('slot.name')}{publication} of database {place}"
 
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
         """See Admin.drop."""
