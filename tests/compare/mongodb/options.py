@@ -68,7 +68,7 @@ def random_properties(chance: Random) -> Properties:
         "snapshot.mode": ("no_data", "always", "when_needed"),
         "snapshot.include.collection.list": ("inventory.docs", "other[.].*"),
         "schema.name.adjustment.mode": ("avro", "avro_unicode"),
-        "topic.prefix": ("server-1", "s1.é"),
+        "topic.prefix": ("server-1", "s1.x"),
         "topic.delimiter": ("_", "-"),
         "extended.headers.enabled": ("false",),
         "cursor.pipeline": _PIPELINES,

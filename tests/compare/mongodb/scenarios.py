@@ -45,14 +45,14 @@ def write(seed: int, folder: Path) -> None:
         properties = {**options.base(), **options.outbox(chance)}
     settings: Document = {"any_snapshot_order": True}
     if kind == "signal":
-        for name in options.LISTS:  # without a list of databases, the reference streams the signals alone
+        for name in (*options.LISTS, "cursor.pipeline"):  # the signals have to come through
             properties.pop(name, None)
         properties |= {
             "database.include.list": "inventory",
             "signal.data.collection": options.SIGNALS,
             "incremental.snapshot.chunk.size": chance.choice(("2", "3", "100")),
         }
-        settings |= {"settle_seconds": 3, "unordered_reads": True}
+        settings |= {"settle_seconds": 6, "unordered_reads": True}
     made = _Scenario(chance, kind)
     steps = {"setup": made.setup(), "run": made.run()}
     (folder / "steps.json").write_text(json.dumps(steps, indent=0) + "\n", encoding="utf-8")

@@ -11,12 +11,14 @@ from contextlib import suppress
 from typing import Any
 
 from bson import SON
+from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 Client = MongoClient[dict[str, Any]]
+_RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
 
 
 def play(client: Client, steps: Sequence[Any]) -> Iterator[str]:
@@ -48,4 +50,4 @@ def _transaction(client: Client, session: ClientSession, step: dict[str, Any]) -
 
 def _command(client: Client, step: Sequence[str], session: ClientSession | None) -> None:
     database, command = step
-    client[database].command(SON(RawBSONDocument(bytes.fromhex(command)).items()), session=session)
+    client[database].command(SON(RawBSONDocument(bytes.fromhex(command)).items()), codec_options=_RAW, session=session)

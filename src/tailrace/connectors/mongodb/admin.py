@@ -12,7 +12,7 @@ from pymongo.errors import OperationFailure
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import FAILURES, UNAUTHORIZED, Client, Server, addresses
+from tailrace.connectors.mongodb.client import FAILURES, RAW, UNAUTHORIZED, Client, Server, addresses
 from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
@@ -83,7 +83,8 @@ class MongoAdmin(SharedLogAdmin):
                     "aggregate": opening_of(collection),
                     "pipeline": stages(self.config, start),
                     "cursor": {"batchSize": 1},
-                }
+                },
+                codec_options=RAW,
             )
             client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
         except OperationFailure as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from bson.codec_options import CodecOptions
+from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient
 from pymongo.errors import (
@@ -28,6 +28,10 @@ from tailrace.errors import SourceError, TailraceError
 T = TypeVar("T")
 Client = MongoClient[dict[str, Any]]
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
+# Dates that Python does not hold (from the year 10000 on) are DatetimeMS.
+ALL_DATES: CodecOptions[dict[str, Any]] = CodecOptions(
+    tz_aware=True, datetime_conversion=DatetimeConversion.DATETIME_AUTO
+)
 
 # https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml
 UNAUTHORIZED, AUTHENTICATION_FAILED = 13, 18
@@ -109,6 +113,7 @@ def connect(config: Config, application: str = "tailrace") -> Client:
 def _options(config: Config) -> dict[str, Any]:
     """What the properties add to the connection string, which goes before them."""
     found: dict[str, Any] = {
+        "datetime_conversion": ALL_DATES.datetime_conversion.name,
         "connectTimeoutMS": config.number("mongodb.connect.timeout.ms"),
         "serverSelectionTimeoutMS": config.number("mongodb.server.selection.timeout.ms"),
         "heartbeatFrequencyMS": config.number("mongodb.heartbeat.frequency.ms"),

@@ -129,7 +129,8 @@ class MongoConnector(SharedLogConnector):
             "cursor": {"batchSize": 1},
         }
         try:
-            answer = client[database].command(command)
+            # Raw, because the answer may have a document that Python cannot hold.
+            answer = client[database].command(command, codec_options=RAW)
         except OperationFailure as error:
             if error.code in HISTORY_LOST:
                 return Gap(lost(self.config, at, FAILURES.line(error)))

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from bson import json_util
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
@@ -14,7 +13,7 @@ from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, Client
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.position import time_of
-from tailrace.connectors.mongodb.snapshot.reads import at_time, batches
+from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, value_of
 from tailrace.connectors.ports import Position, SourceNow
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
@@ -72,7 +71,7 @@ class MongoNow(SourceNow):
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:
         """See SourceNow.rows_of: a document's text is its version."""
-        ids = [json_util.loads(key[0]) for key in wanted]
+        ids = [value_of(key[0]) for key in wanted]
         yield from self._read(table, {"filter": {"_id": {"$in": ids}}})
 
     def _read(self, table: TableSchema, options: dict[str, Any]) -> Iterator[tuple[pa.Table, pa.Array]]:
@@ -87,7 +86,7 @@ class MongoNow(SourceNow):
 
 def _is_json(text: str | None) -> bool:
     try:
-        json_util.loads(text or "")
+        value_of(text or "")
     except ValueError:
         return False
     return True

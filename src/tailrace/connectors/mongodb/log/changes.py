@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.mongodb import era
 from tailrace.connectors.mongodb.catalog import table_id
@@ -21,6 +20,7 @@ from tailrace.connectors.mongodb.documents import Documents, chosen
 from tailrace.connectors.mongodb.fields import CollectionFields
 from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.log.oplog import Oplog
+from tailrace.connectors.mongodb.log.pipeline import captured
 from tailrace.connectors.mongodb.log.stream import ChangeStream
 from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE, UPDATE_DESCRIPTION
 from tailrace.connectors.mongodb.types.layout import Ints
@@ -79,7 +79,7 @@ class Writer:
     def __init__(self, config: Config, set_name: str | None = None) -> None:
         self._set_name = None if era.is_current(config) else set_name
         self._is_current, self._is_of_oplog = era.is_current(config), era.is_of_oplog(config)
-        self._filter = TableFilter.from_config(config)
+        self._captures = captured(config)
         self._documents = Documents(config)
         self._order = ORDER_STEP
         self._transaction: tuple[str, int] | None = None
@@ -93,7 +93,7 @@ class Writer:
         batches, kept = [], np.zeros(len(events), np.bool_)
         for place, (database, collection) in enumerate(names):
             table = table_id(database, collection or "")
-            if self._filter.captures(table):
+            if self._captures(table):
                 rows = np.flatnonzero(numbers == place)
                 kept[rows] = True
                 batches.append(self._batch(events, rows, order, self._documents.schema(table)))

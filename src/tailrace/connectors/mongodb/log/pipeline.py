@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from tailrace.config import Config
@@ -53,6 +54,34 @@ def _match(config: Config) -> Stage:
     return {"$match": {"$and": conditions}}
 
 
+def captured(config: Config) -> Callable[[TableId], bool]:
+    """Whether a collection's changes are captured.
+
+    With compat.faults, exclude lists exclude nothing, expressions match parts of names, and a collection of signals
+    without any list is captured alone: the reference's stages say so (ChangeStreamPipelineFactory).
+    """
+    filters = TableFilter.from_config(config)
+    if not config.flag("compat.faults"):
+        return filters.captures
+    rules = (filters.databases, filters.tables)
+    is_listed = any(rule.include or rule.exclude for rule in rules)
+    if not is_listed and filters.signals:
+        return lambda table: table.unique in filters.signals
+    if config.text("filters.match.mode") == "literal":
+        return filters.captures
+
+    def lets(table: TableId) -> bool:
+        if table.unique in filters.decided or table.unique in filters.signals:
+            return filters.captures(table)
+        names = (table.database, table.filtered)
+        return all(
+            not rule.include or any(pattern.search(name) for pattern in rule.include)
+            for rule, name in zip(rules, names, strict=True)
+        )
+
+    return lets
+
+
 def always(config: Config) -> list[TableId]:
     """The collections that pass whatever the lists say: that of signals, and those that a signal has added."""
     return [*tables_of_signals(config), *(table_named(config, name) for name, is_in in config.tables if is_in)]
@@ -60,6 +89,8 @@ def always(config: Config) -> list[TableId]:
 
 def lists(config: Config, database: Any, name: Any) -> list[Stage]:
     """The include and exclude lists as expressions on a change's database and on its collection's whole name."""
+    if config.flag("compat.faults"):
+        return []
     filters = TableFilter.from_config(config)
     return [*_rule(database, filters.databases), *_rule(name, filters.tables)]
 

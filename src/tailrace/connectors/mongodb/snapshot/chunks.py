@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from bson import decode, json_util
+from bson import decode
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import Client
+from tailrace.connectors.mongodb.client import ALL_DATES, Client
 from tailrace.connectors.mongodb.config import condition as parsed
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.position import SOURCE_TYPE, end_of
@@ -27,6 +27,7 @@ from tailrace.connectors.mongodb.snapshot.reads import (
     first_id,
     id_of,
     key_bytes,
+    value_of,
 )
 from tailrace.connectors.mongodb.snapshot.reads import key_text as text_of
 from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
@@ -108,7 +109,7 @@ class TableAtTime(ChunkTable):
 
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """See ChunkTable.rows_of: keys are texts as events have them."""
-        wanted = [json_util.loads(key[0]) for key in keys]
+        wanted = [value_of(key[0]) for key in keys]
         found = self.read({"filter": {"_id": {"$in": wanted}}, "hint": {"_id": 1}})
         there = set(found.field(self.schema.key[0]).to_pylist())
         gone = pa.array([key[0] for key in keys if key[0] not in there], pa.string())
@@ -155,7 +156,7 @@ class Paging(Page):
     def maximum(self) -> PagingKey | None:
         """See Page.maximum."""
         last = self._first({"sort": {"_id": -1}, "hint": {"_id": 1}, "filter": parsed(self.condition)})
-        return None if last is None else (text_of(decode(last)["_id"]),)
+        return None if last is None else (text_of(decode(last, ALL_DATES)["_id"]),)
 
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
@@ -178,7 +179,7 @@ class Paging(Page):
             return pa.nulls(0, nothing), None, 0
         # All of this chunk: from the first key on, so many, as of the same time.
         rows = self.table.read({**between(keys[0], None), "filter": wanted, "limit": len(keys)})
-        return rows, (text_of(decode(keys[-1])["_id"]),), len(rows)
+        return rows, (text_of(decode(keys[-1], ALL_DATES)["_id"]),), len(rows)
 
     def _keys(self, options: dict[str, Any]) -> list[bytes]:
         found = batches(

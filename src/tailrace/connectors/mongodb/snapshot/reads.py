@@ -10,7 +10,7 @@ import bson
 from bson import json_util
 from pymongo.errors import OperationFailure
 
-from tailrace.connectors.mongodb.client import RAW, Client
+from tailrace.connectors.mongodb.client import ALL_DATES, RAW, Client
 from tailrace.connectors.mongodb.log.batch import Batch, read_batch
 from tailrace.connectors.mongodb.position import number, timestamp
 from tailrace.errors import SourceError
@@ -48,7 +48,7 @@ def at_time(time: int) -> Find:
 
 def between(low: bytes | None, high: bytes | None) -> Find:
     """Options for the documents of [low, high) in the order of `_id`, whatever its types are. Both are BSON."""
-    bounds = {name: bson.decode(each) for name, each in (("min", low), ("max", high)) if each is not None}
+    bounds = {name: bson.decode(each, ALL_DATES) for name, each in (("min", low), ("max", high)) if each is not None}
     return {"hint": {"_id": 1}, "sort": {"_id": 1}, **bounds}
 
 
@@ -79,12 +79,17 @@ def key_text(value: Any) -> str:
 
 def key_bytes(text: str) -> bytes:
     """The document `{_id: ...}` of a key's text, as BSON."""
-    return bson.encode(json_util.loads(text, json_options=_TYPED))
+    return bson.encode(value_of(text))
+
+
+def value_of(text: str) -> Any:
+    """The value of a text in extended JSON, with its type. Raises ValueError."""
+    return json_util.loads(text, json_options=_TYPED)
 
 
 def id_of(text: str) -> Any:
     """The `_id` of a key's text."""
-    return bson.decode(key_bytes(text))["_id"]
+    return bson.decode(key_bytes(text), ALL_DATES)["_id"]
 
 
 def first_id(client: Client, table: TableId, options: Mapping[str, Any]) -> bytes | None:
@@ -99,5 +104,8 @@ def first_of(client: Client, table: TableId, options: Mapping[str, Any]) -> byte
 
 
 _TYPED = json_util.JSONOptions(
-    json_mode=json_util.JSONMode.CANONICAL, tz_aware=True, unicode_decode_error_handler="strict"
+    json_mode=json_util.JSONMode.CANONICAL,
+    tz_aware=True,
+    datetime_conversion=ALL_DATES.datetime_conversion,
+    unicode_decode_error_handler="strict",
 )

@@ -47,8 +47,13 @@ class Converter:
     adjustment: str = "none"
 
     def struct(self, document: Document, name: str | None) -> ConnectSchema:
-        """The schema of a document under that name. Raises TransformError."""
-        return ConnectSchema("struct", name=name, fields=tuple(self._fields(document, name or "")))
+        """The schema of a document under that name; without one, the names of its parts begin with null.
+
+        Raises TransformError.
+        """
+        return ConnectSchema(
+            "struct", name=name, fields=tuple(self._fields(document, "null" if name is None else name))
+        )
 
     def value(self, node: Any, schema: ConnectSchema) -> Any:
         """A node as Arrow takes it under its schema."""
