@@ -92,7 +92,9 @@ class _Scenario:
             if self._kind == "signal":
                 steps += self._signal()
             steps += self._phase()
-        return steps
+        # The reference ends a transaction when the next change comes.
+        last = as_step(self._changes.insert(self._collections[0]))
+        return [*steps, "wait", last]
 
     def _phase(self) -> list[Any]:
         steps: list[Any] = []

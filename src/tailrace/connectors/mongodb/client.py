@@ -113,7 +113,7 @@ def connect(config: Config, application: str = "tailrace") -> Client:
 def _options(config: Config) -> dict[str, Any]:
     """What the properties add to the connection string, which goes before them."""
     found: dict[str, Any] = {
-        "datetime_conversion": ALL_DATES.datetime_conversion.name,
+        "datetime_conversion": DatetimeConversion.DATETIME_AUTO.name,
         "connectTimeoutMS": config.number("mongodb.connect.timeout.ms"),
         "serverSelectionTimeoutMS": config.number("mongodb.server.selection.timeout.ms"),
         "heartbeatFrequencyMS": config.number("mongodb.heartbeat.frequency.ms"),
