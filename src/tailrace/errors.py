@@ -9,6 +9,7 @@ TailraceError
 ├── SignalError        a signal asks for something that cannot be done, or for too much at a time
 ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
 └── SinkError          a target cannot be written
+    ├── TableError       the rows of one table cannot be written as they are; other tables can
     ├── SinkAwayError    ... for now: the same may succeed later
     └── FencedError    another run of the pipeline has taken over the target
 
@@ -79,6 +80,10 @@ class OffsetError(TailraceError):
 
 class SinkError(TailraceError):
     """A target that cannot be written."""
+
+
+class TableError(SinkError):
+    """The rows of one table cannot be written as they are, however often that is tried; other tables can."""
 
 
 class SinkAwayError(SinkError, PassingError):

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from tailrace.cli.stop import Asked, asked_to_stop
 from tailrace.cli.terminal import notes, print_json
-from tailrace.errors import TailraceError
+from tailrace.errors import SinkError, TailraceError
 from tailrace.model.quantity import size
 from tailrace.pipeline.log import LogFile, Warned
 
@@ -63,6 +63,8 @@ def command(
             stop(running)
     if asked.code:
         raise typer.Exit(asked.code)
+    if not asked and running is not None and running.set_aside:
+        raise SinkError("all that there was has been read, but\n  " + "\n  ".join(running.set_aside))
 
 
 def follow(running: Run, asked: Asked, warner: Warner, *, as_json: bool) -> None:
@@ -133,7 +135,7 @@ class Teller:
         elif now >= self._waiting and not last:
             notes.print(waiting(progress))
             self._waiting = now + WAITING_SECONDS
-        self._warn(warnings(progress.offset), now)
+        self._warn((*warnings(progress.offset), *progress.set_aside), now)
 
     def _warn(self, found: tuple[str, ...], now: float) -> None:
         if self._warned and not found:

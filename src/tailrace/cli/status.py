@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.standing import Standing
+    from tailrace.sinks.replica.aside import SetAside
     from tailrace.snapshot.incomplete import Incomplete
     from tailrace.snapshot.report import Report
 
@@ -33,7 +34,8 @@ class Status:
 
     `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
     `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
-    run ended. `details` and `fields` are what only this database has, for people and for `--json`.
+    run ended; `set_aside` are the tables whose changes its replica cannot take. `details` and `fields` are what only
+    this database has, for people and for `--json`.
     """
 
     name: str
@@ -49,12 +51,14 @@ class Status:
     problems: tuple[Finding, ...] = ()
     details: tuple[Detail, ...] = ()
     run: Standing | None = None
+    set_aside: tuple[SetAside, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_lost(self) -> bool:
-        """Whether the pipeline does not run although nobody stopped it, or cannot go on."""
-        return (self.run is not None and self.run.is_dead) or any(finding.ok is False for finding in self.problems)
+        """Whether the pipeline does not run although nobody stopped it, cannot go on, or lacks a table."""
+        is_dead = self.run is not None and self.run.is_dead
+        return is_dead or bool(self.set_aside) or any(finding.ok is False for finding in self.problems)
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`: the database's own fields are on the same level as the others."""
@@ -67,7 +71,8 @@ def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
     json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
-    """Show whether a pipeline runs, its position and its lag. Exit code 1: it is dead, or cannot resume."""
+    """Show whether a pipeline runs, its position and its lag. Exit code 1: dead, stuck, or with tables set aside."""
+    from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.first_snapshot import estimate
@@ -93,6 +98,7 @@ def command(
         resumable = None if found.committed is None else admin.resumable(found.offsets)
         problems += () if resumable is None else (resumable,)
         status = replace(status, snapshot=running, problems=problems, run=standing(definition.checkpoint))
+        status = replace(status, set_aside=set_aside(definition))
         status.tables.update(replica_rows(definition))
     if json:
         print_json(status.to_json())
@@ -190,6 +196,8 @@ def table(status: Status) -> Table:
     for finding in status.problems:
         mark = "[red]problem[/]" if finding.ok is False else "[yellow]warning[/]"
         grid.add_row(mark, escape(f"{finding.what}; remedy: {finding.remedy}"))
+    for each in status.set_aside:
+        grid.add_row("[red]set aside[/]", escape(f"{each}; {each.changes:,} changes are stored in {each.place}"))
     for one in status.incomplete:
         grid.add_row("[yellow]incomplete[/]", escape(str(one)))
     for name, rows in status.tables.items():

@@ -20,10 +20,11 @@ from tailrace.model.schema import INT64, STRING, ConnectSchema, Field
 
 log = logging.getLogger(__name__)
 
-INITIAL, INCREMENTAL = "Initial Snapshot", "Incremental Snapshot"
+INITIAL, INCREMENTAL, REPLICA = "Initial Snapshot", "Incremental Snapshot", "Replica"
 STARTED, IN_PROGRESS, COMPLETED, SCANNED = "STARTED", "IN_PROGRESS", "COMPLETED", "TABLE_SCAN_COMPLETED"
 CHUNK_IN_PROGRESS, CHUNK_COMPLETED = "TABLE_CHUNK_IN_PROGRESS", "TABLE_CHUNK_COMPLETED"
 PAUSED, RESUMED, ABORTED, SKIPPED = "PAUSED", "RESUMED", "ABORTED", "SKIPPED"
+SET_ASIDE = "SET_ASIDE"
 
 _COMMON = "io.debezium.connector.common."
 KEY = ConnectSchema("struct", name=_COMMON + "NotificationKey", version=1, fields=(Field("id", STRING),))

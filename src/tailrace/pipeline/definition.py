@@ -103,8 +103,8 @@ OutOfRange = Literal["error", "null", "text"]
 class ReplicaTarget(_Part):
     """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped.
 
-    `out_of_range` is what becomes of dates and times that no table holds: of all columns, or by expressions for names
-    `schema.table.column`.
+    `on_error`: a table whose rows cannot be written as they are is set aside, or it stops the pipeline. `out_of_range`
+    is what becomes of dates and times that no table holds: of all columns, or by expressions for `schema.table.column`.
 
     With `maintenance` small files are joined, and versions of a table removed once they were replaced `retention` ago.
     """
@@ -112,6 +112,7 @@ class ReplicaTarget(_Part):
     path: Location
     engine: Literal["deltalake", "spark"] = "deltalake"
     on_drop: Literal["clear", "keep"] = "clear"
+    on_error: Literal["aside", "stop"] = "aside"
     maintenance: bool = True
     retention: Annotated[str, AfterValidator(_retention)] = "2h"
     out_of_range: Annotated[OutOfRange | dict[str, OutOfRange], BeforeValidator(_out_of_range)] = "error"

@@ -48,7 +48,7 @@ class Progress:
 
     `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that
     runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `waits`:
-    there was nothing new when Spark looked last.
+    there was nothing new when Spark looked last. `set_aside` says which tables of a replica are set aside, and why.
     """
 
     batch: int | None
@@ -59,6 +59,7 @@ class Progress:
     position: str | None = None
     latest: dict[str, Any] = field(default_factory=dict)
     waits: bool = True
+    set_aside: tuple[str, ...] = ()
 
 
 class Run:
@@ -234,7 +235,13 @@ class Run:
             position=None if here is None else here.to_text(),
             latest=_offset(last, "latestOffset"),
             waits=waits,
+            set_aside=self.set_aside,
         )
+
+    @property
+    def set_aside(self) -> tuple[str, ...]:
+        """The tables of a replica that are set aside, and why."""
+        return tuple(map(str, self._target.set_aside)) if isinstance(self._target, Replica) else ()
 
     def _snapshot(self, offset: dict[str, Any]) -> Report | None:
         if offset.get("phase") == "stream":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.events.converter import JSON, Converter
+from tailrace.events.notifications import REPLICA, SET_ASIDE, Notice, notify
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.sinks.console import ConsoleSink
@@ -17,7 +18,8 @@ from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.null import NullSink
-from tailrace.sinks.replica.sink import ReplicaSink
+from tailrace.sinks.replica.aside import SetAside, found
+from tailrace.sinks.replica.sink import ReplicaSink, TableReport
 from tailrace.spark import failpoint
 from tailrace.transforms import parse
 
@@ -54,7 +56,8 @@ def build(definition: Definition, config: Config) -> Target:
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
         signals = table_of_signals(config)
-        return Replica(target, aside=None if signals is None else signals.unique)
+        aside = None if signals is None else signals.unique
+        return Replica(target, aside=aside, notify=lambda notice: notify(config, [notice]))
     if isinstance(target, FileTarget):
         if definition.sink.kind == "parquet":
             return ParquetSink(target.path)
@@ -68,17 +71,21 @@ class Replica:
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
     The table of signals, `aside`, is none of the replica's. `repeated` is the micro-batch that this run repeats.
+    `notify` gets a notification of each table that is set aside.
     """
 
     target: ReplicaTarget
     watch: Callable[[ChangeBatch], None] | None = None
     aside: str | None = None
     repeated: int | None = None
+    notify: Callable[[Notice], object] | None = None
+    set_aside: tuple[SetAside, ...] = ()
     written: Counts = field(default_factory=Counts)
     shape: str = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
         """A writer that merges each micro-batch of `frame` into the tables."""
+        self.set_aside = found(self.target.path, self.target.storage_options)
         if self.aside is not None:
             frame = frame.where(~frame["table"].eqNullSafe(self.aside))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
@@ -89,11 +96,26 @@ class Replica:
         assert query_id is not None  # Spark sets it for every streaming query
         target = self.target
         sink = ReplicaSink(
-            target.path, query_id, target.engine, target.storage_options, target.on_drop, target.retention_minutes
+            *(target.path, query_id, target.engine, target.storage_options, target.on_drop, target.retention_minutes),
+            on_error=target.on_error,
         )
         reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated)
+        self._tell(reports.values())
+        self.set_aside = found(target.path, target.storage_options)
         failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
+
+    def _tell(self, reports: Iterable[TableReport]) -> None:
+        for report in reports:
+            if report.aside is None:
+                continue
+            log.error(
+                "%s is set aside, the other tables go on. Its changes are stored in %s/_aside. When the cause is "
+                "fixed, `tailrace retry` reads the table again. %s",
+                *(report.table, self.target.path, report.aside),
+            )
+            if self.notify is not None:
+                self.notify(Notice(REPLICA, SET_ASIDE, (("table", report.table), ("error", report.aside))))
 
     def _write_watched(self, frame: DataFrame, batch_id: int) -> None:
         # Kept, as reading the rows twice would decode the log twice.

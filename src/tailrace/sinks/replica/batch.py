@@ -17,12 +17,16 @@ from tailrace.sinks.replica.upkeep import Upkeep
 
 @dataclass(frozen=True)
 class TableReport:
-    """What was done to one table: rows put and deleted, net, and the table's version then (None: nothing was new)."""
+    """What was done to one table: rows put and deleted, net, and the table's version then (None: nothing was new).
+
+    `aside` is the error of which the table was set aside, if it was.
+    """
 
     table: str
     upserted: int
     deleted: int
     version: int | None
+    aside: str | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class MicroBatch:
     """One micro-batch of one query, and where its tables lie. `keeps_dropped`: rows of dropped tables stay.
 
     `repeats`: whether another run has begun it, None if that is unknown. `upkeep`: None leaves the tables alone.
+    `aside` are the folders of tables that have dead letters, `sets_aside`: more tables may become such.
     """
 
     root: str
@@ -39,6 +44,8 @@ class MicroBatch:
     keeps_dropped: bool = False
     repeats: bool | None = None
     upkeep: Upkeep | None = None
+    aside: frozenset[str] = frozenset()
+    sets_aside: bool = False
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
@@ -73,6 +80,7 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             upserted=before.upserted + report.upserted,
             deleted=before.deleted + report.deleted,
             version=max(versions, default=None),
+            aside=report.aside or before.aside,
         )
     return total
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 
-from tailrace.errors import SinkAwayError, SinkError
+from tailrace.errors import SinkAwayError, SinkError, TableError
 from tailrace.model.schema_change import DROP
 from tailrace.sinks.replica import merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport
@@ -29,6 +29,8 @@ from tailrace.sinks.replica.upkeep import Upkeep
 
 T = TypeVar("T")
 
+# Of rows or a schema that a table cannot take, whatever its storage does.
+_OF_THE_ROWS = (pa.ArrowInvalid, SchemaMismatchError)
 _ATTEMPTS = 5
 _PAUSE_S = 0.2
 
@@ -36,7 +38,7 @@ _PAUSE_S = 0.2
 def write(batch: MicroBatch, table: str, part: Part) -> TableReport:
     """Brings a part into its table in one commit, without what is there already. Raises SinkError."""
     place = batch.target(table)
-    return _retried(place, lambda: _written(batch, place, part))
+    return retried(place, lambda: _written(batch, place, part))
 
 
 def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
@@ -50,7 +52,7 @@ def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
             rows = _streamed(source, arrow_schema(source))
             _overwrite(place, target, rows, standing.mark(new.extent), "overwrite", batch.upkeep)
 
-    _retried(place, attempt)
+    retried(place, attempt)
 
 
 def clear(batch: MicroBatch, table: str, extent: Extent) -> int | None:
@@ -65,20 +67,20 @@ def clear(batch: MicroBatch, table: str, extent: Extent) -> int | None:
         _overwrite(place, target, arrow_schema(target).empty_table(), standing.mark(extent), None)
         return int(target.version())
 
-    return _retried(place, attempt)
+    return retried(place, attempt)
 
 
-def _retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
+def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
     """What the attempt gives. One whose commit lost a race is made again, on the newer version. Raises SinkError."""
     try:
         return attempt()
     except CommitFailedError as error:
         if attempts == 1:
-            raise _failed(place, error) from error
+            raise failed(place, error) from error
         time.sleep(_PAUSE_S * (_ATTEMPTS + 1 - attempts))
-        return _retried(place, attempt, attempts - 1)
+        return retried(place, attempt, attempts - 1)
     except (DeltaError, OSError, pa.ArrowInvalid) as error:
-        raise _failed(place, error) from error
+        raise failed(place, error) from error
 
 
 def _written(batch: MicroBatch, place: Target, part: Part) -> TableReport:
@@ -128,16 +130,17 @@ def _apply(place: Target, target: DeltaTable, net: Net, mark: Mark, *, replaces:
     if net.cleared:
         _overwrite(place, target, aligned(_puts(net), change.schema), mark, None)
     elif net.key:
-        _merge_by_key(target, net, change.schema, _properties(mark))
+        _merge_by_key(target, net, change.schema, properties(mark))
     else:
-        _merge_bag(target, net, change.schema, _properties(mark))
+        _merge_bag(target, net, change.schema, properties(mark))
 
 
 def _fields(net: Net) -> list[pa.Field]:
     return [net.rows.schema.field(name) for name in net.table.row_type.names]
 
 
-def _properties(mark: Mark) -> CommitProperties:
+def properties(mark: Mark) -> CommitProperties:
+    """The properties of a commit that carries a mark."""
     # No silent retries on top of a newer version: it may be this very part, written by a task thought dead.
     return CommitProperties(
         max_commit_retries=0,
@@ -171,7 +174,7 @@ def _overwrite(
         schema_mode=schema_mode,
         storage_options=dict(place.storage_options) if target is None else None,
         configuration=None if upkeep is None or target is not None else upkeep.properties,
-        commit_properties=_properties(mark),
+        commit_properties=properties(mark),
     )
 
 
@@ -236,7 +239,8 @@ def _is_plain(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_floating(kind))
 
 
-def _failed(place: Target, error: Exception) -> SinkError:
+def failed(place: Target, error: Exception) -> SinkError:
+    """What an error of Delta means."""
     text, kind = str(error).splitlines()[0] if str(error) else type(error).__name__, SinkError
     if "No space left" in str(error):
         remedy = "free space on the disk; the batch is then written again"
@@ -246,6 +250,6 @@ def _failed(place: Target, error: Exception) -> SinkError:
         kind = SinkAwayError
         remedy = "let one query alone write this table; restart, and the batch is written again"
     else:
-        kind = SinkError if isinstance(error, pa.ArrowInvalid) else SinkAwayError
+        kind = TableError if isinstance(error, _OF_THE_ROWS) else SinkAwayError
         remedy = f"check {place.uri}; the batch is written again at the next start"
     return kind(f"the replica could not be written: {text}", where=place.table, remedy=remedy)

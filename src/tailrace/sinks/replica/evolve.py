@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from deltalake import DeltaTable, Field
 
-from tailrace.errors import SinkError
+from tailrace.errors import TableError
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
@@ -22,7 +22,7 @@ class Evolution:
 
 
 def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
-    """The steps from the target's schema to one that holds the source's. Raises SinkError for a change of kind.
+    """The steps from the target's schema to one that holds the source's. Raises TableError for a change of kind.
 
     Columns the source no longer has stay, null in the rows written from then on.
     """
@@ -90,8 +90,8 @@ def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
 
 
-def _changed(table: str, column: str, old: pa.DataType, new: pa.DataType) -> SinkError:
-    return SinkError(
+def _changed(table: str, column: str, old: pa.DataType, new: pa.DataType) -> TableError:
+    return TableError(
         f"the source's type changed from {old} to {new}, which the replica's rows cannot follow",
         where=f"{table}, column {column}",
         remedy=f"delete or move the replica of {table}, then take a new snapshot of the table",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.errors import SinkError
+from tailrace.errors import TableError
 from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableSchema
@@ -73,7 +73,7 @@ def merge_key(table: TableSchema) -> tuple[str, ...]:
 
 
 def fold(batches: Sequence[ChangeBatch]) -> Net:
-    """The net effect of batches of one TableSchema, in order. Raises SinkError for a change without its old row."""
+    """The net effect of batches of one TableSchema, in order. Raises TableError for a change without its old row."""
     table = batches[0].table
     key = merge_key(table)
     rows, cleared = _after_truncate([batch.rows for batch in batches])
@@ -241,8 +241,8 @@ def _no_rows(changes: _Changes) -> pa.Table:
     return pa.schema(list(changes.after.type)).empty_table()
 
 
-def _no_old_row(table: TableSchema) -> SinkError:
-    return SinkError(
+def _no_old_row(table: TableSchema) -> TableError:
+    return TableError(
         "a row was changed or deleted, but the log does not say which",
         where=str(table.id),
         remedy=f"ALTER TABLE {table.id} REPLICA IDENTITY FULL (or give it a primary key), then a new snapshot of it",

@@ -61,11 +61,21 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """Since when and of what a table is set aside; `snapshot` is the last one in its replica then, None for none."""
+
+    since: str
+    error: str
+    snapshot: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """What a table holds of a query's changes.
 
     The log is written up to `place`. `read` and `part` are the last SnapshotRead written and the number of its last
-    part, `snapshots` those whose first rows have replaced the table's content. `batch` is for people.
+    part, `snapshots` those whose first rows have replaced the table's content. `batch` is for people. `aside` is set in
+    the records of dead letters, see aside.py.
     """
 
     query: str
@@ -75,22 +85,27 @@ class Record:
     read: str | None = None
     part: int = -1
     snapshots: tuple[str, ...] = ()
+    aside: Aside | None = None
 
     def to_text(self) -> str:
-        """The text that a commit carries."""
-        return json.dumps({_KEY: asdict(self)})
+        """The text that a commit carries. Releases that know nothing of tables set aside read a replica's as well."""
+        node = asdict(self)
+        if self.aside is None:
+            del node["aside"]
+        return json.dumps({_KEY: node})
 
     @staticmethod
     def from_text(text: object) -> Record | None:
         """The record of a commit's text, None where it is somebody else's."""
         try:
             node = json.loads(str(text))[_KEY]
-            place = node["place"]
+            place, aside = node["place"], node.get("aside")
             return Record(
                 **{
                     **node,
                     "place": None if place is None else Place(**place),
                     "snapshots": tuple(node["snapshots"]),
+                    "aside": None if aside is None else Aside(**aside),
                 }
             )
         except (ValueError, TypeError, KeyError):

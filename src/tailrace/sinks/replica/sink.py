@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from tailrace.sinks.replica import delta_rs, spark_merge
+from tailrace.sinks.replica import aside, delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, summed, table_parts
 from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.target import read_table, row_count
@@ -25,12 +25,13 @@ log = logging.getLogger(__name__)
 __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
 # What was done to a part's table; or where its task stopped for a rename, as JSON; or how its maintenance failed.
-_REPORT = ("table", "upserted", "deleted", "version")
-_TOLD = "table string, upserted bigint, deleted bigint, version bigint, stop string, failure string"
+_REPORT = ("table", "upserted", "deleted", "version", "aside")
+_TOLD = "table string, upserted bigint, deleted bigint, version bigint, aside string, stop string, failure string"
 _TOLD_SCHEMA = pa.schema(
     [
         ("table", pa.string()),
         *((name, pa.int64()) for name in ("upserted", "deleted", "version")),
+        ("aside", pa.string()),
         ("stop", pa.string()),
         ("failure", pa.string()),
     ]
@@ -48,7 +49,8 @@ class ReplicaSink:
     restarts and be no other query's. The engine `deltalake` merges in the executors' tasks; `spark` runs MERGE, for
     tables that outgrow one task, and needs Delta for Spark in the session. `on_drop`: a table that was dropped at its
     source loses its rows, or keeps them. Small files are joined, and versions of a table removed when they were
-    replaced `retention_minutes` ago; None: neither.
+    replaced `retention_minutes` ago; None: neither. `on_error`: a table whose rows cannot be written as they are fails
+    the micro-batch (`stop`), or is set `aside`, see aside.py.
     """
 
     root: str
@@ -57,6 +59,7 @@ class ReplicaSink:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_drop: Literal["clear", "keep"] = "clear"
     retention_minutes: int | None = 120
+    on_error: Literal["stop", "aside"] = "stop"
 
     def write(self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None) -> dict[str, TableReport]:
         """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError.
@@ -66,7 +69,10 @@ class ReplicaSink:
         """
         options = dict(self.storage_options)
         upkeep = None if self.retention_minutes is None else Upkeep(self.retention_minutes)
-        batch = MicroBatch(self.root, self.query_id, batch_id, options, self.on_drop == "keep", repeats, upkeep)
+        known, sets_aside = aside.folders(self.root, options), self.on_error == "aside"
+        batch = MicroBatch(
+            *(self.root, self.query_id, batch_id, options, self.on_drop == "keep", repeats, upkeep, known, sets_aside)
+        )
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
@@ -113,7 +119,7 @@ def _merging(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches):
-            versions = []
+            versions, is_aside = [], False
             for part in parts:
                 if part.rename is not None and part.rename in done:
                     continue
@@ -121,7 +127,8 @@ def _merging(
                     stop = Stop(table, part.extent, part.rename)
                     yield _told(table=table, stop=json.dumps(asdict(stop)))
                     break
-                report = delta_rs.write(batch, table, part)
+                report = aside.write(batch, table, part, is_aside=is_aside)
+                is_aside = is_aside or report.aside is not None
                 failpoint.reach("after-table")
                 versions.append(report.version)
                 yield _told(**asdict(report))
@@ -163,6 +170,9 @@ def _tell(failures: Iterable[str | None]) -> None:
 
 def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def move(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if aside.carry(batch, old.table, new.table, new.extent):
+            yield from batches
+            return
         delta_rs.copy(batch, old, new)
         failpoint.reach("after-copy")
         delta_rs.clear(batch, old.table, old.extent)

@@ -1,0 +1,219 @@
+"""Sets a table aside whose replica cannot take its changes: the others go on, and its changes become dead letters.
+
+Dead letters are rows of a Delta table `<root>/_aside/<folder of the table>`. Its commits carry the same Record as the
+replica's, which begins where the replica's ends, so a repeated micro-batch does not store a change twice. The record
+also says of what the table was set aside, and which snapshot the replica had then. The table is set aside until the
+replica begins another snapshot: one commit ends it, and no second store could differ from that.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow import fs
+
+from tailrace.errors import DecodeError, TableError
+from tailrace.model.change import COMMIT, ChangeBatch
+from tailrace.model.native import native_rows
+from tailrace.model.table import TEXT, TableSchema
+from tailrace.sinks.replica import delta_rs
+from tailrace.sinks.replica.batch import MicroBatch, TableReport
+from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.marks import Aside, Extent, Record, Standing, newest
+from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.target import Target
+
+FOLDER = "_aside"
+LETTERS = pa.schema(
+    [
+        ("op", pa.string()),
+        ("ts", pa.timestamp("us", "UTC")),
+        ("position", pa.string()),
+        ("before", pa.string()),
+        ("after", pa.string()),
+        ("unchanged", pa.list_(pa.string())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A table that is set aside: since when, why, where its changes are stored and how many there are."""
+
+    table: str
+    since: str
+    error: str
+    place: str
+    changes: int
+
+    @property
+    def name(self) -> str:
+        """The table's name as signals and filters have it."""
+        return self.table.replace("!2E", ".").replace("!21", "!")
+
+    def __str__(self) -> str:
+        what, _, _ = self.error.partition("\n")
+        return f"{self.name} is set aside since {self.since}: {what}; fix this, then run `tailrace retry`"
+
+
+def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
+    """The folders of tables that have dead letters below a root. Raises SinkError."""
+    try:
+        files = fs.PyFileSystem(DeltaStorageHandler(root, dict(storage_options)))
+        found = files.get_file_info(fs.FileSelector(FOLDER, allow_not_found=True))
+    except TableNotFoundError:  # nothing was written yet
+        return frozenset()
+    except (DeltaError, OSError) as error:
+        raise delta_rs.failed(Target(root, FOLDER, storage_options), error) from error
+    return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
+
+
+def found(root: str, storage_options: Mapping[str, str]) -> tuple[SetAside, ...]:
+    """The tables that are set aside below a root, by name. Raises SinkError."""
+    options = dict(storage_options)
+    tables = []
+    for name in sorted(folders(root, options)):
+        letters = DeltaTable(f"{root.rstrip('/')}/{FOLDER}/{name}", storage_options=options)
+        record = newest(letters)
+        if record is None or record.aside is None:
+            continue
+        target = Target(root, record.table, options).open()
+        if _is_open(record, None if target is None else newest(target, record.query)):
+            count = int(letters.count())
+            tables.append(SetAside(record.table, record.aside.since, record.aside.error, letters.table_uri, count))
+    return tuple(tables)
+
+
+def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> TableReport:
+    """Bring a part into its table, or into its dead letters where that is set aside or cannot take it.
+
+    `is_aside`: whether the table was set aside by an earlier part of the micro-batch. Raises SinkError.
+    """
+    if (is_aside or folder(table) in batch.aside) and _takes(batch, table, part):
+        return put(batch, table, part, None)
+    try:
+        return delta_rs.write(batch, table, part)
+    except (TableError, DecodeError) as error:
+        if not batch.sets_aside:
+            raise
+        return put(batch, table, part, str(error))
+
+
+def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableReport:
+    """Store a part's changes as dead letters, without those that are stored; an `error` sets the table aside.
+
+    Rows of snapshots are not stored: the source has them, and the table is read again. Raises SinkError.
+    """
+    place = _place(batch, table)
+
+    def attempt() -> None:
+        target = place.open()
+        standing = batch.standing(table, target)
+        replica = batch.standing(table, batch.target(table).open()).record
+        record = standing.record
+        is_open = record is not None and _is_open(record, replica)
+        if not is_open:
+            record = replica or Record(batch.query_id, table, batch.batch_id)
+        assert record is not None
+        if error is not None or not is_open:
+            # An open one is set aside again by a snapshot that failed, and what the replica has is the same.
+            last = None if replica is None else _last(replica)
+            record = replace(record, aside=Aside(_now(), error or "", last))
+        standing.record = record
+        letters = _letters(part, standing)
+        if error is None and not letters.num_rows and standing.has(replace(part.extent, read=None)):
+            return
+        write_deltalake(
+            place.uri if target is None else target,
+            letters,
+            mode="append",
+            storage_options=dict(place.storage_options) if target is None else None,
+            commit_properties=delta_rs.properties(standing.mark(part.extent)),
+        )
+
+    delta_rs.retried(place, attempt)
+    return TableReport(table, 0, 0, None, error)
+
+
+def carry(batch: MicroBatch, old: str, new: str, extent: Extent) -> bool:
+    """Set a table aside that is the new name of one that is set aside; whether that is so."""
+    if folder(old) not in batch.aside or not _takes(batch, old, Part(extent)):
+        return False
+    put(batch, new, Part(extent), f"it was {old} before, which is set aside")
+    return True
+
+
+def _takes(batch: MicroBatch, table: str, part: Part) -> bool:
+    """Whether a part is for the dead letters: the table is set aside, and no new snapshot begins with it."""
+    record = batch.standing(table, _place(batch, table).open()).record
+    if record is None or not _is_open(record, batch.standing(table, batch.target(table).open()).record):
+        return False
+    read = part.extent.read
+    return read is None or read.snapshot is None or read.snapshot in record.snapshots
+
+
+def _is_open(record: Record, replica: Record | None) -> bool:
+    """Whether a table is set aside, by the records of its dead letters and of its replica."""
+    last = None if replica is None else _last(replica)
+    return record.aside is not None and record.aside.snapshot == last
+
+
+def _last(record: Record) -> str | None:
+    return record.snapshots[-1] if record.snapshots else None
+
+
+def _place(batch: MicroBatch, table: str) -> Target:
+    return Target(f"{batch.root.rstrip('/')}/{FOLDER}", table, batch.storage_options)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _letters(part: Part, standing: Standing) -> pa.Table:
+    if part.change is not None and not standing.has(part.extent):
+        told = {"op": "s", "position": str(part.change.position), "after": json.dumps(part.change.to_json())}
+        return pa.Table.from_pylist([told], schema=LETTERS)
+    left = [batch for batch in part.left(standing) if batch.read is None]
+    return pa.concat_tables([LETTERS.empty_table(), *map(_letters_of, left)])
+
+
+def _letters_of(batch: ChangeBatch) -> pa.Table:
+    rows = batch.rows
+    unchanged = rows.column("unchanged").to_pylist() if "unchanged" in rows.schema.names else [None] * len(batch)
+    columns = {
+        "op": rows.column("op"),
+        "ts": rows.column("ts_us").cast(pa.timestamp("us", "UTC")),
+        "position": rows.column(COMMIT).cast(pa.string()),
+        "before": _texts(batch.table, rows.column("before")),
+        "after": _texts(batch.table, rows.column("after")),
+        "unchanged": pa.array([_names(each) for each in unchanged], LETTERS.field("unchanged").type),
+    }
+    return pa.table(columns, schema=LETTERS)
+
+
+def _names(flags: Mapping[str, bool | None] | None) -> list[str] | None:
+    return None if flags is None else [name for name, flag in flags.items() if flag]
+
+
+def _texts(table: TableSchema, images: pa.StructArray) -> pa.Array:
+    """Row images as JSON. Dates and times are text; a value that has none is shown as the event has it."""
+    readable = replace(table, columns=tuple(replace(column, out_of_range=TEXT) for column in table.columns))
+    with suppress(DecodeError):  # the letter is to be stored whatever it holds
+        images = native_rows(readable, images)
+    rows = images.to_pylist()
+    return pa.array([None if row is None else json.dumps(row, default=_text) for row in rows], pa.string())
+
+
+def _text(value: Any) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
