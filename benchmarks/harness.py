@@ -106,12 +106,14 @@ def debezium(course: Course) -> Result:
     return Result(int(found[1]), float(found[2]), cpu, server.cpu() - server_before, tree.peak, dict(tree.peaks))
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """Rows of the backlog, rounds, and the file for all measurements."""
+def arguments(description: str, *, snapshot: bool = False) -> argparse.Namespace:
+    """Rows of the backlog, rounds, and the file for all measurements; with `snapshot` whether that is measured."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--json", type=Path)
+    if snapshot:
+        parser.add_argument("--snapshot", action="store_true", help="a first snapshot instead of the log")
     return parser.parse_args()
 
 
@@ -121,7 +123,7 @@ def run(course: Course, given: argparse.Namespace) -> None:
         "bare loop": lambda course: course.bare(),
         "tailrace, null": tailrace,
     }
-    if reference():
+    if reference() and course.is_hidden:
         who["debezium engine"] = debezium
     results: dict[str, list[Result]] = {name: [] for name in who}
     for _ in range(given.times):

@@ -1,7 +1,11 @@
-"""Scenarios on SQL Server: the stand-in of the project's own (tests/servers/sqlserver)."""
+"""Scenarios on SQL Server: the stand-in (tests/servers/sqlserver), or a server given by $TAILRACE_SQLSERVER_URL.
+
+Of a given server the database `testdb` is dropped and created again; its user is a member of sysadmin.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ from tailrace.connectors.sqlserver.position import text_of
 from tests.golden.compare import Event
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
+from tests.servers.sqlserver.client import GIVEN, SqlServerClient
 from tests.servers.sqlserver.server import SqlServer
 
 # The recordings name the database.
@@ -23,7 +28,8 @@ class GoldenSqlServer(GoldenServer):
     format = "sqlserver-cdc"
 
     def __init__(self) -> None:
-        self._server = SqlServer(capture_interval=0.02).start()
+        url = os.environ.get(GIVEN)
+        self._server = SqlServerClient(url) if url else SqlServer(capture_interval=0.02).start()
         self._sessions: dict[str, Any] = {}
 
     def places(self) -> Mapping[str, object]:
@@ -40,14 +46,13 @@ class GoldenSqlServer(GoldenServer):
     def prepare(self, folder: Path) -> None:
         """See GoldenServer.prepare."""
         self.clear()
-        self._server.execute(f"CREATE DATABASE {DATABASE}")
+        self._server.create(DATABASE)
         # The server of the recordings needed no option for this isolation level.
         self._server.execute(f"ALTER DATABASE {DATABASE} SET ALLOW_SNAPSHOT_ISOLATION ON")
-        self._execute("main", "EXEC sys.sp_cdc_enable_db")
         for step in split((folder / "setup.sql").read_text(encoding="utf-8")):
             if not isinstance(step, Directive):
                 self._execute("main", step.text)
-        self._capture()
+        self._server.settle(DATABASE)
 
     def workload(self, folder: Path) -> Iterator[Directive]:
         """See GoldenServer.workload."""
@@ -65,7 +70,7 @@ class GoldenSqlServer(GoldenServer):
 
     def log_end(self) -> Reading:
         """See GoldenServer.log_end."""
-        self._capture()
+        self._server.settle(DATABASE)
         with self._sessions["main"].cursor() as cursor:
             cursor.execute("SELECT sys.fn_cdc_get_max_lsn()")
             return Reading.of({DATABASE: text_of(cursor.fetchone()[0])})
@@ -86,7 +91,7 @@ class GoldenSqlServer(GoldenServer):
         for session in self._sessions.values():
             session.close()
         self._sessions = {}
-        self._server.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        self._server.drop(DATABASE)
 
     def close(self) -> None:
         """See GoldenServer.close."""
@@ -97,6 +102,3 @@ class GoldenSqlServer(GoldenServer):
             self._sessions[session] = self._server.connect(DATABASE)
         with self._sessions[session].cursor() as cursor:
             cursor.execute(text)
-
-    def _capture(self) -> None:
-        self._server.capture.scan(int(self._server.lookup(f"SELECT ms.db_id('{DATABASE}')") or 0))

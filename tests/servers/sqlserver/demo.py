@@ -1,16 +1,22 @@
-"""The demo on the stand-in for SQL Server: `python -m tests.servers.sqlserver.demo [--keep]`."""
+"""The demo on the stand-in for SQL Server, or on a server given: `python -m tests.servers.sqlserver.demo [--keep]`.
+
+TAILRACE_SQLSERVER_URL gives one. Its database `shop` is dropped and created again; the user is a member of sysadmin.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
+from urllib.parse import quote
 
 from tailrace.cli.demo import Rows, show
 from tailrace.cli.demo_shop import DATABASE
 from tailrace.sinks.replica.target import read_table
+from tests.servers.sqlserver.client import GIVEN, SqlServerClient
 from tests.servers.sqlserver.server import SqlServer
 
 KEYS = {"customers": ("id",), "products": ("sku",), "orders": ("id",), "order_lines": ("order_id", "line_no")}
@@ -31,14 +37,13 @@ class SqlShop:
 
     tables = tuple(KEYS)
 
-    def __init__(self, server: SqlServer) -> None:
+    def __init__(self, server: SqlServer | SqlServerClient) -> None:
         self._server = server
 
     def load(self) -> None:
         """See DemoShop.load."""
-        self._server.execute(f"CREATE DATABASE {DATABASE}")
+        self._server.create(DATABASE)
         with closing(self._server.connect(DATABASE)) as connection, connection.cursor() as cursor:
-            cursor.execute("EXEC sys.sp_cdc_enable_db")
             cursor.execute(SCHEMA)
             for table in self.tables:
                 named = f"@source_schema = 'dbo', @source_name = '{table}', @role_name = NULL"
@@ -53,13 +58,15 @@ class SqlShop:
     def url(self) -> str:
         """See DemoShop.url."""
         server = self._server
-        return f"mssql://{server.user}:{server.password}@{server.host}:{server.port}/{DATABASE}"
+        user, password = (quote(each, safe="") for each in (server.user, server.password))
+        return f"mssql://{user}:{password}@{server.host}:{server.port}/{DATABASE}"
 
     @contextmanager
     def open(self) -> Iterator[Callable[[], None]]:
         """See DemoShop.open."""
         with closing(self._server.connect(DATABASE)) as connection, connection.cursor() as cursor:
             yield Traffic(cursor).step
+        self._server.settle(DATABASE)
 
     def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared."""
@@ -126,4 +133,8 @@ def _by_key(key: tuple[str, ...], found: list[dict[str, Any]]) -> Rows:
 
 
 if __name__ == "__main__":
-    show("the stand-in for SQL Server", SqlServer, SqlShop, keep="--keep" in sys.argv)
+    url = os.environ.get(GIVEN)
+    if url:
+        show("the demo on the server given", lambda: SqlServerClient(url), SqlShop, keep="--keep" in sys.argv)
+    else:
+        show("the stand-in for SQL Server", SqlServer, SqlShop, keep="--keep" in sys.argv)

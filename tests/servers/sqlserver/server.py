@@ -231,6 +231,20 @@ class SqlServer:
         }
         return pymssql.connect(database=database, **{**settings, **options})
 
+    def create(self, database: str) -> None:
+        """A new database whose changes are captured; one of that name is dropped."""
+        self.drop(database)
+        self.execute(f"CREATE DATABASE [{database}]")
+        self.execute("EXEC sys.sp_cdc_enable_db", database=database)
+
+    def drop(self, database: str) -> None:
+        """Drop a database if it is there."""
+        self.execute(f"DROP DATABASE IF EXISTS [{database}]")
+
+    def settle(self, database: str) -> None:
+        """Have the change tables hold what is committed."""
+        self.capture.scan(int(self.lookup(f"SELECT ms.db_id({quote(database)})") or 0))
+
     def execute(self, *statements: str, database: str = "master") -> list[tuple[Any, ...]]:
         """Run statements one after the other; return the rows of the last."""
         with self.connect(database) as connection, connection.cursor() as cursor:

@@ -16,6 +16,7 @@ from tailrace.connectors.sqlserver.era import source_block
 from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
+from tailrace.connectors.sqlserver.statements import text
 from tailrace.model.source import SourceBlock
 
 
@@ -41,7 +42,7 @@ class SqlServerConnector(ChangeTableConnector):
         """See Connector.identity: the server's name and the databases, with the time each was made."""
 
         def asked(connection: Connection) -> str:
-            names = ", ".join(f"N'{each}'" for each in Catalog(connection, self.config).databases())
+            names = ", ".join(map(text, Catalog(connection, self.config).databases()))
             rows = connection.rows(
                 "SELECT name, CONVERT(varchar(30), create_date, 126) FROM sys.databases "
                 f"WHERE name IN ({names}) ORDER BY name"

@@ -29,9 +29,12 @@ _STYLES = {"date": 23, "time": 121, "datetime": 121, "datetime2": 121, "smalldat
            "real": 3, "float": 3, "money": 2, "smallmoney": 2}  # fmt: skip
 _READ_AS_THEY_ARE = ("real", "float", "money", "smallmoney")
 _PAGE = 8192
+# Unlike sys.dm_db_partition_stats these take no VIEW DATABASE STATE.
 _SIZE = """
-SELECT SUM(p.used_page_count), SUM(CASE WHEN p.index_id < 2 THEN p.row_count ELSE 0 END)
-FROM {db}.sys.dm_db_partition_stats p WHERE p.object_id = {id}
+SELECT SUM(a.used_pages), SUM(CASE WHEN p.index_id < 2 AND a.type = 1 THEN p.rows ELSE 0 END)
+FROM {db}.sys.partitions p
+JOIN {db}.sys.allocation_units a ON a.container_id = CASE WHEN a.type = 2 THEN p.partition_id ELSE p.hobt_id END
+WHERE p.object_id = {id}
 """
 _POLLING_S = 5.0
 
@@ -148,7 +151,8 @@ class SqlServerDialect(Dialect):
         limit = config.number("snapshot.lock.timeout.ms")
         connection.run(
             f"SET LOCK_TIMEOUT {limit}",
-            f"SELECT TOP 0 1 AS one FROM {statements.table(table)} WITH (TABLOCK, HOLDLOCK)",
+            # With TOP 0 the server might not touch the table.
+            f"SELECT TOP 1 1 AS one FROM {statements.table(table)} WITH (TABLOCK, HOLDLOCK)",
             "SET LOCK_TIMEOUT -1",
         )
         return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
@@ -183,7 +187,7 @@ def _polling(connection: Connection, database: str) -> float:
         f"WHERE job_type = N'capture' AND database_id = DB_ID({statements.text(database)})"
     )
     try:
-        return float(connection.value(query) or 0)
+        return float(connection.value(query) or _POLLING_S)
     except FAILURES.driver_error:
         return _POLLING_S
 

@@ -134,14 +134,17 @@ CREATE VIEW sys.extended_properties AS SELECT database_id AS _db, class::ty.tiny
   CASE class WHEN 0 THEN 'DATABASE' WHEN 1 THEN 'OBJECT_OR_COLUMN' WHEN 3 THEN 'SCHEMA' ELSE 'OTHER' END::ty."nvarchar(60)" AS class_desc,
   major_id::ty.int AS major_id, minor_id::ty.int AS minor_id, name::ty."nvarchar(128)" AS name, ('nvarchar:' || value)::ty.sql_variant AS value
   FROM cat.extended_properties;
-CREATE VIEW sys.partitions AS SELECT o.database_id AS _db, o.object_id::int8::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
-  i.index_id::ty.int AS index_id, 1::ty.int AS partition_number, o.object_id::int8::ty.bigint AS hobt_id, ms.row_count(o.object_id)::ty.bigint AS rows,
+CREATE VIEW sys.partitions AS SELECT o.database_id AS _db, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
+  i.index_id::ty.int AS index_id, 1::ty.int AS partition_number, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS hobt_id, ms.row_count(o.object_id)::ty.bigint AS rows,
   0::ty.tinyint AS data_compression FROM cat.objects o JOIN sys.indexes i ON i.object_id = o.object_id WHERE o.type = 'U';
-CREATE VIEW sys.dm_db_partition_stats AS SELECT o.database_id AS _db, o.object_id::int8::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
+CREATE VIEW sys.dm_db_partition_stats AS SELECT o.database_id AS _db, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
   i.index_id::ty.int AS index_id, 1::ty.int AS partition_number, (pg_relation_size(to_regclass('u.t' || o.object_id)) / 8192)::ty.bigint AS in_row_data_page_count,
   (pg_relation_size(to_regclass('u.t' || o.object_id)) / 8192)::ty.bigint AS used_page_count,
   (pg_relation_size(to_regclass('u.t' || o.object_id)) / 8192)::ty.bigint AS reserved_page_count, ms.row_count(o.object_id)::ty.bigint AS row_count
   FROM cat.objects o JOIN sys.indexes i ON i.object_id = o.object_id WHERE o.type = 'U';
+CREATE VIEW sys.allocation_units AS SELECT _db, partition_id AS allocation_unit_id, 1::ty.tinyint AS type,
+  'IN_ROW_DATA'::ty."nvarchar(60)" AS type_desc, partition_id AS container_id, reserved_page_count AS total_pages, used_page_count AS used_pages,
+  in_row_data_page_count AS data_pages FROM sys.dm_db_partition_stats;
 CREATE VIEW sys.synonyms AS SELECT * FROM sys.objects WHERE false;
 CREATE VIEW sys.triggers AS SELECT * FROM sys.objects WHERE false;
 CREATE VIEW sys.change_tracking_databases AS SELECT database_id FROM sys.databases WHERE false;

@@ -327,5 +327,6 @@ def _simple(cursor: Cursor, verb: str) -> s.Statement:
         name: s.Name = (cursor.identifier(),)
     else:
         name = cursor.name()
-    tokens = cursor.until(lambda word: word in STARTS and word != "SET")
+    # ALTER DATABASE ... SET ... WITH ROLLBACK IMMEDIATE
+    tokens = cursor.until(lambda word: word in STARTS and word not in ("SET", "ROLLBACK"))
     return s.CreateSimple(verb, kind, name, [token.text for token in tokens])
