@@ -1,7 +1,8 @@
 """Decides which default a column's schema shows.
 
 As in Debezium: a literal is the schema's default, in the form the JSON converter prints. For a function the schema has
-the type's zero in a required column and no default in an optional one. NULL and any other expression are no default.
+the type's zero in a required column. In an optional one it has no default: the converter would print it for a null.
+NULL and any other expression are no default.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import pyarrow as pa
 
@@ -19,6 +20,8 @@ from tailrace.events.encode.json import encode
 
 log = logging.getLogger(__name__)
 
+# More digits than a declared decimal can have.
+_EXACT = Context(prec=2000)
 # An enum shows literals, and nothing for a function.
 _ENUM = "io.debezium.data.Enum"
 
@@ -28,11 +31,15 @@ class Default:
     """A column's default. `expression` is the catalog's text.
 
     `literal` is its value as text that the column's conversion reads, None for an expression that is no literal.
+    `shown` is the JSON form of one that the conversion does not read. With `even_optional` the zero for a function is
+    shown in an optional column, too.
     """
 
     expression: str
     literal: str | None = None
     is_function: bool = False
+    even_optional: bool = False
+    shown: object = None
 
 
 def shown_default(default: Default | None, required: bool, kind: ValueType) -> object:
@@ -41,13 +48,13 @@ def shown_default(default: Default | None, required: bool, kind: ValueType) -> o
     if default is None or not is_shown:
         return None
     if default.is_function:
-        return kind.zero if required and not kind.literals else None
+        return kind.zero if (required or default.even_optional) and not kind.literals else None
     text = default.literal
     if text is None:
-        return None
+        return default.shown
     try:
         if kind.digits is not None and kind.digits > 0:
-            text = format(Decimal(text).quantize(Decimal(1).scaleb(-kind.digits)), "f")
+            text = format(Decimal(text).quantize(Decimal(1).scaleb(-kind.digits), context=_EXACT), "f")
         value = kind.convert(pa.array([text], pa.string()))
         return json.loads(encode(value, kind.schema)[0].as_py())
     except (pa.ArrowInvalid, ArithmeticError, DecodeError, ValueError) as error:

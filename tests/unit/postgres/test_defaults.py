@@ -8,12 +8,15 @@ import pytest
 
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.postgres.catalog.defaults import parse_default
+from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.value_type import ValueType
 from tests.unit.postgres.test_values import kind, numeric
 
 
-def column_default(expression: str | None, required: bool, of: ValueType, faults: bool = False) -> object:
-    return shown_default(parse_default(expression, faults), required, of)
+def column_default(
+    expression: str | None, required: bool, of: ValueType, faults: bool = False, name: str = "text"
+) -> object:
+    return shown_default(parse_default(expression, PgType(name, name), of.schema.name, faults), required, of)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,24 @@ def test_any_other_expression_is_no_default(name: str, expression: str, required
 
 def test_the_reference_takes_the_first_quoted_text_for_a_literal() -> None:
     assert column_default("('x'::text || 'y'::text)", False, kind("text"), faults=True) == "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "expression", "shown"),
+    [
+        ("text", "'it''s'::text", "it"),
+        ("text", "'a\nb'::text", None),
+        ("text", "CURRENT_USER", "CURRENT_USER"),
+        ("timestamptz", "now()", "1970-01-01T00:00:00.000000Z"),
+        ("int4", "(7)::smallint", None),
+        ("bool", "(NOT false)", False),
+        ("date", "'infinity'::date", 169560311),
+        ("timestamptz", "'infinity'::timestamp with time zone", None),
+        ("time", "'24:00:00'::time without time zone", 86399999999),
+    ],
+)
+def test_what_the_reference_makes_of_a_default(name: str, expression: str, shown: object) -> None:
+    assert column_default(expression, False, kind(name), faults=True, name=name) == shown
 
 
 @pytest.mark.parametrize("name", ["timetz", "bytea", "money", "inet", "oid"])

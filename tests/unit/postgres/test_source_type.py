@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.connectors.postgres.types.pg_type import PgType
-from tailrace.connectors.postgres.types.source_type import size, source_type
+from tailrace.connectors.postgres.types.source_type import driver_type, size, source_type
 from tests.unit.postgres.test_values import numeric
 
 UNLIMITED = 2**31 - 1
@@ -49,14 +49,28 @@ def test_sizes_are_the_drivers(name: str, modifier: int, length: int, scale: int
     [
         (PgType("varchar", "character varying"), 54, ("varchar", 50, 0)),
         (PgType("numeric", "numeric"), numeric(10, 2), ("numeric", 10, 2)),
-        (PgType("numeric", "amount", domain=True), numeric(6, 2), ("amount", 6, 2)),
-        (PgType("_int4", "integer[]", (), PgType("int4", "integer")), -1, ("_int4", UNLIMITED, 0)),
+        (PgType("numeric", "amount", domain=True, own="amount"), numeric(6, 2), ("amount", 6, 2)),
+        (PgType("_int4", "integer[]", (), PgType("int4", "integer")), -1, ("_int4", 10, 0)),
     ],
 )
 def test_what_is_reported(pg: PgType, modifier: int, reported: tuple[str, int, int]) -> None:
     found = source_type(pg, modifier)
     assert (found.reported, found.length, found.scale) == reported
-    assert found.name == pg.name
+    assert found.name == reported[0]
+
+
+@pytest.mark.parametrize(
+    ("pg", "default", "reported"),
+    [
+        (PgType("int4", "integer"), "nextval('s'::regclass)", ("serial", 10, 0)),
+        (PgType("int8", "bigint"), "1", ("int8", 19, 0)),
+        (PgType("numeric", "numeric"), None, ("numeric", 0, None)),
+        (PgType("mood", "o.mood", ("ok",), qualified='"o"."mood"'), None, ('"o"."mood"', UNLIMITED, 0)),
+    ],
+)
+def test_what_the_driver_reports(pg: PgType, default: str | None, reported: tuple[str, int, int | None]) -> None:
+    found = driver_type(pg, -1, default)
+    assert (found.name, found.reported, found.length, found.scale) == (reported[0], *reported)
 
 
 @pytest.mark.parametrize("name", ["text", "varchar", "bpchar", "name", "char"])

@@ -66,7 +66,10 @@ def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedT
         row["unlogged"],
         row["owned"],
         row["readable"],
-        frozenset(key_columns(config, _id(row["schema"], row["table"], config), columns) or keys.event),
+        frozenset(
+            key_columns(config, _id(row["schema"], row["table"], config), columns)
+            or keys.event(config.flag("compat.faults"))
+        ),
         frozenset(keys.identity(row["identity"], columns)),
     )
 

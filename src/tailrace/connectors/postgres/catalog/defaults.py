@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tailrace.connectors.defaults import Default
+from tailrace.connectors.postgres.types.pg_type import PgType
 
 _LITERAL = re.compile(r"^\(?B?'((?:[^']|'')*)'(?:::[\w\s\".,()\[\]]+)?\)?$")
 _NUMBER = re.compile(r"^\(?(-?\d+(?:\.\d+)?)\)?(?:::[\w\s(),]+)?$")
@@ -13,19 +14,24 @@ _NOW = ("current_timestamp", "current_time", "current_date", "localtime", "local
 _BOOLEAN = {"true": "t", "false": "f"}
 
 
-def parse_default(expression: str | None, faults: bool = False) -> Default | None:
-    """What an expression is. With `faults` the first quoted text in any expression is a literal."""
-    if expression is None:
+def parse_default(expression: str | None, pg: PgType, schema: str | None, faults: bool = False) -> Default | None:
+    """What an expression is, for a column of that type and schema name. With `faults`: what the reference engine reads.
+
+    It shows no defaults of domains, which is right, as their nulls are then shown as nulls. For a function it shows the
+    type's zero in optional columns as well; of quoted text it reads up to the next quote.
+    """
+    if expression is None or pg.domain:
         return None
     if expression.startswith("NULL"):
         return Default(expression)
     if _FUNCTION.match(expression) or expression.lower() in _NOW:
-        return Default(expression, is_function=True)
-    text = _literal(expression)
-    if text is None and faults:
-        quoted = re.search("'(.*?)'", expression)
-        text = quoted and quoted[1]
-    return Default(expression, text)
+        return Default(expression, is_function=True, even_optional=faults)
+    if not faults:
+        return Default(expression, _literal(expression))
+    literal = _literal_of_reference(expression, pg)
+    if literal in _OUTERMOST and pg.name in _CLOCKS:
+        return Default(expression, shown=_OUTERMOST[literal].get((schema or "").rpartition(".")[2]))
+    return Default(expression, literal)
 
 
 def _literal(expression: str) -> str | None:
@@ -36,3 +42,53 @@ def _literal(expression: str) -> str | None:
         return quoted[1].replace("''", "'")
     number = _NUMBER.match(expression)
     return number[1] if number else None
+
+
+# Java's parsers take a whole number or decimal, nothing in parentheses or with a cast.
+_JAVA_NUMBERS = {
+    "int2": re.compile(r"[-+]?\d+"),
+    "int4": re.compile(r"[-+]?\d+"),
+    "int8": re.compile(r"[-+]?\d+"),
+    "numeric": re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"),
+}
+_CLOCKS = ("date", "time", "timestamp", "timestamptz")
+# What the reference engine computes of Java's outermost dates and times, by the name of the schema. Where its
+# arithmetic fails, the schema shows no default.
+_OUTERMOST: dict[str | None, dict[str, object]] = {
+    "infinity": {
+        "Date": 169_560_311,
+        "IsoDate": "+999999999-12-31Z",
+        "MicroTimestamp": -9_223_372_036_853_775_810,
+        "IsoTimestamp": "+999999999-12-31T23:59:59.999999999Z",
+    },
+    "-infinity": {
+        "Date": -170_999_002,
+        "IsoDate": "-999999999-01-01Z",
+        "MicroTimestamp": -9_223_372_036_854_775_808,
+        "IsoTimestamp": "-999999999-01-01T00:00:00Z",
+    },
+    "24:00:00": {
+        "Time": 86_399_999,
+        "MicroTime": 86_399_999_999,
+        "NanoTime": 86_399_999_999_999,
+        "IsoTime": "23:59:59.999999999Z",
+    },
+}
+
+
+def _literal_of_reference(expression: str, pg: PgType) -> str | None:
+    """The first quoted text up to the next quote, or else the whole expression; None if Java cannot read it."""
+    if pg.labels:
+        before, _, _ = expression.rpartition("::")
+        return before[1:-1] if before[:1] == before[-1:] == "'" else None
+    found = re.search("'(.*?)'", expression)
+    if found is None and "'" in expression:
+        return None
+    text = expression if found is None else found[1]
+    if pg.name == "bool":
+        return "t" if text.lower() == "true" else "f"
+    if pg.name in ("bit", "varbit"):
+        return re.sub("[^1]", "0", text)
+    if pg.name in _JAVA_NUMBERS and not _JAVA_NUMBERS[pg.name].fullmatch(text):
+        return None
+    return text

@@ -1,7 +1,7 @@
 """Defines the key of a table: which columns of which index. No other module decides this.
 
-Columns that an index carries by INCLUDE are no part of its key. The DDL triggers follow the same rule in the database
-(see ddl.sql).
+Columns that an index carries by INCLUDE are no part of its key, except for the reference engine. The DDL triggers
+follow the same rule in the database (see ddl.sql).
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Any
 import psycopg
 from psycopg.rows import tuple_row
 
-# Whole unique indexes over plain columns. The first one by name is the key of a table without a primary key, as in the
-# reference engine; an index over nullable columns is no key.
+# Unique indexes over plain columns, in the order of the reference engine's driver.
 _INDEXES = """
-SELECT i.indrelid::int8, i.indisprimary, i.indisreplident, array_agg(a.attname::text ORDER BY k.place),
-  bool_and(a.attnotnull)
+SELECT i.indrelid::int8, i.indisprimary, i.indisreplident,
+  array_agg(a.attname::text ORDER BY k.place) FILTER (WHERE k.place <= i.indnkeyatts),
+  array_agg(a.attname::text ORDER BY k.place),
+  i.indpred IS NULL, bool_and(a.attnotnull OR k.place > i.indnkeyatts)
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
-WHERE i.indrelid = ANY (%s::oid[]) AND k.place <= i.indnkeyatts
-  AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
-GROUP BY i.indexrelid, i.indrelid, i.indisprimary, i.indisreplident, x.relname ORDER BY x.relname
+WHERE i.indrelid = ANY (%s::oid[]) AND i.indisunique AND i.indisvalid AND i.indexprs IS NULL
+GROUP BY i.indexrelid, i.indrelid, i.indisprimary, i.indisreplident, x.relname
+ORDER BY i.indisclustered DESC, x.relname
 """
 
 Names = tuple[str, ...]
@@ -31,16 +32,20 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class TableKeys:
-    """Columns of a table's primary key, of its first usable unique index, and of its replica identity's index."""
+    """Columns of a table's primary key, of a unique index that can be the key, and of its replica identity's index.
+
+    `unique` is the first whole unique index over required columns. `first` is the first unique index with all of its
+    columns, which the reference engine takes: rows that are outside a partial index, or null in it, share a key.
+    """
 
     primary: Names = ()
     unique: Names = ()
     index: Names = ()
+    first: Names = ()
 
-    @property
-    def event(self) -> Names:
+    def event(self, faults: bool) -> Names:
         """The columns of the key of its events, unless the configuration names others."""
-        return self.primary or self.unique
+        return self.primary or (self.first if faults else self.unique)
 
     def identity(self, replica_identity: str, columns: Sequence[str]) -> Names:
         """The columns of an old row image, by pg_class.relreplident."""
@@ -52,14 +57,16 @@ def table_keys(connection: psycopg.Connection[Any], tables: Sequence[int]) -> di
     primary: dict[int, Names] = {}
     unique: dict[int, Names] = {}
     index: dict[int, Names] = {}
-    for table, is_primary, is_identity, names, required in connection.cursor(row_factory=tuple_row).execute(
-        _INDEXES, [list(tables)]
-    ):
+    first: dict[int, Names] = {}
+    for table, is_primary, is_identity, names, all_names, is_whole, required in connection.cursor(
+        row_factory=tuple_row
+    ).execute(_INDEXES, [list(tables)]):
         columns = tuple(names)
         if is_primary:
             primary[table] = columns
-        if required:
+        if is_whole and required:
             unique.setdefault(table, columns)
         if is_identity:
             index[table] = columns
-    return {table: TableKeys(primary.get(table, ()), unique.get(table, ()), index.get(table, ())) for table in tables}
+        first.setdefault(table, tuple(all_names))
+    return {table: TableKeys(*(found.get(table, ()) for found in (primary, unique, index, first))) for table in tables}

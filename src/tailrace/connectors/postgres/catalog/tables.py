@@ -16,7 +16,7 @@ from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.types.pg_type import PgType
-from tailrace.connectors.postgres.types.source_type import source_type
+from tailrace.connectors.postgres.types.source_type import driver_type, source_type
 from tailrace.connectors.postgres.types.values import value_type
 from tailrace.model.table import TableId
 
@@ -45,9 +45,10 @@ WITH RECURSIVE base AS (
 )
 SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier, b.asked <> b.oid,
   (SELECT e.oid::int8 FROM pg_type e WHERE e.oid = b.typelem AND e.typarray = b.oid),
-  (SELECT o.typoutput::regproc::text FROM pg_type o WHERE o.oid = b.oid), format_type(b.oid, NULL),
+  (SELECT o.typoutput::regproc::text FROM pg_type o WHERE o.oid = b.oid), format_type(b.oid, NULL), s.typname,
+  CASE WHEN pg_type_is_visible(s.oid) THEN s.typname ELSE format('"%%s"."%%s"', n.nspname, s.typname) END,
   ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[]
-FROM base b WHERE b.typtype <> 'd'
+FROM base b JOIN pg_type s ON s.oid = b.asked JOIN pg_namespace n ON n.oid = s.typnamespace WHERE b.typtype <> 'd'
 """
 
 
@@ -80,6 +81,7 @@ class Catalog:
         self.config = config
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
+        self._faults = config.flag("compat.faults")
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
 
@@ -95,7 +97,7 @@ class Catalog:
     def table(self, table: TableId) -> CapturedTable | None:
         """A table as it is now, None when there is no such table."""
         info = self._info(_NAMED, table.schema, table.table)
-        return None if info is None else self._captured(table, info)
+        return None if info is None else self._captured(table, info, in_log=False)
 
     def relation(self, relation: Relation) -> CapturedTable | None:
         """A table as the log describes it, None when it is not captured.
@@ -125,7 +127,7 @@ class Catalog:
         marked = tuple(column.name for column in relation.columns if column.in_identity)
         is_as_now = known is not None and names.issuperset(known.key)
         key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
-        return self._captured(table, TableInfo(columns, key, _identity(relation, marked)))
+        return self._captured(table, TableInfo(columns, key, _identity(relation, marked)), in_log=True)
 
     def key_types(self, table: TableId, names: tuple[str, ...] | None) -> tuple[tuple[str, str], ...]:
         """Name and type of the named columns, or of the primary key; none when the table or a column is gone."""
@@ -158,26 +160,27 @@ class Catalog:
         rows = self.connection.execute(_COLUMNS, [oid]).fetchall()
         columns = tuple(CatalogColumn(*row[1:]) for row in rows)
         keys = table_keys(self.connection, [oid])[oid]
-        return TableInfo(columns, keys.event, keys.identity(replica_identity, [column.name for column in columns]))
+        return TableInfo(
+            columns, keys.event(self._faults), keys.identity(replica_identity, [column.name for column in columns])
+        )
 
-    def _captured(self, table: TableId, info: TableInfo) -> CapturedTable | None:
+    def _captured(self, table: TableId, info: TableInfo, *, in_log: bool) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
-        columns = [self._column(column) for column in info.columns]
+        columns = [self._column(column, in_log) for column in info.columns]
         return self._columns.captured(table, columns, info.key, info.identity)
 
-    def _column(self, column: CatalogColumn) -> ColumnInfo:
+    def _column(self, column: CatalogColumn, in_log: bool) -> ColumnInfo:
         pg, domain_modifier = self._types[column.type_oid]
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
-        value, faults = value_type(pg, modifier, self.config), self.config.flag("compat.faults")
+        value = value_type(pg, modifier, self.config, in_log=in_log)
         return ColumnInfo(
             name=column.name,
-            type=source_type(pg, modifier),
+            type=source_type(pg, modifier) if in_log else driver_type(pg, modifier, column.default),
             value=None if value is None else replace(value, text=pg.output),
             required=column.required,
-            # The reference engine knows no defaults of domains, so that their nulls are shown as nulls.
-            default=None if pg.domain else parse_default(column.default, faults),
+            default=parse_default(column.default, pg, None if value is None else value.schema.name, self._faults),
             # The reference engine's PostgreSQL connector accepts include.schema.comments and reads no comments.
-            comment=None if faults else column.comment,
+            comment=None if self._faults else column.comment,
             text=pg.output,
         )
 
@@ -188,9 +191,11 @@ class Catalog:
             return
         rows = self.connection.execute(_TYPES, [missing]).fetchall()
         self._load_types({row[5] for row in rows if row[5] is not None})
-        for asked, name, printed, modifier, domain, element, function, base, labels in rows:
+        for asked, name, printed, modifier, domain, element, function, base, own, qualified, labels in rows:
             inner, inner_modifier = self._types[element] if element else (None, None)
-            pg = PgType(name, printed, tuple(labels), inner, domain, _output(name, function, base, domain))
+            pg = PgType(
+                name, printed, tuple(labels), inner, domain, _output(name, function, base, domain), own, qualified
+            )
             # An array of a domain has no modifier, yet its elements have the domain's.
             self._types[asked] = (pg, inner_modifier if modifier is None else modifier)
         for oid in missing:

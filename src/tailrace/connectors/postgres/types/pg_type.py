@@ -10,7 +10,8 @@ class PgType:
     """`name` is pg_type.typname of the base type; `printed` names the type for people.
 
     `labels` are an enum's, in order; `element` is an array's; `domain` tells whether the type is one. `output` is
-    the SQL that prints a value ({}) as COPY does.
+    the SQL that prints a value ({}) as COPY does. `own` is the name of a domain; `qualified`
+    the type's own name with its schema if the search path does not find it.
     """
 
     name: str
@@ -19,3 +20,5 @@ class PgType:
     element: PgType | None = None
     domain: bool = False
     output: str = "{}"
+    own: str = ""
+    qualified: str = ""

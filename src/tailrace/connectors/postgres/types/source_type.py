@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailrace.connectors.column_info import SourceType
 from tailrace.connectors.postgres.types.pg_type import PgType
 
@@ -12,17 +14,31 @@ _FRACTIONS = {"time": 8, "timetz": 14, "timestamp": 22, "timestamptz": 28}
 _ANY_NUMERIC = 131_089
 
 
+_SERIAL = {"int2": "smallserial", "int4": "serial", "int8": "bigserial"}
+
+
 def source_type(pg: PgType, modifier: int) -> SourceType:
-    """A column's type by its type modifier."""
-    length, scale = size(pg.name, modifier)
+    """A column's type as the log describes it, by its type modifier. An array has its element's length and scale."""
+    length, scale = size(pg.name if pg.element is None else pg.element.name, modifier)
     return SourceType(
-        name=pg.name,
+        name=pg.own or pg.name,
         printed=pg.printed,
-        reported=pg.printed if pg.domain else pg.name,
+        reported=pg.own or pg.name,
         length=length,
         scale=scale,
         is_character=pg.element is None and (pg.name in _CHARACTERS or bool(pg.labels)),
     )
+
+
+def driver_type(pg: PgType, modifier: int, default: str | None) -> SourceType:
+    """A column's type as the driver describes it, which the reference engine asks when it reads a table."""
+    kind = source_type(pg, modifier)
+    name = pg.qualified or kind.name
+    if default is not None and "nextval(" in default:
+        name = _SERIAL.get(kind.name, name)
+    if kind.name == "numeric" and modifier < 0:
+        return replace(kind, name=name, reported=name, length=0, scale=None)
+    return replace(kind, name=name, reported=name)
 
 
 def size(name: str, modifier: int) -> tuple[int, int]:

@@ -52,6 +52,29 @@ def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
     return form.read_by(conversions[form.unit])
 
 
+# What the reference engine's driver makes of infinity where it reads a DATE from a table or an array.
+_DRIVER_DATES = {
+    "infinity": {DAYS: -622_191_234, ISO: "+292278994-08-16Z"},
+    "-infinity": {DAYS: -625_821_272, ISO: "+292269055-12-02Z"},
+}
+
+
+def driver_date(config: Config) -> ValueType:
+    """A DATE as the reference engine's driver reads it: without its era, past days that Java's calendar skips."""
+    form = temporal.date_form(config.text("time.precision.mode"))
+    plain = {DAYS: days, ISO: _iso_date}[form.unit]
+
+    def convert(text: pa.Array) -> pa.Array:
+        known = pc.replace_substring(text, " BC", "")
+        known = pc.replace_substring_regex(known, "^1582-10-1([0-4])$", r"1582-10-2\1")
+        values = plain(pc.replace_substring_regex(known, "^1582-10-0([5-9])$", r"1582-10-1\1"))
+        for printed, shown in _DRIVER_DATES.items():
+            values = pc.if_else(pc.equal(text, literal(printed)), pa.scalar(shown[form.unit], values.type), values)
+        return values
+
+    return form.read_by(convert)
+
+
 _PLAIN = r"^\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?$"
 _ODD = re.compile(r"^(\d{4,})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?(?:\+00)?( BC)?$")
 

@@ -74,18 +74,24 @@ _REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec")
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
 
-def value_type(pg: PgType, modifier: int, config: Config) -> ValueType | None:
-    """What a column of that type becomes; None for a type without a mapping, unless unknown types are wanted."""
-    known = _scalar(pg, modifier, config) if pg.element is None else _array(pg.element, modifier, config)
-    if known is None and pg.element is None and config.flag("include.unknown.datatypes"):
+def value_type(pg: PgType, modifier: int, config: Config, *, in_log: bool = True) -> ValueType | None:
+    """What a column of that type becomes; None for a type without a mapping, unless unknown types are wanted.
+
+    The reference engine reads a few types from the log in another way than from tables (`in_log` false).
+    """
+    if pg.element is not None:
+        return _array(pg.element, modifier, config)
+    known = _scalar(pg, modifier, config, in_log=in_log)
+    if known is None and config.flag("include.unknown.datatypes"):
         return _unmapped(pg, config)
     return known
 
 
-def _scalar(pg: PgType, modifier: int, config: Config) -> ValueType | None:
+def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> ValueType | None:
     if pg.labels:
         return text_type("io.debezium.data.Enum", None, (("allowed", ",".join(pg.labels)),))
-    if pg.name == "name" and config.flag("compat.faults"):
+    faults = config.flag("compat.faults")
+    if pg.name == "name" and faults and in_log:
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
@@ -99,6 +105,8 @@ def _scalar(pg: PgType, modifier: int, config: Config) -> ValueType | None:
         return numbers.numeric(modifier, config)
     if pg.name == "money":
         return numbers.money(config)
+    if pg.name == "date" and faults and not in_log:
+        return temporal.driver_date(config)
     if pg.name in temporal.TYPES:
         kind = temporal.temporal_type(pg.name, modifier, config)
         return replace(kind, binary=binary_temporal.BINARY.get(kind.convert))
@@ -111,7 +119,11 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     if faults and element.name == "bit":
         kind = _bits(modifier)
         return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
-    item = None if element.name in _NO_ARRAYS or (faults and element.domain) else _scalar(element, modifier, config)
+    item = (
+        None
+        if element.name in _NO_ARRAYS or (faults and element.domain)
+        else _scalar(element, modifier, config, in_log=False)
+    )
     if item is None and (not unknown or (faults and element.name in _NO_ARRAYS)):
         return None
     required = faults and (item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS)

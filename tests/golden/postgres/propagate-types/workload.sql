@@ -1,0 +1,1 @@
+INSERT INTO t (a_i2) VALUES (2);
