@@ -39,6 +39,7 @@ class Db2Course(Course):
     rows: int
     connector = "db2"
     is_hidden = True
+    is_snapshot = False
 
     @property
     def server(self) -> measure.Tree:

@@ -36,6 +36,7 @@ class MongoCourse(Course):
     start: int
     connector = "mongodb"
     is_hidden = False
+    is_snapshot = False
 
     @property
     def server(self) -> measure.Tree:
