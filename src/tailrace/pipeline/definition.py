@@ -18,6 +18,7 @@ from tailrace.connectors import registry
 from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
 from tailrace.model.table import NULL, TEXT
+from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
 from tailrace.transforms import parse
 
 
@@ -106,6 +107,9 @@ class ReplicaTarget(_Part):
     `on_error`: a table whose rows cannot be written as they are is set aside, or it stops the pipeline. `out_of_range`
     is what becomes of dates and times that no table holds: of all columns, or by expressions for `schema.table.column`.
 
+    `names` of tables and columns are the source's, or such as a catalog takes. `metadata`: names of columns about each
+    row's last change, by what they hold.
+
     With `maintenance` small files are joined, and versions of a table removed once they were replaced `retention` ago.
     """
 
@@ -116,7 +120,14 @@ class ReplicaTarget(_Part):
     maintenance: bool = True
     retention: Annotated[str, AfterValidator(_retention)] = "2h"
     out_of_range: Annotated[OutOfRange | dict[str, OutOfRange], BeforeValidator(_out_of_range)] = "error"
+    names: Names = "source"
+    metadata: dict[Metadata, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @property
+    def layout(self) -> ReplicaLayout:
+        """How its tables differ from the source's."""
+        return ReplicaLayout(self.names, {str(kind): name for kind, name in self.metadata.items()})
 
     @property
     def properties(self) -> dict[str, str]:

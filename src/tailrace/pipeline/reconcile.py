@@ -143,8 +143,8 @@ class Reconciler:
             report.reason = _kept_away(self.definition, config, schema) or now.obstacle(schema, merge_key(schema))
         if report.reason is not None:
             return
-        root, options = self._target.path, self._target.storage_options
-        found.sides = sides = Sides(self.follower.admin, Target(root, table.unique, options), schema)
+        root, options, names = self._target.path, self._target.storage_options, self._target.names
+        found.sides = sides = Sides(self.follower.admin, Target(root, table.unique, options, names), schema)
         if sides.layout.missing:
             report.reason = f"the replica has no column {', '.join(sides.layout.missing)} yet"
         if sides.layout.key:

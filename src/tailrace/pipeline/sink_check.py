@@ -1,21 +1,27 @@
-"""Checks a pipeline's sink for `tailrace check`: whether Kafka can be written in the way the pipeline will."""
+"""Checks a pipeline's sink: whether Kafka takes what will be written, and whether replicas have distinct names."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.events.topics import TopicNaming
-from tailrace.pipeline.definition import Definition, KafkaTarget
+from tailrace.model.table import TableId
+from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
+from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.transforms import parse, renamed_by
 
 
 def check(definition: Definition, admin: Admin) -> list[Finding]:
-    """The sink's problems, each with its remedy; writes nothing. Other sinks than Kafka have no finding."""
+    """The sink's problems, each with its remedy; writes nothing. Sinks of files and the console have no finding."""
     target = definition.sink.target
+    if isinstance(target, ReplicaTarget):
+        return list(_collisions(_captured(definition, admin), target.names))
     if not isinstance(target, KafkaTarget):
         return []
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
@@ -28,10 +34,29 @@ def _topics(definition: Definition, admin: Admin) -> set[str]:
     config = definition.config()
     if config.names("transforms"):
         return set()
+    naming, steps = TopicNaming(config), parse(definition.steps_text())
+    return {renamed_by(steps, naming.table(table)) for table in _captured(definition, admin)}
+
+
+def _captured(definition: Definition, admin: Admin) -> list[TableId]:
+    """The captured tables; none where the server cannot be asked, of which the check of the database says why."""
+    captures = TableFilter.from_config(definition.config()).captures
     try:
-        there = [table.id for table in admin.overview()]
-    except SourceError:  # the check of the database says why
-        return set()
-    captures, naming = TableFilter.from_config(config).captures, TopicNaming(config)
-    steps = parse(definition.steps_text())
-    return {renamed_by(steps, naming.table(table)) for table in there if captures(table)}
+        return [table.id for table in admin.overview() if captures(table.id)]
+    except SourceError:
+        return []
+
+
+def _collisions(tables: Iterable[TableId], names: Names) -> Iterator[Finding]:
+    """Tables that would have one folder, each pair."""
+    known: dict[str, TableId] = {}
+    for table in tables:
+        name = table_folder(table.unique, names)
+        other = known.setdefault(name, table)
+        if other != table:
+            yield Finding(
+                "replica",
+                False,
+                f"the replicas of {other} and {table} would both be named {name}",
+                "capture one of them alone (table.exclude.list), or set names: source for this replica",
+            )

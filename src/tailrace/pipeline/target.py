@@ -85,7 +85,7 @@ class Replica:
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
         """A writer that merges each micro-batch of `frame` into the tables."""
-        self.set_aside = found(self.target.path, self.target.storage_options)
+        self.set_aside = found(self.target.path, self.target.storage_options, self.target.names)
         if self.aside is not None:
             frame = frame.where(~frame["table"].eqNullSafe(self.aside))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
@@ -98,10 +98,11 @@ class Replica:
         sink = ReplicaSink(
             *(target.path, query_id, target.engine, target.storage_options, target.on_drop, target.retention_minutes),
             on_error=target.on_error,
+            layout=target.layout,
         )
         reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated)
         self._tell(reports.values())
-        self.set_aside = found(target.path, target.storage_options)
+        self.set_aside = found(target.path, target.storage_options, target.names)
         failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
 

@@ -29,6 +29,7 @@ from tailrace.model.table import TEXT, TableSchema
 from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch, TableReport
 from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.layout import Names
 from tailrace.sinks.replica.marks import Aside, Extent, Record, Standing, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.target import Target
@@ -78,8 +79,8 @@ def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
     return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
 
 
-def found(root: str, storage_options: Mapping[str, str]) -> tuple[SetAside, ...]:
-    """The tables that are set aside below a root, by name. Raises SinkError."""
+def found(root: str, storage_options: Mapping[str, str], names: Names = "source") -> tuple[SetAside, ...]:
+    """The tables that are set aside below a root, by name; `names` is the sink's. Raises SinkError."""
     options = dict(storage_options)
     tables = []
     for name in sorted(folders(root, options)):
@@ -87,7 +88,7 @@ def found(root: str, storage_options: Mapping[str, str]) -> tuple[SetAside, ...]
         record = newest(letters)
         if record is None or record.aside is None:
             continue
-        target = Target(root, record.table, options).open()
+        target = Target(root, record.table, options, names).open()
         if _is_open(record, None if target is None else newest(target, record.query)):
             count = int(letters.count())
             tables.append(SetAside(record.table, record.aside.since, record.aside.error, letters.table_uri, count))

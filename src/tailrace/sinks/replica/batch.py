@@ -9,6 +9,7 @@ from itertools import groupby
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import Standing
 from tailrace.sinks.replica.parts import Part, parts
 from tailrace.sinks.replica.target import Target
@@ -46,10 +47,11 @@ class MicroBatch:
     upkeep: Upkeep | None = None
     aside: frozenset[str] = frozenset()
     sets_aside: bool = False
+    layout: ReplicaLayout = field(default_factory=ReplicaLayout)
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
-        return Target(self.root, table, self.storage_options)
+        return Target(self.root, table, self.storage_options, self.layout.names)
 
     def standing(self, table: str, target: DeltaTable | None) -> Standing:
         """What a table holds of the query's changes. Raises SinkError for the replica of another table."""
@@ -63,10 +65,10 @@ class MicroBatch:
         return self.upkeep.after(self.target(table), self.query_id, min(written))
 
 
-def table_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Part]]]:
+def table_parts(batches: Iterable[pa.RecordBatch], layout: ReplicaLayout) -> Iterator[tuple[str, Iterator[Part]]]:
     """The tables of rows (`table`, `bytes`) that are sorted by table, each with its parts, numbered from 0."""
     for table, blobs in groupby(_blobs(batches), key=lambda blob: blob[0]):
-        yield table, parts(blob for _, blob in blobs)
+        yield table, parts((blob for _, blob in blobs), layout=layout)
 
 
 def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:

@@ -5,7 +5,7 @@ Buckets are of the key's hash: it is the same number on both sides, where the or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -21,6 +21,7 @@ from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.digest import Hashes, mixed, row_hashes
 from tailrace.sinks.replica.evolve import aligned, evolution
 from tailrace.sinks.replica.fold import merge_key
+from tailrace.sinks.replica.layout import column_names
 from tailrace.sinks.replica.target import Target, arrow_schema, scan
 
 BUCKETS = 1 << 14
@@ -56,12 +57,11 @@ class Layout:
     missing: tuple[str, ...]
 
     @staticmethod
-    def of(table: TableSchema, target: DeltaTable | None) -> Layout:
+    def of(table: TableSchema, there: pa.Schema | None) -> Layout:
         """The layout for a table and its replica. Raises SinkError where their types do not go together."""
         source, key = native_schema(table), merge_key(table)
-        if target is None:
+        if there is None:
             return Layout(source, key, ())
-        there = arrow_schema(target)
         held = evolution(there, source, str(table.id)).schema
         schema = pa.schema([held.field(name) for name in source.names])
         return Layout(schema, key, tuple(name for name in source.names if name not in there.names))
@@ -85,17 +85,20 @@ class Layout:
 class Replica:
     """A version of a replica's table, which can be read repeatedly; None if there is no table."""
 
-    def __init__(self, target: DeltaTable | None, layout: Layout) -> None:
+    def __init__(self, target: DeltaTable | None, layout: Layout, names: Mapping[str, str]) -> None:
         self._target = target
         self._layout = layout
+        self._names = names
 
     @staticmethod
     def of(place: Target, table: TableSchema) -> tuple[Replica, Layout]:
         """The replica of a table as it is now. Raises SinkError."""
         with _readable(place.uri):
             target = place.open()
-        layout = Layout.of(table, target)
-        return Replica(target, layout), layout
+        # The source's names: it is asked for rows and keys by them.
+        names = {new: old for old, new in column_names(table, place.names).items()}
+        layout = Layout.of(table, None if target is None else _renamed(arrow_schema(target), names))
+        return Replica(target, layout, names), layout
 
     def rows(self) -> Iterator[Digests]:
         """All rows. Raises SinkError."""
@@ -114,7 +117,12 @@ class Replica:
         with _readable(self._target.table_uri):
             for batch in scan(self._target):
                 if batch.num_rows:
-                    yield pa.Table.from_batches([batch])
+                    rows = pa.Table.from_batches([batch])
+                    yield rows.rename_columns([self._names.get(name, name) for name in rows.column_names])
+
+
+def _renamed(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
+    return pa.schema([each.with_name(names.get(each.name, each.name)) for each in schema])
 
 
 @contextmanager

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch, Position, from_ipc
 from tailrace.model.schema_change import DROP, SchemaChange
+from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import Extent, Place, Standing
 from tailrace.sinks.replica.renames import Rename
 
 _ROWS = 500_000
 _BYTES = 256 << 20
+_AS_THE_SOURCE = ReplicaLayout()
 
 
 @dataclass
@@ -42,13 +44,16 @@ class Part:
         return found
 
 
-def parts(blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = _BYTES) -> Iterator[Part]:
+def parts(
+    blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = _BYTES, layout: ReplicaLayout = _AS_THE_SOURCE
+) -> Iterator[Part]:
     """The parts of one table's blobs (`ChangeBatch.to_ipc`), in order. Control records and messages have no replica."""
     part = Part(Extent(0))
     for blob in blobs:
         batch = from_ipc(blob)
         if isinstance(batch, ControlBatch) or batch.table.id.is_message:
             continue
+        batch = layout.applied(batch)
         if batch.schema_change is not None:
             for step in _steps(batch):
                 if part.batches:

@@ -15,6 +15,7 @@ from pyspark.sql.functions import spark_partition_id
 
 from tailrace.sinks.replica import aside, delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, summed, table_parts
+from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.target import read_table, row_count
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -50,7 +51,7 @@ class ReplicaSink:
     tables that outgrow one task, and needs Delta for Spark in the session. `on_drop`: a table that was dropped at its
     source loses its rows, or keeps them. Small files are joined, and versions of a table removed when they were
     replaced `retention_minutes` ago; None: neither. `on_error`: a table whose rows cannot be written as they are fails
-    the micro-batch (`stop`), or is set `aside`, see aside.py.
+    the micro-batch (`stop`), or is set `aside`, see aside.py. `layout`: names, and columns about the last change.
     """
 
     root: str
@@ -60,6 +61,7 @@ class ReplicaSink:
     on_drop: Literal["clear", "keep"] = "clear"
     retention_minutes: int | None = 120
     on_error: Literal["stop", "aside"] = "stop"
+    layout: ReplicaLayout = field(default_factory=ReplicaLayout)
 
     def write(self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None) -> dict[str, TableReport]:
         """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError.
@@ -71,7 +73,8 @@ class ReplicaSink:
         upkeep = None if self.retention_minutes is None else Upkeep(self.retention_minutes)
         known, sets_aside = aside.folders(self.root, options), self.on_error == "aside"
         batch = MicroBatch(
-            *(self.root, self.query_id, batch_id, options, self.on_drop == "keep", repeats, upkeep, known, sets_aside)
+            *(self.root, self.query_id, batch_id, options, self.on_drop == "keep", repeats, upkeep, known, sets_aside),
+            layout=self.layout,
         )
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
@@ -118,7 +121,7 @@ def _merging(
     batch: MicroBatch, done: frozenset[Rename]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table, parts in table_parts(batches):
+        for table, parts in table_parts(batches, batch.layout):
             versions, is_aside = [], False
             for part in parts:
                 if part.rename is not None and part.rename in done:

@@ -93,7 +93,7 @@ def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
 
 def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table, some in table_parts(batches):
+        for table, some in table_parts(batches, batch.layout):
             standing = batch.standing(table, batch.target(table).open())
             for part in some:
                 for number, (header, rows) in enumerate(_slices(part, standing)):

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from tailrace.errors import SinkError
 from tailrace.model.table import TableId
 from tailrace.sinks.replica.folders import folder, former_folder, shown
+from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.marks import newest
 
 
@@ -23,10 +24,13 @@ class Target:
     root: str
     table: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    names: Names = "source"
 
     @cached_property
     def uri(self) -> str:
         """Where the table lies: where the first version wrote it, if it did."""
+        if self.names == "catalog":
+            return self._below(table_folder(self.table, self.names))
         usual, former = self._below(folder(self.table)), former_folder(self.root, self.table)
         if former is None or self._is_there(usual) or not self._is_there(self._below(former)):
             return usual
@@ -55,12 +59,14 @@ def scan(target: DeltaTable) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_stream(target.scan())
 
 
-def read_table(root: str, table: str | TableId, storage_options: Mapping[str, str] | None = None) -> pa.Table:
+def read_table(
+    root: str, table: str | TableId, storage_options: Mapping[str, str] | None = None, names: Names = "source"
+) -> pa.Table:
     """All rows of the replica of `schema.table`. Raises SinkError when there is none.
 
-    The first dot of a text ends the schema; of one that has a dot in its name, give a TableId.
+    The first dot of a text ends the schema; of one that has a dot in its name, give a TableId. `names` is the sink's.
     """
-    target = _existing(root, table, storage_options)
+    target = _existing(root, table, storage_options, names)
     return scan(target).read_all().cast(arrow_schema(target))
 
 
@@ -76,9 +82,11 @@ def row_counts(root: Path) -> dict[str, int]:
     return {shown(folder.name): int(DeltaTable(folder).count()) for folder in folders if "%" not in folder.name}
 
 
-def _existing(root: str, table: str | TableId, storage_options: Mapping[str, str] | None) -> DeltaTable:
+def _existing(
+    root: str, table: str | TableId, storage_options: Mapping[str, str] | None, names: Names = "source"
+) -> DeltaTable:
     id_ = table if isinstance(table, TableId) else TableId("", *table.partition(".")[::2])
-    target = Target(root, id_.unique, storage_options or {}).open()
+    target = Target(root, id_.unique, storage_options or {}, names).open()
     if target is None:
         raise SinkError("there is no replica of this table", where=str(table), remedy=f"look for it under {root}")
     return target

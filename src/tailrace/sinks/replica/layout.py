@@ -1,0 +1,136 @@
+"""Shapes a replica's tables: names that a catalog takes, and columns about the last change of each row."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import pyarrow as pa
+
+from tailrace.errors import SinkError
+from tailrace.events.shapes import sortable
+from tailrace.model.change import COMMIT, ChangeBatch
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.schema_change import SchemaChange
+from tailrace.model.table import Column, TableSchema
+from tailrace.sinks.replica.fold import merge_key
+from tailrace.sinks.replica.folders import folder
+
+Names = Literal["source", "catalog"]
+Metadata = Literal["commit_time", "position", "op"]
+# Hive's limit of a table's name.
+_LONGEST, _DIGITS = 128, 16
+_STAMP = pa.timestamp("us", "UTC")
+
+
+def catalog_name(name: str) -> str:
+    """A name in lower case of letters, digits and underscores, as Hive and Unity Catalog take it."""
+    plain = re.sub("[^a-z0-9_]", "_", name.lower())
+    if len(plain) <= _LONGEST:
+        return plain
+    return f"{plain[: _LONGEST - _DIGITS - 1]}_{hashlib.sha256(name.encode()).hexdigest()[:_DIGITS]}"
+
+
+def table_folder(unique: str, names: Names) -> str:
+    """The folder of a table by its unique name."""
+    return folder(unique) if names == "source" else catalog_name(unique.replace("!2E", ".").replace("!21", "!"))
+
+
+def column_names(table: TableSchema, names: Names) -> dict[str, str]:
+    """The replica's name of each column. Raises SinkError where two columns would have one name."""
+    rename = catalog_name if names == "catalog" else str
+    found: dict[str, str] = {}
+    for column in table.columns:
+        new = rename(column.name)
+        other = next((old for old, known in found.items() if known == new), None)
+        if other is not None:
+            raise SinkError(
+                f"the columns {other} and {column.name} would both be named {new}",
+                where=str(table.id),
+                remedy="leave one of them out (column.exclude.list), or set names: source for this replica",
+            )
+        found[column.name] = new
+    return found
+
+
+@dataclass(frozen=True)
+class ReplicaLayout:
+    """`names`: as the source has them, or as a catalog takes them. `metadata`: names of columns by what they hold.
+
+    They hold `commit_time`, `position` (of the commit, as text that sorts as the log does) or `op` of a row's last
+    change. A table without a key has none, as all of its columns tell its rows apart.
+    """
+
+    names: Names = "source"
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def applied(self, batch: ChangeBatch) -> ChangeBatch:
+        """A batch of the source as one of the replica. Raises SinkError where two columns would have one name."""
+        if self.names == "source" and not self.metadata:
+            return batch
+        if batch.schema_change is not None:
+            return replace(batch, schema_change=self._renamed_change(batch.schema_change))
+        table = batch.table
+        new = column_names(table, self.names)
+        added = self._added(table, new) if merge_key(table) else ()
+        columns = (*(replace(column, name=new[column.name]) for column in table.columns), *added)
+        key, identity = (tuple(new[name] for name in part) for part in (table.key, table.identity))
+        shaped = replace(table, columns=columns, key=key, identity=identity)
+        rows = batch.rows
+        values = [_VALUES[kind](batch) for kind in self.metadata] if added else []
+        nothing = [pa.nulls(len(batch), column.arrow) for column in added]
+        for name, more in (("before", nothing), ("after", values)):
+            rows = _with(rows, name, _struct(rows.column(name), shaped.row_type.names, more))
+        for name in ("unchanged", "other_key"):
+            if name in rows.schema.names:
+                struct = rows.column(name)
+                rows = _with(rows, name, _struct(struct, [new[each] for each in struct.type.names], []))
+        return replace(batch, table=shaped, rows=rows)
+
+    def _added(self, table: TableSchema, names: Mapping[str, str]) -> tuple[Column, ...]:
+        for kind, name in self.metadata.items():
+            other = next((old for old, known in names.items() if known == name), None)
+            if other is not None:
+                raise SinkError(
+                    f"the table has a column {other}, and {kind} of the changes would have the same name",
+                    where=str(table.id),
+                    remedy=f"give it another name: metadata: {{{kind}: ...}}",
+                )
+        kinds = {"commit_time": _STAMP}
+        schema = ConnectSchema("string", optional=True)
+        return tuple(Column(name, schema, kinds.get(kind, pa.string())) for kind, name in self.metadata.items())
+
+    def _renamed_change(self, change: SchemaChange) -> SchemaChange:
+        if self.names == "source":
+            return change
+        renamed = [(catalog_name(old), catalog_name(new)) for old, new in change.renamed]
+        dropped = tuple(catalog_name(name) for name in change.dropped)
+        return replace(change, renamed=tuple((old, new) for old, new in renamed if old != new), dropped=dropped)
+
+
+def _position(batch: ChangeBatch) -> pa.Array:
+    commit = batch.column(COMMIT)
+    if batch.read is None and commit is not None:
+        return sortable(commit)
+    begins = None if batch.read is None else batch.read.position
+    return pa.nulls(len(batch), pa.string()) if begins is None else sortable(pa.array([begins] * len(batch)))
+
+
+_VALUES: dict[str, Callable[[ChangeBatch], pa.Array]] = {
+    "commit_time": lambda batch: batch.rows.column("ts_us").cast(_STAMP),
+    "position": _position,
+    "op": lambda batch: batch.rows.column("op"),
+}
+
+
+def _struct(struct: pa.StructArray, names: Sequence[str], more: Sequence[pa.Array]) -> pa.StructArray:
+    """A struct with other names for its first fields and with more of them."""
+    arrays = [*(struct.field(place) for place in range(struct.type.num_fields)), *more]
+    return pa.StructArray.from_arrays(arrays, names=list(names), mask=struct.is_null())
+
+
+def _with(rows: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:
+    return rows.set_column(rows.schema.get_field_index(name), name, values)
