@@ -85,6 +85,7 @@ class Following:
         checkpoint = Path(self.definition.checkpoint)
         for folder in ("offsets", "commits"):
             (checkpoint / folder).mkdir(parents=True, exist_ok=True)
+        _put(checkpoint / "metadata", '{"id":"query"}')
         done = [int(file.name) for file in (checkpoint / "commits").iterdir()]
         offset = capture.begin()
         if done:
