@@ -22,6 +22,7 @@ from tests.golden.script import Directive
 STARTUP_SECONDS = 60
 STOP_SECONDS = 60
 SETTLE_SECONDS = 1.5
+MARKER_SECONDS = 120
 
 
 class EngineError(Exception):
@@ -31,8 +32,9 @@ class EngineError(Exception):
 class Engine:
     """The reference engine as a child process; a restart resumes from its stored offsets."""
 
-    def __init__(self, program: Path, properties: Mapping[str, str], work: Path) -> None:
-        self._program, self._work = program, work
+    def __init__(self, program: Path, properties: Mapping[str, str], work: Path, marker: str | None) -> None:
+        self._program, self._work, self._marker = program, work, marker
+        self._waits = 0
         self._parts: list[Path] = []
         self._process: subprocess.Popen[bytes] | None = None
         own = {
@@ -57,13 +59,16 @@ class Engine:
             if time.monotonic() > deadline:
                 raise EngineError(f"the engine does not stream after {STARTUP_SECONDS} s{self._tail()}")
             time.sleep(0.05)
-        self.wait(SETTLE_SECONDS)
 
     def wait(self, seconds: float) -> None:
-        """Return once no event has come for so long. Raises EngineError if the engine has ended."""
+        """Return once the marker has come, if there is one, and no event for so long. Raises EngineError."""
+        self._waits += 1
+        deadline = time.monotonic() + MARKER_SECONDS
         size, since = -1, time.monotonic()
-        while time.monotonic() - since < seconds:
+        while time.monotonic() - since < seconds or not self._is_marked():
             self._check()
+            if time.monotonic() > deadline:
+                raise EngineError(f"the marker {self._marker} has not come {self._waits} times in {MARKER_SECONDS} s")
             part = self._parts[-1]
             now = part.stat().st_size if part.exists() else 0
             if now != size:
@@ -94,6 +99,12 @@ class Engine:
     def _stop_file(self) -> Path:
         return self._work / "stop"
 
+    def _is_marked(self) -> bool:
+        if self._marker is None:
+            return True
+        texts = (part.read_text(encoding="utf-8") for part in self._parts if part.exists())
+        return sum(self._marker in line for text in texts for line in text.splitlines()) >= self._waits
+
     def _check(self) -> None:
         if self._process is not None and self._process.poll() is not None:
             raise EngineError(f"the engine has ended{self._tail()}")
@@ -115,10 +126,10 @@ def record(
     server.prepare(scenario.folder)
     places = {**server.places(), "work": work}
     given = {**engine_settings, **server.settings, **scenario.given}
-    engine = Engine(
-        program, {name: string.Template(text).safe_substitute(places) for name, text in given.items()}, work
-    )
-    settle = max(SETTLE_SECONDS, scenario.settle_seconds)
+    properties = {name: string.Template(text).safe_substitute(places) for name, text in given.items()}
+    marker = scenario.settings.get("marker")
+    engine = Engine(program, properties, work, marker)
+    settle = max(0 if marker else SETTLE_SECONDS, scenario.settle_seconds)
     try:
         engine.start()
         for step in server.workload(scenario.folder):

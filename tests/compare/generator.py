@@ -22,6 +22,10 @@ class Generator(Protocol):
     def write(self, seed: int, folder: Path) -> None:
         """Write a scenario into the empty folder, without `expected.jsonl`, as tests/golden/README.md describes it.
 
+        A `marker` in its `scenario.json` is a text that an event has before each `@wait` and `@stop`, and as the last
+        event of the workload, and no other event: the recording goes on when it has come. Without it, a recording goes
+        on when no event has come for a while, which a busy machine can prove wrong.
+
         The same seed gives the same files. No value may depend on the clock or on chance in the server (`now()`,
         `random()`), because the workload runs twice: once for the engine and once for the stream.
         """
