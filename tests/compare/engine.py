@@ -68,7 +68,7 @@ class Engine:
         while time.monotonic() - since < seconds or not self._is_marked():
             self._check()
             if time.monotonic() > deadline:
-                raise EngineError(f"the marker {self._marker} has not come {self._waits} times in {MARKER_SECONDS} s")
+                raise EngineError(f"the marker {self._marker}{self._waits} has not come in {MARKER_SECONDS} s")
             part = self._parts[-1]
             now = part.stat().st_size if part.exists() else 0
             if now != size:
@@ -102,8 +102,8 @@ class Engine:
     def _is_marked(self) -> bool:
         if self._marker is None:
             return True
-        texts = (part.read_text(encoding="utf-8") for part in self._parts if part.exists())
-        return sum(self._marker in line for text in texts for line in text.splitlines()) >= self._waits
+        part = self._parts[-1]
+        return part.exists() and f"{self._marker}{self._waits}" in part.read_text(encoding="utf-8")
 
     def _check(self) -> None:
         if self._process is not None and self._process.poll() is not None:

@@ -22,9 +22,9 @@ class Generator(Protocol):
     def write(self, seed: int, folder: Path) -> None:
         """Write a scenario into the empty folder, without `expected.jsonl`, as tests/golden/README.md describes it.
 
-        A `marker` in its `scenario.json` is a text that an event has before each `@wait` and `@stop`, and as the last
-        event of the workload, and no other event: the recording goes on when it has come. Without it, a recording goes
-        on when no event has come for a while, which a busy machine can prove wrong.
+        A `marker` in its `scenario.json` says that before the nth `@wait` or `@stop`, and at the end of the workload,
+        comes an event with the text `<marker><n>`, which no other event has: the recording goes on when it has come.
+        Without it, a recording goes on when no event has come for a while, and on a busy machine that is too early.
 
         The same seed gives the same files. No value may depend on the clock or on chance in the server (`now()`,
         `random()`), because the workload runs twice: once for the engine and once for the stream.

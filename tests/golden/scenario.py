@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -206,7 +207,7 @@ class DirectStream(Waiting):
         """See Stream.start."""
         source = self._source({"tailrace.properties": self._properties, "shape": "kafka"})
         self._reader = source.streamReader(source.schema())
-        self._copy: ChangeReader = pickle.loads(pickle.dumps(self._reader))
+        self._copy: ChangeReader = pickle.loads(cloudpickle.dumps(self._reader))
         self.wait(SETTLE_SECONDS)
 
     def stop(self) -> None:
@@ -228,7 +229,7 @@ class DirectStream(Waiting):
             time.sleep(0.05)
         else:
             for split in reader.partitions(start, end):
-                for batch in self._copy.read(pickle.loads(pickle.dumps(split))):
+                for batch in self._copy.read(pickle.loads(cloudpickle.dumps(split))):
                     self._events += [_event(row) for row in batch.to_pylist()]
             reader.commit(end)
         self._at = end

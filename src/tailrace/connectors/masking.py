@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from tailrace.config.masks import Mask, Propagate, Stars, Truncate
 from tailrace.connectors.column_info import ColumnInfo, SourceType
 from tailrace.connectors.value_type import ValueType
 from tailrace.errors import ConfigError
+from tailrace.events.encode.json import null_text
 from tailrace.events.masks import cut_bytes, masked
 
 log = logging.getLogger(__name__)
@@ -36,23 +38,25 @@ def altered(kind: ValueType, mask: Mask, column: ColumnInfo, where: str, *, faul
     becomes text, unless `faults` asks for the reference engine's behaviour.
     """
     source = column.type
+    # What an old row that lacks a required column has in its place: the default or the zero of its type.
+    absent = str(json.loads(null_text(kind.schema))) if column.required else None
     if isinstance(mask, Propagate):
         return _with_parameters(kind, *_propagated(source, column))
     if isinstance(mask, Truncate):
-        return _truncated(kind, mask) if source.length > mask.length else kind
+        return _truncated(kind, mask, absent) if source.length > mask.length else kind
     kind = _with_parameters(kind, ("masked", "true"))
     if source.is_character or (not faults and kind.arrow == pa.string()):
-        convert, required, length = kind.convert, column.required, source.length
-        return replace(kind, convert=lambda text: masked(convert(text), mask, required, length), binary=None)
+        convert, length = kind.convert, source.length
+        return replace(kind, convert=lambda text: masked(convert(text), mask, absent, length), binary=None)
     log.warning("%s is NOT masked: a mask does not reach type %s; use column.exclude.list", where, source.printed)
     return kind
 
 
-def _truncated(kind: ValueType, mask: Truncate) -> ValueType:
+def _truncated(kind: ValueType, mask: Truncate, absent: str | None) -> ValueType:
     convert = kind.convert
     marked = replace(_with_parameters(kind, ("truncateLength", str(mask.length))), binary=None)
     if kind.arrow == pa.string():
-        return replace(marked, convert=lambda text: masked(convert(text), mask, False, mask.length))
+        return replace(marked, convert=lambda text: masked(convert(text), mask, absent, mask.length))
     if kind.schema.type == "bytes" and kind.schema.name is None:
         return replace(marked, convert=lambda text: cut_bytes(convert(text), mask.length))
     return marked

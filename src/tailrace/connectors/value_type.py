@@ -47,7 +47,8 @@ class ValueType:
     `zero` is the JSON default of a required column whose default is a function; None: the schema shows no defaults of
     this type. `digits` is the number of fraction digits that the server prints of a decimal read as text. With
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
-    column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values.
+    column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. Without `placeholder` a
+    large value that the log did not repeat is null.
     """
 
     schema: ConnectSchema
@@ -58,6 +59,7 @@ class ValueType:
     literals: bool = False
     text: str = "{}"
     binary: Binary | None = None
+    placeholder: bool = True
 
 
 def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:

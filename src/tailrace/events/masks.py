@@ -14,13 +14,18 @@ _SERIAL_HEADER, _STRING, _LONG_STRING = b"\xac\xed\x00\x05", b"\x74", b"\x7c"
 _SHORT = 0xFFFF
 
 
-def masked(text: pa.Array, mask: Truncate | Stars | Hash, required: bool, length: int) -> pa.Array:
-    """A text column under a mask. A hash has at most `length` characters, and null stays null unless it is required."""
+def masked(text: pa.Array, mask: Truncate | Stars | Hash, absent: str | None, length: int) -> pa.Array:
+    """A text column under a mask. A hash has at most `length` characters.
+
+    Null is masked as `absent`, the text that replaces it in a required column; without one it stays null.
+    """
     if isinstance(mask, Stars):
         return pa.repeat(pa.scalar("*" * mask.count, pa.string()), len(text))
+    if absent is not None:
+        text = text.fill_null(absent)
     if isinstance(mask, Truncate):
         return _cut(text, mask.length)
-    distinct = (text.fill_null("") if required else text).dictionary_encode()
+    distinct = text.dictionary_encode()
     hashes = [_hash(value, mask)[:length] for value in distinct.dictionary.to_pylist()]
     return pa.array(hashes, pa.string()).take(distinct.indices)
 

@@ -31,10 +31,8 @@ _ONE_OF: dict[str, tuple[float, tuple[str, ...]]] = {
     "publication.autocreate.mode": (0.2, ("filtered",)),
     "value.converter.decimal.format": (0.05, ("NUMERIC",)),
     "value.converter.replace.null.with.default": (0.1, ("false",)),
-    "message.prefix.include.list": (0.1, ("all-read",)),
+    "message.prefix.include.list": (0.1, ("all-read.*",)),
     "event.processing.failure.handling.mode": (0.1, ("warn",)),
-    "column.truncate.to.3.chars": (0.1, (".*",)),
-    "column.mask.with.0.chars": (0.05, (r".*\.c9",)),
     "xmin.fetch.interval.ms": (0.0, ("100",)),
     "topic.delimiter": (0.05, ("_",)),
 }

@@ -12,10 +12,12 @@ class Type:
     """A type as it is declared.
 
     `literals` are SQL expressions of its values, the extremes among them; `odd` are values that the engine cannot send
-    in a required column. `shapes` name what else the type can be:
-    `key` (part of a key), `default` (its literals can be defaults), `element` (of an array).
-    `required`: the elements of its arrays are, in the engine, so that an array has no NULL. `nullable`: the engine turns
-    some values into null, so that a column is never NOT NULL.
+    in a required column. `shapes` name what else holds:
+
+    - `default`: the literals can be defaults;
+    - `element`: there are arrays of it;
+    - `required`: the elements of its arrays are required in the engine, so that an array has no NULL;
+    - `nullable`: the engine turns some values into null, so that a column is never NOT NULL.
     """
 
     sql: str
@@ -87,7 +89,7 @@ BINARIES = (
 )
 
 TIMES = (
-    Type("date", _quoted("1970-01-01", "2024-02-29", "0001-01-01", "9999-12-31", "1582-10-10", "1969-12-31")),
+    Type("date", _quoted("1970-01-01", "2024-02-29", "0001-01-01", "9999-12-31", "1969-12-31")),
     Type("time", _quoted("00:00:00", "23:59:59.999999", "12:34:56.789", "01:02:03"), _USUAL, _quoted("24:00:00")),
     Type("time(0)", _quoted("00:00:00", "23:59:59")),
     Type("time(3)", _quoted("00:00:00", "23:59:59.999")),

@@ -33,6 +33,7 @@ def config(**properties: object) -> Config:
     """A configuration. A property's dots are written as two underscores, a list of expressions as one text."""
     patterns = {f"{kind}.{side}.list": () for kind in _LISTS for side in ("include", "exclude")}
     patterns |= {"column.propagate.source.type": (), "datatype.propagate.source.type": ()}
+    patterns |= {"column.out.of.range.null": (), "column.out.of.range.text": ()}
     patterns |= {"message.key.columns": (), "snapshot.include.collection.list": (), "signal.data.collection": ()}
     given = {name.replace("__", "."): value for name, value in properties.items()}
     masks = {name for name in given if name.startswith("column.")}

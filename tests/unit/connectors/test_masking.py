@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,16 @@ def test_masks_reach_characters(faults: bool) -> None:
     kind = under(Stars(2), column("c"), faults=faults)
     assert values(kind, "abc", None) == ["**", "**"]
     assert parameters(kind) == {"masked": "true"}
+
+
+@pytest.mark.parametrize("mask", [Truncate(3), Hash("MD5", "s", False)])
+def test_what_replaces_null_in_a_required_column_is_masked(mask: Mask) -> None:
+    kind = text_type()
+    shown = replace(kind, schema=kind.schema.with_(default="secret"))
+    columns = (column("c", required=required) for required in (True, False))
+    found, left = (altered(shown, mask, each, "s.t.c", faults=False) for each in columns)
+    assert values(found, None) == values(found, "secret")
+    assert values(left, None) == [None]
 
 
 def test_masks_reach_all_text_but_not_under_the_references_faults(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,10 +14,10 @@ SALT = "CzQMA0cB5K"
 UNLIMITED = 2**31 - 1
 
 
-def of(mask: Mask, *texts: str | None, required: bool = False, length: int = UNLIMITED) -> list[str | None]:
+def of(mask: Mask, *texts: str | None, absent: str | None = None, length: int = UNLIMITED) -> list[str | None]:
     assert isinstance(mask, Truncate | Stars | Hash)
     padded = pa.array(["?", *texts], pa.string()).slice(1)
-    found: list[str | None] = masked(padded, mask, required, length).to_pylist()
+    found: list[str | None] = masked(padded, mask, absent, length).to_pylist()
     return found
 
 
@@ -54,7 +54,8 @@ def test_algorithms(algorithm: str, name: str) -> None:
 def test_null_under_a_hash() -> None:
     mask = Hash("SHA-256", "s", False)
     assert of(mask, None, "") == [None, *of(mask, "")]
-    assert of(mask, None, "", required=True) == of(mask, "", "")
+    assert of(mask, None, "", absent="") == of(mask, "", "")
+    assert of(mask, None, absent="default") == of(mask, "default")
     assert of(mask) == []
 
 

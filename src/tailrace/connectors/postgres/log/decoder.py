@@ -272,9 +272,19 @@ def _batch(
         "after": after,
         COMMIT: context.commit_lsns(rows.index),
     }
-    if unchanged is not None:
-        columns["unchanged"] = unchanged
+    shown = _with_placeholder(table, unchanged)
+    if shown is not None:
+        columns["unchanged"] = shown
     return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))
+
+
+def _with_placeholder(table: CapturedTable, unchanged: pa.StructArray | None) -> pa.StructArray | None:
+    """`unchanged` without the columns that are null where the log did not repeat a value."""
+    kinds = {column.name: kind for column, kind in zip(table.schema.columns, table.types, strict=True)}
+    if unchanged is None or all(kinds[flags.name].placeholder for flags in unchanged.type):
+        return unchanged
+    names = [flags.name for flags in unchanged.type if kinds[flags.name].placeholder]
+    return pa.StructArray.from_arrays([unchanged.field(name) for name in names], names=names) if names else None
 
 
 def _ops(kind: Bytes) -> pa.Array:

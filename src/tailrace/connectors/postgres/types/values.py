@@ -144,7 +144,9 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
-    return ValueType(ConnectSchema("array", items=item.schema.with_(optional=not required)), arrow, convert, None)
+    schema = ConnectSchema("array", items=item.schema.with_(optional=not required))
+    is_text_of_bytes = element.name == "bytea" and item.schema.type == "string"
+    return ValueType(schema, arrow, convert, placeholder=not (faults and is_text_of_bytes))
 
 
 # The reference engine cuts times in arrays to milliseconds, those with a zone to seconds.
@@ -183,14 +185,20 @@ def _hstore(mode: str) -> ValueType:
 
 def _unmapped(pg: PgType, config: Config) -> ValueType:
     """The bytes of a value's text."""
-    kind = binary_type(config)
+    kind = _binary_type(config)
     java = config.flag("compat.faults") and pg.name in unmapped.GEOMETRIC
     text = unmapped.java_numbers if java else as_string
     return replace(kind, convert=lambda value: kind.convert(text(value).cast(pa.binary())))
 
 
+def _binary_type(config: Config) -> ValueType:
+    """Bytes; the reference engine has no placeholder for them in base64."""
+    is_base64 = config.text("binary.handling.mode").startswith("base64")
+    return replace(binary_type(config), placeholder=not (config.flag("compat.faults") and is_base64))
+
+
 def _binary(config: Config) -> ValueType:
-    kind = binary_type(config)
+    kind = _binary_type(config)
     shorter = Binary("{}", kind.convert)
     if config.text("binary.handling.mode") == "hex":
         return replace(kind, convert=lambda text: pc.utf8_slice_codeunits(text, 2), binary=shorter)
