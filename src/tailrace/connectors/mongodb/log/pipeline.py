@@ -57,7 +57,7 @@ def _match(config: Config) -> Stage:
 def captured(config: Config) -> Callable[[TableId], bool]:
     """Whether a collection's changes are captured.
 
-    With compat.faults, exclude lists exclude nothing, expressions match parts of names, and a collection of signals
+    With compat.faults, no database is excluded, one is included by a part of its name, and a collection of signals
     without any list is captured alone: the reference's stages say so (ChangeStreamPipelineFactory).
     """
     filters = TableFilter.from_config(config)
@@ -73,11 +73,9 @@ def captured(config: Config) -> Callable[[TableId], bool]:
     def lets(table: TableId) -> bool:
         if table.unique in filters.decided or table.unique in filters.signals:
             return filters.captures(table)
-        names = (table.database, table.filtered)
-        return all(
-            not rule.include or any(pattern.search(name) for pattern in rule.include)
-            for rule, name in zip(rules, names, strict=True)
-        )
+        parts = filters.databases.include
+        is_inside = not parts or any(part.search(table.database) for part in parts)
+        return is_inside and filters.tables.lets(table.filtered)
 
     return lets
 
