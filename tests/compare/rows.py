@@ -55,13 +55,6 @@ class Table:
         """The name in SQL."""
         return f"{self.quote(self.schema)}.{self.quote(self.name)}"
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether its names can be parts of expressions."""
-        return all(
-            name.isidentifier() and name.isascii() for name in (self.name, *(each.name for each in self.columns))
-        )
-
     def statements(self) -> Iterator[str]:
         """What creates it; `key` is `primary`, `unique` or nothing."""
         lines = [f"{self.quote(self.number)} INT NOT NULL", *map(self.ddl, self.columns)]
@@ -114,13 +107,28 @@ class Rows:
         if keys and self._chance.random() < 0.2:
             self._last += 1
             column = self._chance.choice(keys)
-            return f"UPDATE {table.quoted} SET {table.quote(column.name)} = {column.value(self._chance, self._last)} {where}"
+            value = column.value(self._chance, self._last)
+            return f"UPDATE {table.quoted} SET {table.quote(column.name)} = {value} {where}"
         others = [column for column in (*table.columns, *table.extra) if not column.is_key]
         chosen = self._chance.sample(others, min(len(others), self._chance.randrange(1, 4)))
         if not chosen:
             return self.insert(table)
         sets = [f"{table.quote(column.name)} = {column.value(self._chance, row)}" for column in chosen]
         return f"UPDATE {table.quoted} SET {', '.join(sets)} {where}"
+
+    def some(self, tables: Sequence[Table], begin: str, ends: Sequence[str]) -> str:
+        """A script of a few changes, some of them in a transaction that begins and ends by these statements."""
+        text = ""
+        for _ in range(self._chance.randrange(3, 9)):
+            if self._chance.random() < 0.2:
+                inside = "".join(f"{self._any(tables)};\n" for _ in range(self._chance.randrange(1, 4)))
+                text += f"{begin};\n{inside}{self._chance.choice(ends)};\n"
+            else:
+                text += f"{self._any(tables)};\n"
+        return text
+
+    def _any(self, tables: Sequence[Table]) -> str:
+        return self.change(self._chance.choice(tables))
 
     def _is_left_out(self, column: Column) -> bool:
         return not column.is_key and (column.default is not None or not column.required) and self._chance.random() < 0.2

@@ -150,17 +150,7 @@ class _Scenario:
         return "-- @wait\n"
 
     def _changes(self) -> str:
-        text = ""
-        for _ in range(self._chance.randrange(3, 9)):
-            if self._chance.random() < 0.2:
-                inside = "".join(f"{self._change()};\n" for _ in range(self._chance.randrange(1, 4)))
-                text += f"BEGIN TRANSACTION;\n{inside}{self._chance.choice(('COMMIT', 'COMMIT', 'COMMIT'))};\n"
-            else:
-                text += f"{self._change()};\n"
-        return text
-
-    def _change(self) -> str:
-        return self._rows.change(self._chance.choice(self._tables))
+        return self._rows.some(self._tables, "BEGIN TRANSACTION", ("COMMIT",))
 
     def _table(self, schema: str, name: str) -> Table:
         columns = random_columns(self._chance, KINDS, _NAMES, _ODD)

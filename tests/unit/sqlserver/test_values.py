@@ -88,6 +88,23 @@ def test_defaults(definition: str, kind: str, literal: str | None) -> None:
     assert found.literal == literal
 
 
+@pytest.mark.parametrize(
+    ("definition", "kind", "literal"),
+    [
+        ("(N'it''s')", "nvarchar", "it''s"),
+        ("('a(b)c')", "varchar", "b"),
+        ("(newid())", "varchar", ""),
+        ("(NULL)", "varchar", None),
+        ("((1))", "bit", "1"),
+        ("(CONVERT([bit],(1)))", "bit", "0"),
+    ],
+)
+def test_defaults_as_the_reference_reads_them(definition: str, kind: str, literal: str | None) -> None:
+    found = parse_default(definition, SqlType(kind, 4, 0, 0), faults=True)
+    assert found is not None
+    assert found.literal == literal
+
+
 def test_bits_of_an_update_mask_are_counted_from_the_end() -> None:
     """Ten captured columns: the first eight are in the last byte."""
     mask = bytes([0b00000010, 0b00000001])

@@ -12,7 +12,6 @@ from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import Columns
-from tailrace.connectors.defaults import Default
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.position import text_of
@@ -137,7 +136,7 @@ class Catalog(dialect.Catalog):
             type=source_type(column.type, is_identity=column.is_identity),
             value=value_type(column.type, self.config),
             required=column.required,
-            default=_default(column),
+            default=parse_default(column.default, column.type, faults=self.config.flag("compat.faults")),
             comment=column.comment,
         )
 
@@ -162,7 +161,3 @@ def _column(row: tuple[object, ...]) -> SourceColumn:
         default=None if default is None else str(default),
         comment=None if comment is None else str(comment),
     )
-
-
-def _default(column: SourceColumn) -> Default | None:
-    return parse_default(column.default, column.type)

@@ -5,16 +5,24 @@ from __future__ import annotations
 import re
 
 from tailrace.connectors.defaults import Default
-from tailrace.connectors.sqlserver.types.values import BINARIES, SqlType
+from tailrace.connectors.sqlserver.types.values import BINARIES, CHARACTERS, SqlType
 
 _TEXT = re.compile(r"^N?'((?:[^']|'')*)'$", re.DOTALL)
 _NUMBER = re.compile(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
 
 
-def parse_default(definition: str | None, kind: SqlType) -> Default | None:
-    """What a definition is: `((255))` and `('abc')` are literals, `(newid())` is none. Binary ones are not shown."""
+def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False) -> Default | None:
+    """What a definition is: `((255))` and `('abc')` are literals, `(newid())` is none. Binary ones are not shown.
+
+    The faults of the reference engine: the default of a text column is what remains between quotes and then between
+    parentheses, also of a call, with quotes doubled; a bit that is not `((1))` is false.
+    """
     if definition is None:
         return None
+    if faults and kind.name in CHARACTERS:
+        return Default(definition, _between(definition))
+    if faults and kind.name == "bit":
+        return Default(definition, "1" if definition == "((1))" else "0")
     bare = definition
     while bare.startswith("(") and bare.endswith(")") and _is_one(bare):
         bare = bare[1:-1].strip()
@@ -27,6 +35,14 @@ def parse_default(definition: str | None, kind: SqlType) -> Default | None:
         is_whole = kind.name in ("bit", "tinyint", "smallint", "int", "bigint")
         return Default(definition, bare.rstrip(".") if is_whole else bare)
     return Default(definition)
+
+
+def _between(definition: str) -> str | None:
+    """What SqlServerDefaultValueConverter takes for the text of a default."""
+    first, last = definition.find("'") + 1, definition.rfind("'") if "'" in definition else len(definition)
+    text = definition[first:last]
+    start, end = text.rfind("(") + 1, text.find(")") if ")" in text else len(text)
+    return None if first > last or start > end or text[start:end].upper() == "NULL" else text[start:end]
 
 
 def _is_one(text: str) -> bool:

@@ -77,6 +77,7 @@ class Dialect(TSQL):
             **{name: parse for name, parse in TSQL.Parser.FUNCTION_PARSERS.items() if name in _OWN_PARSERS},
             "CAST": lambda self: _cast(self, False),
             "TRY_CAST": lambda self: _cast(self, True),
+            "PARSE": lambda self: _cast(self, False),  # of texts in the forms that CAST takes, too
             "CONVERT": lambda self: _convert(self, False),
             "TRY_CONVERT": lambda self: _convert(self, True),
         }
