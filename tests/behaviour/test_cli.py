@@ -95,6 +95,28 @@ def test_init_writes_what_check_takes(database: Database, tmp_path: Path) -> Non
     tailrace("init", url, "-o", file, "--force", env=environment)
 
 
+def test_init_by_a_role_that_owns_nothing(database: Database, tmp_path: Path) -> None:
+    """It writes what that role can start with, and prints what an owner has to run before."""
+    database.execute("CREATE TABLE a (id int PRIMARY KEY)", "CREATE TABLE b (id int PRIMARY KEY)")
+    server, file, role = database.server, tmp_path / "p.yaml", f"plain_{database.name}"
+    environment = {"PGPASSWORD": "x", "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    database.execute(f"CREATE ROLE {role} LOGIN REPLICATION PASSWORD 'x'")
+    try:
+        url = f"postgresql://{role}@{server.host}:{server.port}/{database.name}"
+        said = tailrace("init", url, "-o", file, "--json", env=environment).stdout
+        text = file.read_text(encoding="utf-8")
+        assert "publication.autocreate.mode: disabled" in text
+        assert "    table.include.list:\n    - public\\.a\n    - public\\.b\n" in text
+        database.execute(*json.loads(said)["preparation"])
+        findings = json.loads(tailrace("check", file, "--json", env=environment).stdout)
+        assert all(finding["ok"] for finding in findings), findings
+        removed = json.loads(tailrace("remove", file, "public.b", "--json", env=environment).stdout)
+        assert removed["edit"]["written"] is True
+        assert "    table.include.list:\n    - public\\.a\n    publ" in file.read_text(encoding="utf-8")
+    finally:
+        database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
 def test_init_encrypts_if_the_url_asks_for_it(database: Database, tmp_path: Path) -> None:
     """The server has no encryption: a connection in the clear must not be made in its place."""
     database.execute("CREATE TABLE a (id int PRIMARY KEY)")

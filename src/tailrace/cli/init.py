@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.terminal import asking, notes, print_json, results
+from tailrace.config.dialects import from_mapping
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.model.quantity import size
@@ -52,9 +54,10 @@ def command(
         found = [table for table in admin.overview() if not table.is_partition]
     if not found and not is_kept:
         raise ConfigError("has no tables to capture", where=source.database, remedy="Check the database.")
+    capturing = package.capturing(found)
+    admin = package.admin(package.resolve(from_mapping({**source.properties, **secrets, **capturing})))
     if not is_kept:
-        text = pipeline_file(entry.name, source, package.capturing(found), found, sink)
-        _write(output, text)
+        _write(output, pipeline_file(entry.name, source, {**capturing, **admin.permitted()}, found, sink))
     installed = admin.install_ddl() if ddl else None
     statements = admin.preparation([table.id for table in found])
     if json:
@@ -96,7 +99,7 @@ def secrets_of(source: NewSource) -> dict[str, str]:
 
 
 def pipeline_file(
-    connector: str, source: NewSource, capturing: dict[str, str], found: list[TableOverview], sink: str
+    connector: str, source: NewSource, capturing: Mapping[str, str | list[str]], found: list[TableOverview], sink: str
 ) -> str:
     """The text of a pipeline file that captures the tables `found`, which the properties `capturing` do."""
     import yaml

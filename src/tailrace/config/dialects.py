@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tailrace.config.kinds import join_list
 from tailrace.config.references import filled
 from tailrace.errors import ConfigError
 
@@ -113,4 +114,6 @@ def _text(name: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise ConfigError(f"a text, number or boolean is expected, not {type(value).__name__}", where=name)
+    if isinstance(value, list | tuple):
+        return join_list(_text(name, item) for item in value)
+    raise ConfigError(f"a text, number, boolean or list is expected, not {type(value).__name__}", where=name)

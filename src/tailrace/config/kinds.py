@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 Value = str | bool | int | tuple[str, ...] | tuple[re.Pattern[str], ...]
@@ -13,6 +13,7 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _KEY_ENTRY = re.compile(r"^\s*([^:]+):([^:,]+(,[^:,]+)*)\s*$")
 _IDENTITY_ENTRY = re.compile(r"^\s*([^\s:]+):(DEFAULT|FULL|NOTHING|INDEX\s+\S+)\s*$", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
+_PLAIN_COMMA = re.compile(r"(?<!\\)((?:\\\\)*),")
 _QUOTED_OR_GROUP = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\(\?<(?=[A-Za-z])", re.DOTALL)
 
 
@@ -38,6 +39,11 @@ def split_list(text: str) -> list[str]:
     r"""The trimmed, non-blank items of a comma list; `\,` is a comma that does not split."""
     items = re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL)
     return [_ESCAPED.sub(_comma, item).strip() for item in items if item.strip()]
+
+
+def join_list(items: Iterable[object]) -> str:
+    """The comma list of these items; a comma in one of them is escaped, unless it is already."""
+    return ",".join(_PLAIN_COMMA.sub(r"\1\\,", str(item)) for item in items)
 
 
 def _comma(match: re.Match[str]) -> str:

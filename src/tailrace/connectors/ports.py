@@ -187,6 +187,10 @@ class Admin(Protocol):
         """Let the log have the changes of more tables; the names of those for which something had to be changed."""
         return []
 
+    def permitted(self) -> dict[str, str]:
+        """The properties under which a new pipeline starts with the privileges that the user has."""
+        return {}
+
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
         """Statements and commands for an administrator that let the log have the changes of tables; none if it has."""
         return []
@@ -255,6 +259,6 @@ class ConnectorPackage(Protocol):
         """The source that a URL describes. Raises ConfigError, never with a secret."""
         ...
 
-    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
+    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """The properties of a new pipeline that captures these tables and no others."""
         ...

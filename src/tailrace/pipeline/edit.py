@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import yaml
 
 from tailrace.config.dialects import parse_properties
+from tailrace.config.kinds import split_list
 from tailrace.errors import ConfigError
 
 
@@ -21,7 +23,7 @@ class _Form:
     """How a kind of file writes a property: an expression for one, how to write one, and what separates two."""
 
     expression: str
-    write: Callable[[str, str], str]
+    write: Callable[[str, str | list[str]], str]
     separator: str
     parse: Callable[[str], Any]
 
@@ -39,7 +41,8 @@ _PROPERTIES = _Form(
     parse_properties,
 )
 _YAML = _Form(
-    r"""^(?P<indent>[ \t]+)(?P<quote>["']?){}(?P=quote)[ \t]*:[ \t].*?(?P<comment>[ \t]+#[^'"\n]*)?$""",
+    r"""^(?P<indent>[ \t]+)(?P<quote>["']?){}(?P=quote)[ \t]*:"""
+    r"""(?:[ \t]*(?:\n(?P=indent)[ \t]*-[ \t].*)+|[ \t].*?)(?P<comment>[ \t]+#[^'"\n]*)?$""",
     lambda name, value: yaml.safe_dump({name: value}, width=1_000_000, allow_unicode=True).strip(),
     "",
     yaml.safe_load,
@@ -60,16 +63,17 @@ def edited(file: Path, name: str, value: str) -> str | None:
     wanted = copy.deepcopy(form.parse(text))
     given = _properties(wanted)
     places = [name] if name in given else [*reversed(given)]
-    given[name] = value
-    found = (_at(place, form, text, name, value) for place in places)
+    new = split_list(value) if isinstance(given.get(name), list) else value
+    given[name] = new
+    found = (_at(place, form, text, name, new) for place in places)
     return next((new for new in found if new is not None and _means(form, new, wanted)), None)
 
 
-def _at(place: str, form: _Form, text: str, name: str, value: str) -> str | None:
+def _at(place: str, form: _Form, text: str, name: str, value: str | list[str]) -> str | None:
     """The text with the property in the place of its old entry, or before another one; None if that is ambiguous."""
 
     def written(match: re.Match[str]) -> str:
-        entry = match["indent"] + form.write(name, value)
+        entry = textwrap.indent(form.write(name, value), match["indent"])
         if place == name:
             return entry + (match["comment"] or "")
         return entry + form.separator + ("\n" if match["indent"] or not form.separator else " ") + match[0]

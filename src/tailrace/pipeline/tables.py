@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.config.kinds import compile_pattern, expression, split_list
+from tailrace.config.kinds import compile_pattern, expression, join_list, split_list
 from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
 from tailrace.pipeline.checkpoint import position
@@ -149,7 +149,7 @@ def _edit(
     """The property that makes the pipeline capture `after` instead of `before`, and whether it can be written."""
     source, package = _source(file, definition), definition.package()
     given = stored(source)
-    include, exclude = (str(given.get(name) or "") for name in (package.include_list, package.exclude_list))
+    include, exclude = (_listed(given.get(name)) for name in (package.include_list, package.exclude_list))
     if after > before:
         more = _expressions(after - before)
         name, value = package.include_list, ",".join([include, *more] if include else more)
@@ -164,6 +164,11 @@ def _edit(
     except ConfigError:
         pass  # Lists that exclude each other, for instance: there is nothing that could be written for them.
     return Edit(str(source), name, None, False)
+
+
+def _listed(given: object) -> str:
+    """A list as the text that the property has, whether the file has a text or a list."""
+    return join_list(given) if isinstance(given, list) else str(given or "")
 
 
 def _expressions(tables: Tables) -> list[str]:

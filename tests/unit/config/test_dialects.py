@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.config.dialects import from_mapping, parse_properties, read
+from tailrace.config.kinds import split_list
 from tailrace.errors import ConfigError
 
 
@@ -118,7 +119,8 @@ def test_other_providers_are_refused(value: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "is not JSON"), ('{"a": [1]}', "a text, number or boolean is expected, not list")]
+    ("text", "message"),
+    [("{", "is not JSON"), ('{"a": {"b": 1}}', "a text, number, boolean or list is expected, not dict")],
 )
 def test_a_broken_file_names_itself(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "c.json"
@@ -135,3 +137,18 @@ def test_packed_properties_keep_their_case_and_those_beside_win() -> None:
     assert from_mapping(options) == {"transforms.Unwrap.type": "Y", "slot.name": "a", "shape": "event"}
     with pytest.raises(ConfigError, match="is not a JSON object"):
         from_mapping({"tailrace.properties": "[]"})
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [
+        (["a", "b"], "a,b"),
+        (["[a-z]{1,3}", r"odd\, name"], r"[a-z]{1\,3},odd\, name"),
+        ([1, True], "1,true"),
+        ([r"back\\,slash"], r"back\\\,slash"),
+        ([], ""),
+    ],
+)
+def test_a_list_is_a_comma_list(items: list[object], text: str) -> None:
+    assert from_mapping({"x": items}) == {"x": text}
+    assert len(split_list(text)) == len(items)

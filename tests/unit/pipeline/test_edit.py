@@ -80,3 +80,29 @@ def test_a_property_finds_a_place_whatever_the_others_are(tmp_path: Path) -> Non
     assert edited(path, LIST, "x") == block.replace("    x: >-", f"    {LIST}: x\n    x: >-")
     path = file(tmp_path, "q.yaml", "source: {config: {connection.string: h}}\nsink: console\n")
     assert edited(path, LIST, "x") is None
+
+
+LISTED = """\
+source:
+  config:
+    table.include.list:  # what init writes
+    - public\\.orders
+    - odd\\, name
+    database.dbname: shop
+sink: console
+"""
+
+
+def test_a_list_stays_a_list(tmp_path: Path) -> None:
+    text = LISTED.replace("  # what init writes", "")
+    path = file(tmp_path, "p.yaml", text)
+    more = edited(path, LIST, r"public\.orders,odd\, name,public\.items")
+    assert more == text.replace("    database", "    - public\\.items\n    database").replace(
+        r"odd\, name", "odd, name"
+    )
+    path.write_text(more, encoding="utf-8")
+    assert edited(path, LIST, r"odd\, name") == text.replace("    - public\\.orders\n", "").replace(r"odd\,", "odd,")
+
+
+def test_a_list_with_a_comment_is_left_to_people(tmp_path: Path) -> None:
+    assert edited(file(tmp_path, "p.yaml", LISTED), LIST, "x") is None

@@ -62,6 +62,6 @@ class MongoPackage(ConnectorPackage):
 
         return new_source(url)
 
-    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
+    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""
-        return {self.include_list: ",".join(re.escape(table.id.filtered) for table in tables)}
+        return {self.include_list: [re.escape(table.id.filtered) for table in tables]}

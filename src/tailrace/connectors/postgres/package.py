@@ -51,8 +51,8 @@ class PostgresPackage(ConnectorPackage):
 
         return new_source(url)
 
-    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str]:
+    def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""
-        listed = ",".join(expression(table.id.schema, table.id.table) for table in tables)
+        listed = [expression(table.id.schema, table.id.table) for table in tables]
         via_root = any(table.is_partitioned for table in tables)
         return {self.include_list: listed, **({"publish.via.partition.root": "true"} if via_root else {})}

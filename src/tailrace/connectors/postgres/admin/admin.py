@@ -56,6 +56,15 @@ class PostgresAdmin(Admin):
         """See Admin.extend: tables are added to the publication."""
         return publication.publish(self._config, tables)
 
+    def permitted(self) -> dict[str, str]:
+        """See Admin.permitted."""
+        return {} if publication.by_hand(self._config) is None else {"publication.autocreate.mode": "disabled"}
+
+    def preparation(self, tables: Sequence[TableId]) -> list[str]:
+        """See Admin.preparation: the publication, and the rights to read."""
+        hidden = [table.id for table in self.overview() if table.id in tables and not table.is_readable]
+        return [*(publication.by_hand(self._config) or []), *(f"{grant};" for grant in grants(self._config, hidden))]
+
     def extended(self) -> str:
         """See Admin.extended."""
         return f"the publication {self._config.text('publication.name')}"

@@ -14,9 +14,9 @@ from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server import replica_identity
-from tailrace.connectors.postgres.server.connect import connect, first_line
+from tailrace.connectors.postgres.server.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.server.partition_names import Name, first_of, lineages, published, unheard
-from tailrace.connectors.postgres.server.publication_plan import after, plan, will_come_as
+from tailrace.connectors.postgres.server.publication_plan import after, by_hand_alone, plan, will_come_as
 from tailrace.connectors.postgres.server.published import captured, differences, find, verify
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -88,6 +88,12 @@ def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: boo
         names = {table.name for table in tables}
         comes_as = will_come_as(mode, names, via_root=there.via_root) if mode == "filtered" else None
         yield from differences(connection, config, after(there, actions), tables, begun=begun, comes_as=comes_as)
+
+
+def by_hand(config: Config) -> list[str] | None:
+    """See `by_hand_alone`. Raises SourceError."""
+    with server_errors("the privileges cannot be looked at"), connect(config) as connection:
+        return by_hand_alone(connection, config)
 
 
 def demand(connection: psycopg.Connection, config: Config) -> None:

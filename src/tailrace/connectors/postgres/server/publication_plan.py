@@ -104,6 +104,17 @@ def _creation(connection: psycopg.Connection[Any], config: Config, tables: Seque
     return Action(statement, f"{name} will be created ({mode})", lacks)
 
 
+def by_hand_alone(connection: psycopg.Connection[Any], config: Config) -> list[str] | None:
+    """What the owner of the tables has to run where the role itself cannot make the publication; None if it can."""
+    role, tables = _role(connection), captured(connection, config)
+    if role.is_superuser or (role.may_create and all(table.owned for table in tables)):
+        return None
+    if find(connection, config.text("publication.name")) is not None:
+        return []
+    statement = _by_hand(connection, config, [table for table in tables if not table.unlogged])
+    return [] if statement is None else [f"{statement};"]
+
+
 def _lacking_to_create(
     role: _Role, name: str, mode: str, tables: Sequence[Table], by_hand: str | None
 ) -> Iterator[Finding]:
