@@ -1,0 +1,150 @@
+"""The statements that SQL Server is sent: each is on its page of the docs, and is T-SQL."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlglot
+
+from tailrace.connectors import registry
+from tailrace.connectors.sqlserver.client import Connection
+from tests.behaviour.stepping import Stepped, stepping
+from tests.conformance.sqlserver import SqlServerSource
+from tests.servers.sqlserver.server import SqlServer
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "sqlserver-statements.md"
+# What differs from run to run or from table to table, and what stands for it on the page.
+_VARIABLE = (
+    (r"0x[0-9a-f]{20}\b", "0x00000027000007580005"),
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "1f6a8b1e-0f5d-4c0e-9d0a-3c1b6a2d4e5f"),
+    (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "2026-01-02T03:04:05Z"),
+    (r"object_id = \d+", "object_id = 1205579333"),
+    (r"N'\d+'", "N'5'"),
+    (r"(place / )\d+(\) \* )\d+", r"\g<1>100\g<2>100"),
+    (r"TOP (\(?)(?!1\b)\d+", r"TOP \g<1>100"),
+    (r"(dbo_)(late|signals|orders_tailrace1)(_CT)", r"\1orders\3"),
+    (r"(\[dbo\]\.\[)signals(\]', N'OBJECT')", r"\1orders\2"),
+    (r"SELECT \d+, COUNT_BIG", "SELECT 0, COUNT_BIG"),
+    (r" AND cdc_data\.\[__\$start_lsn\] < 0x\w+", ""),
+    (r", (cdc_data\.)?\[extra\]", ""),
+    (r"cdc_data\.\[type\], cdc_data\.\[data\]", "cdc_data.[v], cdc_data.[note]"),
+)
+
+
+def shown(statement: str, database: str) -> str:
+    """A statement as the page has it."""
+    text = " ".join(statement.split()).replace(database, "shop")
+    for pattern, instead in _VARIABLE:
+        text = re.sub(pattern, instead, text)
+    return text.partition(" UNION ALL ")[0]
+
+
+@pytest.fixture
+def source(sqlserver: SqlServer) -> Iterator[SqlServerSource]:
+    source = SqlServerSource(sqlserver, "b8317statements")
+    source.create("orders")
+    yield source
+    source.close()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The statements that the connector sends from now on."""
+    found: set[str] = set()
+    rows, run, blocks = Connection.rows, Connection.run, Connection.blocks
+
+    def asked(self: Connection, statement: str) -> list[Any]:
+        found.add(statement)
+        return rows(self, statement)
+
+    def told(self: Connection, *statements: str) -> None:
+        found.update(statements)
+        run(self, *statements)
+
+    def read(self: Connection, statement: str, size: int) -> Iterator[list[Any]]:
+        found.add(statement)
+        return blocks(self, statement, size)
+
+    monkeypatch.setattr(Connection, "rows", asked)
+    monkeypatch.setattr(Connection, "run", told)
+    monkeypatch.setattr(Connection, "blocks", read)
+    return found
+
+
+def commands(source: SqlServerSource) -> None:
+    """What the commands ask."""
+    package = registry.named("sqlserver").load()
+    given = {**source.properties("p"), "topic.prefix": "t", "snapshot.isolation.mode": "snapshot"}
+    admin = package.admin(package.resolve(given))
+    admin.checks()
+    admin.overview()
+    admin.state()
+    admin.problems(begun=True)
+    source.run("CREATE TABLE late (id int PRIMARY KEY)")
+    admin.preparation([source.id("late")])
+    admin.extend([source.id("late")])
+    with admin.now() as now:
+        assert now.horizon
+        assert source.id("orders") in now.tables()
+        table = now.table(source.id("orders"))
+        (rows,) = now.rows(table)
+        keys = now.texts(rows.select(["id"]))[:2]
+        list(now.understood(table, ("id",), keys))
+        list(now.rows_of(table, ("id",), keys))
+
+
+def signal(source: SqlServerSource, stream: Stepped, kind: str) -> None:
+    """A snapshot of orders by a signal."""
+    data = {"data-collections": [f"{source.name}.dbo.orders"], "type": kind}
+    source.signal(str(uuid4()), "execute-snapshot", json.dumps(data))
+    for _ in range(6):
+        stream.step()
+
+
+def pipelines(source: SqlServerSource) -> None:
+    """What pipelines of several configurations ask."""
+    given = {"signal__data__collection": f"{source.name}.dbo.signals", "table__include__list": r"dbo\.orders"}
+    threads = {"snapshot__max__threads": "2", "snapshot__tables__order__by__row__count": "ascending"}
+    auto = {"capture__instance__auto": "true", "incremental__snapshot__watermarking__strategy": "insert_delete"}
+    with stepping("sqlserver", source, **given, **threads, **auto) as stream:
+        source.run("UPDATE orders SET v = 2 WHERE id = 1")
+        stream.step()
+        signal(source, stream, "incremental")
+        signal(source, stream, "blocking")
+        source.run("ALTER TABLE orders ADD extra int")
+        for _ in range(3):
+            source.run("UPDATE orders SET v = v + 1 WHERE id = 1")
+            stream.step()
+    source.run("EXEC sys.sp_cdc_disable_table N'dbo', N'orders', N'dbo_orders'")
+    other = {
+        "data__query__mode": "function",
+        "max__iteration__transactions": "1",
+        "skipped__operations": "u",
+        "snapshot__isolation__mode": "read_committed",
+        "snapshot__select__statement__overrides": f"{source.name}.dbo.orders",
+        f"snapshot__select__statement__overrides.{source.name}.dbo.orders": "SELECT * FROM dbo.orders WHERE id > 5",
+    }
+    with stepping("sqlserver", source, **given, **other) as stream:
+        source.run("INSERT INTO orders VALUES (9001, 1, N'a', 2)")
+        stream.step(1)
+        signal(source, stream, "incremental")
+
+
+def test_every_statement_is_on_the_page_and_is_t_sql(source: SqlServerSource, sent: set[str]) -> None:
+    source.run("INSERT INTO orders SELECT value, 1, N'a' FROM GENERATE_SERIES(1, 300, 1)")
+    commands(source)
+    pipelines(source)
+    listed = (
+        set(re.findall(r"```sql\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)) if PAGE.exists() else set()
+    )
+    found = {shown(statement, source.name) for statement in sent}
+    assert sorted(found - listed) == []
+    assert sorted(listed - found) == []
+    for statement in listed:
+        assert sqlglot.parse(statement, dialect="tsql"), statement
