@@ -59,8 +59,8 @@ KINDS = (
     Kind("NVARCHAR(40)", _UNICODE, ("N'dé'", "'plain'"), lambda number: f"N'ключ {number}'"),
     Kind("VARCHAR(MAX)", _TEXTS, ("'m'",)),
     Kind("NVARCHAR(MAX)", _UNICODE),
-    Kind("TEXT", _TEXTS),
-    Kind("NTEXT", _UNICODE),
+    Kind("TEXT", _TEXTS[1:]),
+    Kind("NTEXT", _UNICODE[1:]),
     Kind("XML", ("'<a b=\"1\"><c>x</c></a>'", "'<e/>'", "'<a>&amp;&lt;</a>'")),
     Kind(
         "UNIQUEIDENTIFIER",
@@ -71,5 +71,5 @@ KINDS = (
     Kind("BINARY(4)", _BYTES),
     Kind("VARBINARY(20)", _BYTES, ("0xFF",), lambda number: f"0x{number:08X}"),
     Kind("VARBINARY(MAX)", _BYTES),
-    Kind("IMAGE", _BYTES),
+    Kind("IMAGE", _BYTES[1:]),
 )

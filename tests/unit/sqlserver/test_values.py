@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.defaults import parse_default
-from tailrace.connectors.sqlserver.log.reader import _bit
+from tailrace.connectors.sqlserver.log.reader import has_bit
 from tailrace.connectors.sqlserver.position import literal_of, lsn_texts, text_of
 from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.connectors.sqlserver.types.values import SqlType, value_type
@@ -108,7 +108,8 @@ def test_defaults_as_the_reference_reads_them(definition: str, kind: str, litera
 def test_bits_of_an_update_mask_are_counted_from_the_end() -> None:
     """Ten captured columns: the first eight are in the last byte."""
     mask = bytes([0b00000010, 0b00000001])
-    assert [ordinal for ordinal in range(10) if _bit(mask, ordinal)] == [0, 9]
+    assert [ordinal for ordinal in range(10) if has_bit(mask, ordinal)] == [0, 9]
+    assert [ordinal for ordinal in range(10) if has_bit(mask, ordinal, from_start=True)] == [1, 8]  # the reference
 
 
 def test_lsns() -> None:

@@ -31,11 +31,12 @@ class InstanceTable(ChangeTable):
     """The change table of a capture instance. `ordinals` are the bits of columns in an update mask.
 
     They are given for the columns, by their places, whose untouched values an update leaves out; `placeholders` stand
-    for these in old images.
+    for these in old images. `from_start`: bits are counted from the beginning of the mask, as the reference engine does.
     """
 
     ordinals: Mapping[int, int]
     placeholders: Mapping[int, pa.Scalar]
+    from_start: bool = False
 
     def rows(self, found: list[Row]) -> ChangeRows:
         """See ChangeTable.rows."""
@@ -69,7 +70,11 @@ class InstanceTable(ChangeTable):
         masks, is_update = found.mask.to_pylist(), (found.rows == 2).tolist()
         return {
             place: pa.array(
-                [is_one and not _bit(mask, ordinal) for mask, is_one in zip(masks, is_update, strict=True)], pa.bool_()
+                [
+                    is_one and not has_bit(mask, ordinal, from_start=self.from_start)
+                    for mask, is_one in zip(masks, is_update, strict=True)
+                ],
+                pa.bool_(),
             )
             for place, ordinal in self.ordinals.items()
         }
@@ -114,6 +119,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
             f"cdc_data.{field} ASC" for field in ("[__$start_lsn]", *command, "[__$seqval]", "[__$operation]")
         ),
         ordinals={place: ordinals[captured.schema.columns[place].name] for place in large},
+        from_start=config.flag("compat.faults"),
         placeholders={place: captured.types[place].convert(pa.array([value]))[0] for place, value in shown.items()},
     )
 
@@ -138,7 +144,7 @@ def _placeholder(config: Config) -> bytes:
     return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
 
 
-def _bit(mask: bytes, ordinal: int) -> bool:
-    """Whether an update mask has a column: bits are counted from the end, as sys.fn_cdc_is_bit_set does."""
-    at = len(mask) - 1 - ordinal // 8
-    return at < 0 or bool(mask[at] >> (ordinal % 8) & 1)
+def has_bit(mask: bytes, ordinal: int, *, from_start: bool = False) -> bool:
+    """Whether an update mask has a column: bytes are counted from the end, as sys.fn_cdc_is_bit_set does."""
+    at = ordinal // 8 if from_start else len(mask) - 1 - ordinal // 8
+    return not 0 <= at < len(mask) or bool(mask[at] >> (ordinal % 8) & 1)
