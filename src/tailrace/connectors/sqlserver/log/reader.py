@@ -31,7 +31,7 @@ class InstanceTable(ChangeTable):
     """The change table of a capture instance. `ordinals` are the bits of columns in an update mask.
 
     They are given for the columns, by their places, whose untouched values an update leaves out; `placeholders` stand
-    for these in old images. `from_start`: bits are counted from the beginning of the mask, as the reference engine does.
+    for these in old images. `from_start`: bits are counted from the mask's beginning, as the reference engine does.
     """
 
     ordinals: Mapping[int, int]
