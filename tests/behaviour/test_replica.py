@@ -5,6 +5,7 @@ Both engines run these tests: `deltalake` here, `spark` from test_replica_spark.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import delta_rs
+from tailrace.sinks.replica.aside import found
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.compare import Replica as Compared
 from tailrace.sinks.replica.compare import Totals
@@ -325,6 +327,29 @@ def test_a_type_of_another_kind_is_refused_with_a_remedy(replica: Replica) -> No
     number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
     with pytest.raises((SinkError, PySparkException), match=r"public\.events, column kind(.|\n)*Remedy"):
         replica.write(1, created({**event(None), "kind": 1}, table=number))
+
+
+def test_a_table_that_cannot_be_written_is_set_aside_and_the_others_go_on(replica: Replica) -> None:
+    replica.sink = replace(replica.sink, on_error="aside")
+    number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
+    replica.write(0, created(event("x"), table=EVENTS))
+    for _ in range(2):
+        later = created({**event(None), "kind": 1}, table=number), created(order(1))
+        reports = replica.write(1, created(event("y"), table=EVENTS), *later)
+        assert [row["kind"] for row in replica.rows(EVENTS)] == ["x", "y"]
+    assert reports["public.events"].aside is None, "told once"
+    replica.write(2, created({**event(None), "kind": 2}, table=number), created(order(2)))
+    assert set(replica.notes()) == {(1, "a"), (2, "a")}
+    stored = read_table(f"{replica.root}/_aside", "public.events").to_pylist()
+    assert sorted(json.loads(row["after"])["kind"] for row in stored) == [1, 2]
+    (known,) = found(replica.root, {})
+    assert "column kind: the source's type changed" in str(known)
+
+    snapshot = read(10, *({**event(None), "kind": kind} for kind in (1, 2)), table=number)
+    replica.write(3, snapshot, created({**event(None), "kind": 3}, table=number))
+    assert found(replica.root, {}) == ()
+    replica.write(4, created({**event(None), "kind": 4}, table=number))
+    assert [row["kind"] for row in replica.rows(EVENTS)] == [1, 2, 3, 4]
 
 
 def test_a_snapshot_replaces_what_an_older_one_left(replica: Replica) -> None:

@@ -17,6 +17,7 @@ from tailrace.errors import ConfigError, TailraceError
 from tailrace.events.selection import select
 from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
+from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.following import Follower
 from tailrace.pipeline.sides import Asked, ColumnsChanged, Sides
@@ -156,6 +157,9 @@ class Reconciler:
         """Why the table is not there to be compared at this time, None where it is."""
         if not self.follower.reaches(None):
             return self.follower.standing()
+        aside = [str(each) for each in set_aside(self.definition) if each.table == table.unique]
+        if aside:
+            return aside[0]
         reading = [request for request in self.follower.progress.queue if request.table == str(table)]
         if any(request.keys is None for request in reading):
             return f"a snapshot is to read it (signal {reading[0].signal}); compare it when that is done"

@@ -81,7 +81,7 @@ class ReplicaSink:
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
         try:
             if self.engine == "spark":
-                return summed(_kept(session, spark_merge.write(_by_table(frame), batch), batch))
+                return summed(_by_spark(_by_table(frame), batch))
             return summed(_merge(_by_table(frame), batch))
         finally:
             session.conf.set(_BATCH_SETTING, str(usual))
@@ -104,7 +104,7 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _TOLD).collect()]
         _tell(row["failure"] for row in rows)
         return (
-            [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["upserted"] is not None],
+            [_reported(row) for row in rows if row["upserted"] is not None],
             [Stop.from_json(json.loads(row["stop"])) for row in rows if row["stop"] is not None],
         )
 
@@ -115,6 +115,46 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         return in_rounds(advance, move)
     finally:
         ordered.unpersist()
+
+
+def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
+    """The same with Spark's MERGE. Tables that are set aside go the other way, until a snapshot has ended that."""
+    known = (
+        [each.table for each in aside.found(batch.root, batch.storage_options, batch.layout.names)]
+        if batch.aside
+        else []
+    )
+    reports, failed = spark_merge.write(ordered.where(~ordered.table.isin(known)) if known else ordered, batch)
+    reports = _kept(ordered.sparkSession, reports, batch)
+    if known:
+        reports += _merge(ordered.where(ordered.table.isin(known)), batch)
+    if failed:
+        some = ordered.where(ordered.table.isin(list(failed)))
+        reports += [_reported(row.asDict()) for row in some.mapInArrow(_putting(batch, failed), _TOLD).collect()]
+    return reports
+
+
+def _putting(
+    batch: MicroBatch, failed: dict[str, spark_merge.Failed]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a task does with the parts of tables that failed: the first sets its table aside."""
+
+    def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table, parts in table_parts(batches, batch.layout):
+            first = failed[table]
+            for part in parts:
+                if part.rename is not None or part.extent.number < first.part:
+                    continue
+                if part.extent.number == first.part:
+                    yield _told(**asdict(aside.put(batch, table, part, first.error)))
+                else:
+                    yield _told(**asdict(aside.write(batch, table, part, is_aside=True)))
+
+    return put
+
+
+def _reported(row: dict[str, Any]) -> TableReport:
+    return TableReport(*(row[name] for name in _REPORT))
 
 
 def _merging(

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from tailrace.errors import SinkError
+from tailrace.errors import DecodeError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica import merge, spark_sql
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, table_parts
@@ -59,8 +59,20 @@ class Folded:
     cleared: bool
 
 
-def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
-    """Merges rows (`table`, `bytes`), each table's in one partition and in order. Raises SinkError."""
+@dataclass(frozen=True)
+class Failed:
+    """The first part of a table that cannot be written as it is, and why."""
+
+    part: int
+    error: str
+
+
+def write(ordered: DataFrame, batch: MicroBatch) -> tuple[list[TableReport], dict[str, Failed]]:
+    """Merges rows (`table`, `bytes`), each table's in one partition and in order. Raises SinkError.
+
+    The second result are the tables to be set aside, which are written up to the part that failed.
+    """
+    failed: dict[str, Failed] = {}
     folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
     session = ordered.sparkSession
 
@@ -71,9 +83,14 @@ def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
                 head = json.loads(part.header)
                 extent = Extent.from_json(head["extent"])
                 rename = Rename(**head["rename"]) if "rename" in head else None
-                if rename is None:
-                    reports.append(_write_part(folded, batch, table, extent, head))
-                elif rename not in done:
+                if rename is None and table not in failed:
+                    try:
+                        reports.append(_write_part(folded, batch, table, extent, head))
+                    except TableError as error:
+                        if not batch.sets_aside:
+                            raise
+                        failed[table] = Failed(extent.number, str(error))
+                elif rename is not None and rename not in done:
                     stops.append(Stop(table, extent, rename))
                     break
         return reports, stops
@@ -86,7 +103,7 @@ def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
 
     try:
         heads = folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
-        return in_rounds(advance, move)
+        return in_rounds(advance, move), failed
     finally:
         folded.unpersist()
 
@@ -94,9 +111,18 @@ def write(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
 def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, some in table_parts(batches, batch.layout):
-            standing = batch.standing(table, batch.target(table).open())
+            standing, has_failed = batch.standing(table, batch.target(table).open()), False
             for part in some:
-                for number, (header, rows) in enumerate(_slices(part, standing)):
+                if has_failed and part.rename is None:
+                    continue
+                slices = _slices(part, standing)
+                try:
+                    first = next(slices)
+                except (TableError, DecodeError) as error:
+                    if not batch.sets_aside:
+                        raise
+                    first, has_failed = (json.dumps({"extent": asdict(part.extent), "failed": str(error)}), b""), True
+                for number, (header, rows) in enumerate(chain([first], slices)):
                     place = {"table": table, "part": part.extent.number, "slice": number}
                     yield pa.RecordBatch.from_pylist([{**place, "header": header, "rows": rows}], _FOLDED_SCHEMA)
 
@@ -145,6 +171,8 @@ def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent, head: dict[str, Any]) -> TableReport:
     place = batch.target(table)
+    if "failed" in head:
+        raise TableError(head["failed"])
     if "change" in head:
         with _refusals(place):
             version = _alter(folded.sparkSession, batch, table, extent, SchemaChange.from_json(head["change"]))
