@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.decoder import LogDecoder
-from tailrace.connectors.postgres.log.protocol.framing import PADDING, Packed
+from tailrace.connectors.postgres.log.protocol.framing import PADDING, Packed, packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.log.protocol.segment import segment
 from tailrace.connectors.value_type import text_type
@@ -41,11 +41,21 @@ def described(relation: Relation) -> CapturedTable:
 
 def decoded(chunks: Sequence[Sequence[bytes]]) -> list[dict[str, Any]]:
     """The rows of some chunks in log order, read by one decoder."""
+    return read([laid(chunk) for chunk in chunks])
+
+
+def laid(messages: Sequence[bytes]) -> Packed:
+    """Messages as a block."""
+    found = segment(messages)
+    return Packed(found.lengths.tobytes(), b"".join([found.data, bytes(PADDING)]))
+
+
+def read(blocks: Sequence[Packed]) -> list[dict[str, Any]]:
+    """The rows of some blocks in log order, read by one decoder."""
     decoder = LogDecoder(described, None)
     found = []
-    for chunk in chunks:
-        laid = segment(chunk)
-        result = decoder.decode(Packed(laid.lengths.tobytes(), b"".join([laid.data, bytes(PADDING)])))
+    for block in blocks:
+        result = decoder.decode(block)
         result.marks.validate(full=True)
         for batch in result.batches:
             batch.rows.validate(full=True)
@@ -191,6 +201,7 @@ def test_a_valid_stream_gives_its_rows_however_it_is_cut(stream: Stream, cuts: l
     edges = [0, *sorted(min(cut, len(stream.messages)) for cut in cuts), len(stream.messages)]
     chunks = [stream.messages[first:last] for first, last in pairwise(edges)]
     assert [_seen(row) for row in decoded(chunks)] == stream.rows
+    assert [_seen(row) for row in read([packed([laid(chunk) for chunk in chunks])])] == stream.rows
 
 
 def survives(messages: Sequence[bytes]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
@@ -19,13 +19,13 @@ from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tailrace.connectors.postgres.log.lookup import PostgresLookup
 from tailrace.connectors.postgres.log.messages import LogicalMessages
-from tailrace.connectors.postgres.log.protocol.framing import Packed
+from tailrace.connectors.postgres.log.protocol.framing import Packed, packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relations
 from tailrace.connectors.postgres.log.refusals import Interrupted
 from tailrace.connectors.postgres.log.stream import About, LogStream, Wish
 from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
-from tailrace.connectors.reader_socket import ReaderLost, Request
+from tailrace.connectors.reader_socket import Block, ReaderLost, Request
 from tailrace.connectors.reselect import Reselector
 from tailrace.connectors.retry import Backoff, retrying
 from tailrace.events.faults import Faults
@@ -51,6 +51,22 @@ class Known:
             self.epoch, self.described = about.epoch, 0
             self.relations.by_oid.clear()
             self.tables.clear()
+
+
+# A batch of fewer rows costs what its columns cost, so more blocks are decoded at once, but not more than these.
+_FEW_ROWS, _MOST_BLOCKS = 2_000, 8
+
+
+@dataclass
+class Pace:
+    """How many blocks of messages are decoded at once: more of them where each has a few rows of many tables."""
+
+    blocks: int = 1
+
+    def see(self, chunk: Chunk) -> None:
+        """A chunk was decoded. The same range is cut in the same way whenever it is read."""
+        rows, batches = sum(map(len, chunk.batches)), len(chunk.batches)
+        self.blocks = min(self.blocks * 2, _MOST_BLOCKS) if rows < batches * _FEW_ROWS and batches > 1 else 1
 
 
 # By pipeline, kept in a worker process from one micro-batch to the next.
@@ -95,11 +111,14 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
             decoder.reselector = opened.enter_context(
                 closing(Reselector(wish, PostgresLookup(config, wish.by_event_key)))
             )
-        for messages in opened.enter_context(closing(_messages(config, wanted, about))):
-            yield decoder.decode(messages)
+        pace = Pace()
+        for messages in opened.enter_context(closing(_messages(config, wanted, about, pace))):
+            chunk = decoder.decode(messages)
+            pace.see(chunk)
+            yield chunk
 
 
-def _messages(config: Config, wanted: LogRange, about: Known) -> Generator[Packed, None, None]:
+def _messages(config: Config, wanted: LogRange, about: Known, pace: Pace) -> Generator[Packed, None, None]:
     """The messages of a range, over as many connections and reader processes as it takes."""
     # The stream is the same whatever is captured of it.
     config = replace(config, tables=())
@@ -109,15 +128,28 @@ def _messages(config: Config, wanted: LogRange, about: Known) -> Generator[Packe
         wish = Wish(claim, wanted.last_commit, delivered, about.epoch, about.described)
         try:
             with closing(reader_client.ask(Request(LogStream, config, wanted.application, wish))) as blocks:
-                for block in blocks:
-                    about.see(block.about)
-                    yield Packed(block.about.lengths, block.data)
-                    about.described = block.about.described
-                    delivered += block.about.countable
+                for joined in _joined(blocks, pace):
+                    last = joined[-1].about
+                    about.see(last)
+                    yield packed([Packed(block.about.lengths, block.data) for block in joined])
+                    about.described = last.described
+                    delivered += sum(block.about.countable for block in joined)
                     backoff.reset()
             return
         except (Interrupted, ReaderLost) as error:
             backoff.wait(error)
+
+
+def _joined(blocks: Iterable[Block], pace: Pace) -> Iterator[list[Block]]:
+    """The blocks of one answer, which come over one connection, as many at a time as the pace says."""
+    held: list[Block] = []
+    for block in blocks:
+        held.append(block)
+        if len(held) >= pace.blocks:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
 class Descriptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,13 +54,21 @@ class Packed:
     data: bytes | bytearray
 
 
-def frame(packed: Packed) -> Frames:
+def packed(parts: Sequence[Packed]) -> Packed:
+    """Consecutive messages in one."""
+    if len(parts) == 1:
+        return parts[0]
+    data = [memoryview(part.data)[:-PADDING] for part in parts]
+    return Packed(b"".join(part.lengths for part in parts), b"".join([*data, bytes(PADDING)]))
+
+
+def frame(messages: Packed) -> Frames:
     """The frames of XLogData messages. Raises DecodeError for a message too short to be one."""
-    lengths = np.frombuffer(packed.lengths, np.uintc).astype(np.int64)
+    lengths = np.frombuffer(messages.lengths, np.uintc).astype(np.int64)
     if len(lengths) and lengths.min() <= XLOG_HEADER:
         short = int(lengths.argmin())
         raise DecodeError(f"a replication message of {lengths[short]} bytes is cut short", remedy=CORRUPT)
-    buffer = np.frombuffer(packed.data, np.uint8)
+    buffer = np.frombuffer(messages.data, np.uint8)
     ends = np.cumsum(lengths + GAP)
     begins = ends - lengths
     return Frames(buffer, begins + XLOG_HEADER, ends, int64_at(buffer, begins + 1), buffer[begins + XLOG_HEADER])

@@ -234,10 +234,13 @@ def rows(frames: Frames, relations: Relations, span: slice) -> Iterator[Rows]:
         raise DecodeError("a row message is cut short", remedy=CORRUPT)
     oids = uint32_at(frames.buffer, frames.start[index] + 1)
     # In order of first appearance, so that output follows the log as far as grouping allows.
-    found, first = np.unique(oids, return_index=True)
-    for oid in found[np.argsort(first)]:
-        of_relation = index if len(found) == 1 else index[oids == oid]
-        yield _rows_of(frames, relations.of(int(oid)), of_relation)
+    found, first, counts = np.unique(oids, return_index=True, return_counts=True)
+    if len(found) == 1:
+        yield _rows_of(frames, relations.of(int(found[0])), index)
+        return
+    groups = np.split(index[np.argsort(oids, kind="stable")], np.cumsum(counts[:-1]))
+    for place in np.argsort(first).tolist():
+        yield _rows_of(frames, relations.of(int(found[place])), groups[place])
 
 
 def inserts(frames: Frames) -> tuple[npt.NDArray[np.intp], Ints]:
