@@ -156,3 +156,18 @@ def random_columns(chance: Random, kinds: Sequence[Kind], names: Sequence[str], 
 def some(chance: Random, choices: dict[str, tuple[str, ...]], likely: float) -> dict[str, str]:
     """Properties with random values, each of them with that probability."""
     return {name: chance.choice(values) for name, values in choices.items() if chance.random() < likely}
+
+
+def masks(chance: Random, tables: Sequence[Table]) -> dict[str, str]:
+    """Masks of random columns that are in no key: those of keys differ by intention (decision 7)."""
+    names = ("column.mask.with.5.chars", "column.mask.hash.SHA-256.with.salt.salt", "column.truncate.to.3.chars")
+    able = [
+        f"{table.schema}.{table.name}.{column.name}"
+        for table in tables
+        for column in table.columns
+        if not column.is_key
+    ]
+    plain = [name for name in able if name.replace(".", "").isalnum()]
+    return {
+        name: ",".join(chance.sample(plain, min(3, len(plain)))) for name in names if plain and chance.random() < 0.12
+    }

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from tests.compare.db2.types import KINDS
-from tests.compare.rows import Rows, Table, random_columns, some
+from tests.compare.rows import Rows, Table, masks, random_columns, some
 
 ENGINE = {
     "database.query.timeout.ms": "0",
@@ -36,9 +36,6 @@ _CHOICES = {
     "extended.headers.enabled": ("false",),
     "topic.delimiter": ("_",),
     "column.exclude.list": ("MYSCHEMA.T1.NOTE", "MYSCHEMA.*.(TOTAL|PRICE)", "MYSCHEMA.T0.ID"),
-    "column.mask.with.5.chars": ("MYSCHEMA.T[0-9].(NAME|NOTE)",),
-    "column.mask.hash.SHA-256.with.salt.salt": ("MYSCHEMA.T0.(NAME|CODE)",),
-    "column.truncate.to.3.chars": ("MYSCHEMA.*.(NAME|DATA)",),
     "message.key.columns": ("MYSCHEMA.T0:N", "MYSCHEMA.T1:N;MYSCHEMA.T2:N"),
     "column.propagate.source.type": (".*", "MYSCHEMA.T0.(NAME|TOTAL|MADE)"),
     "skip.messages.without.change": ("true",),
@@ -74,6 +71,7 @@ class _Scenario:
             "table.include.list": "MYSCHEMA.*",
             "include.schema.changes": "false",
             **some(chance, _CHOICES, 0.12),
+            **masks(chance, self._tables),
         }
         if self._with_signals:
             self.properties |= {"signal.data.collection": _SIGNALS, "incremental.snapshot.chunk.size": "3"}

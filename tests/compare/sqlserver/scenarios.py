@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from random import Random
 
-from tests.compare.rows import Column, Rows, Table, random_columns, some
+from tests.compare.rows import Column, Rows, Table, masks, random_columns, some
 from tests.compare.sqlserver.types import KINDS
 
 ENGINE = {
@@ -46,9 +46,6 @@ _CHOICES = {
     "streaming.fetch.size": ("3",),
     "snapshot.isolation.mode": ("snapshot", "read_committed", "read_uncommitted", "exclusive"),
     "column.exclude.list": ("dbo.t1.note", "dbo.*.(total|price)", "dbo.t0.id"),
-    "column.mask.with.5.chars": ("dbo.t[0-9].(name|note)",),
-    "column.mask.hash.SHA-256.with.salt.salt": ("dbo.t0.(name|code)",),
-    "column.truncate.to.3.chars": ("dbo.*.(name|data)",),
     "message.key.columns": ("dbo.t0:n", "dbo.t1:n;sales.t2:n", "(.*).t0:n"),
     "column.propagate.source.type": (".*", "dbo.t0.(name|total|made)"),
     "datatype.propagate.source.type": (".+[.]varchar,.+[.]decimal", ".+[.]int,.+[.]datetime2"),
@@ -94,6 +91,7 @@ class _Scenario:
             "topic.prefix": "server1",
             "include.schema.changes": "false",
             **some(chance, _CHOICES, 0.12),
+            **masks(chance, self._tables),
         }
         if chance.random() < 0.15:
             unwrap = {f"transforms.unwrap.{name}": text for name, text in some(chance, _UNWRAP, 0.4).items()}

@@ -55,7 +55,7 @@ KINDS = (
     Kind("DATETIMEOFFSET(6)", _OFFSETS),
     Kind("CHAR(8)", _TEXTS, ("'x'",), lambda number: f"'k{number}'"),
     Kind("VARCHAR(40)", _TEXTS, ("'x'", "''", "'it''s'"), lambda number: f"'key {number}'"),
-    Kind("NCHAR(12)", _UNICODE, ("N'y'",)),
+    Kind("NCHAR(12)", _UNICODE[:2], ("N'y'",)),
     Kind("NVARCHAR(40)", _UNICODE, ("N'dé'", "'plain'"), lambda number: f"N'ключ {number}'"),
     Kind("VARCHAR(MAX)", _TEXTS, ("'m'",)),
     Kind("NVARCHAR(MAX)", _UNICODE),

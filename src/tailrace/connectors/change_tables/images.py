@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.value_type import converted
+from tailrace.connectors.value_type import ValueType, converted
 
 
 def selected(name: Callable[[str], str], table: CapturedTable, prefix: str = "") -> list[str]:
@@ -23,7 +23,10 @@ def images(table: CapturedTable, columns: Sequence[Sequence[Any]], rows: int) ->
     for column, kind, values in zip(table.schema.columns, table.types, columns, strict=True):
         raw = pa.array(values)
         where = f"{table.schema.id}.{column.name}"
-        # A column of nulls alone has no type to convert from.
-        typed = pa.nulls(rows, kind.arrow) if pa.types.is_null(raw.type) else converted(raw, kind, where)
-        found.append(typed)
+        found.append(nulls(rows, kind) if pa.types.is_null(raw.type) else converted(raw, kind, where))
     return pa.StructArray.from_arrays(found, fields=list(table.schema.row_type))
+
+
+def nulls(rows: int, kind: ValueType) -> pa.Array:
+    """A column of nulls alone, which has no type to convert from; texts are converted, as a mask may replace nulls."""
+    return kind.convert(pa.nulls(rows, pa.string())) if kind.arrow == pa.string() else pa.nulls(rows, kind.arrow)

@@ -12,7 +12,7 @@ from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.change_tables.chunks import PagedTable
 from tailrace.connectors.change_tables.dialect import Connection, Dialect
-from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.change_tables.images import images, nulls, selected
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
 from tailrace.errors import SourceError
@@ -98,7 +98,7 @@ class ChangeTableNow(SourceNow):
                     rows += self._connection.rows(self._dialect.one_row(listed))
             types = tuple(kinds[column.name] for column in key)
             columns = [
-                pa.nulls(len(rows), kind.arrow) if pa.types.is_null(raw.type) else kind.convert(raw)
+                nulls(len(rows), kind) if pa.types.is_null(raw.type) else kind.convert(raw)
                 for kind, raw in zip(types, (pa.array(values) for values in zip(*rows, strict=True)), strict=True)
             ]
             yield _native(schema, pa.StructArray.from_arrays(columns, fields=list(schema.row_type)))

@@ -130,7 +130,7 @@ def source_type(kind: SqlType, *, is_identity: bool = False) -> SourceType:
         reported=printed,
         length=kind.length,
         scale=kind.digits,
-        is_character=kind.name in CHARACTERS,
+        is_character=kind.name in (*CHARACTERS, "uniqueidentifier", "xml"),  # texts to the JDBC driver
     )
 
 
