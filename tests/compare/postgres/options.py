@@ -41,9 +41,9 @@ _ONE_OF: dict[str, tuple[float, tuple[str, ...]]] = {
 def random_options(random: Random, tables: list[Table]) -> dict[str, str]:
     """Properties beyond those of the connection."""
     options = {name: random.choice(values) for name, (chance, values) in _ONE_OF.items() if random.random() < chance}
-    if random.random() < 0.0:
+    if random.random() < 0.3:
         options["column.propagate.source.type"] = ".*"
-    elif random.random() < 0.0:
+    elif random.random() < 0.15:
         options["datatype.propagate.source.type"] = random.choice((r".+\.(int4|varchar|numeric)", r".+"))
     for _ in range(random.choice((0, 0, 1, 2))):
         _about_columns(random, tables, options)

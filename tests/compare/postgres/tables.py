@@ -165,8 +165,6 @@ def random_column(random: Random, world: World, position: int) -> Column:
     column = Column(name, found, nullable="nullable" in found.shapes or random.random() < 0.65)
     if "default" in found.shapes and random.random() < 0.3:
         column.default = found.value(random)
-        if "''" in column.default[1:-1] or "\n" in column.default:
-            column.default = None
     if found.sql.endswith("[]") and random.random() < 0.1:
         column.default = "'{}'"
     return _generated(random, column)
@@ -188,7 +186,7 @@ def _generated(random: Random, column: Column) -> Column:
         "date": "CURRENT_DATE",
         "uuid": "gen_random_uuid()",
     }
-    if choice < 0.0 and column.type.sql in functions:
+    if choice < 0.3 and column.type.sql in functions:
         return Column(column.name, column.type, column.nullable, functions[column.type.sql], given=True)
     return column
 

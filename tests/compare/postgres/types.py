@@ -143,7 +143,7 @@ OTHERS = (
     Type("xid", _quoted("7"), _PLAIN),
     Type("vector(3)", _quoted("[1,2.5,-3]"), _PLAIN),
     Type("halfvec(2)", _quoted("[1,2]"), _PLAIN),
-    Type("sparsevec(5)", _quoted("{1:1,3:2}/5"), _PLAIN),
+    Type("sparsevec(5)", _quoted("{1:1,3:2}/5"), frozenset({"nullable"})),
 )
 
 GROUPS = (NUMBERS, TEXTS, BINARIES, TIMES, OTHERS)

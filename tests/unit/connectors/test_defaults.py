@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
 from tailrace.connectors.defaults import Default, shown_default
@@ -42,3 +45,8 @@ def test_a_decimal_as_text_has_all_digits_of_its_scale() -> None:
 def test_what_cannot_be_read_is_no_default_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert shown_default(Default("('many')", "many"), False, INTEGER) is None
     assert "default ('many') cannot be read as int32" in caplog.text
+
+
+def test_a_literal_that_the_type_cannot_hold_is_no_default() -> None:
+    nothing = replace(INTEGER, convert=lambda text: pa.nulls(len(text), pa.int64()))
+    assert shown_default(Default("'0001-01-01'", "0001-01-01"), False, nothing) is None

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol import arrays
 from tailrace.connectors.postgres.types import binary_temporal, bits, extensions, numbers, temporal, unmapped
+from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
 from tailrace.connectors.postgres.types.geometry import geometries, points
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.types import geometry
@@ -129,7 +130,6 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     required = faults and (item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS)
     item = item or _unmapped(element, config)
     strict = is_strict(config)
-    shortened = _SHORTENED.get(element.name) if faults else None
     arrow, delimiter = pa.list_(item.arrow), ";" if element.name == "box" else ","
 
     def convert(text: pa.Array) -> pa.Array:
@@ -139,18 +139,14 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         values, null = found.lists.values, found.lists.is_null()
         if required and values.null_count:
             null = pc.or_(null, _with_null_elements(found.lists, strict))
-        if shortened is not None:
-            values = pc.replace_substring_regex(values, *shortened)
+        if faults:
+            values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
     schema = ConnectSchema("array", items=item.schema.with_(optional=not required))
     is_text_of_bytes = element.name == "bytea" and item.schema.type == "string"
     return ValueType(schema, arrow, convert, placeholder=not (faults and is_text_of_bytes))
-
-
-# The reference engine cuts times in arrays to milliseconds, those with a zone to seconds.
-_SHORTENED = {"time": (r"(\.\d{3})\d+", r"\1"), "timetz": (r"\.\d+", "")}
 
 
 def _with_null_elements(lists: pa.ListArray, strict: bool) -> pa.Array:
