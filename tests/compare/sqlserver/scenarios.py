@@ -93,7 +93,7 @@ class _Scenario:
             **some(chance, _CHOICES, 0.12),
             **masks(chance, self._tables),
         }
-        if chance.random() < 0.15:
+        if not self._with_signals and chance.random() < 0.15:
             unwrap = {f"transforms.unwrap.{name}": text for name, text in some(chance, _UNWRAP, 0.4).items()}
             kind = "io.debezium.transforms.ExtractNewRecordState"
             self.properties |= {"transforms": "unwrap", "transforms.unwrap.type": kind, **unwrap}
