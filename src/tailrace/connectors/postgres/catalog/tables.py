@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -28,11 +28,11 @@ WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname 
 """
 _NAMED = "n.nspname = %s AND c.relname = %s"
 _COLUMNS = """
-SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
+SELECT a.attrelid::int8, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
   pg_get_expr(d.adbin, d.adrelid), col_description(a.attrelid, a.attnum)
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 # A type with its base, labels and element. A type is an array if its element's type names it as such.
 _TYPES = """
@@ -84,6 +84,7 @@ class Catalog:
         self._faults = config.flag("compat.faults")
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
+        self._prepared: dict[int, TableInfo | None] = {}
 
     def tables(self) -> list[TableId]:
         """The captured tables, in snapshot order."""
@@ -99,6 +100,14 @@ class Catalog:
         info = self._info(_NAMED, table.schema, table.table)
         return None if info is None else self._captured(table, info, in_log=False)
 
+    def prepare(self, relations: Sequence[Relation]) -> None:
+        """Read what `relation` needs of many tables, by as many queries as for one; it is what holds from then on."""
+        wanted = [relation for relation in relations if self.filter.captures(self._id(relation))]
+        oids = [relation.oid for relation in wanted]
+        found = self._infos("c.oid = ANY (%s::oid[])", oids) if oids else {}
+        self._load_types({column.type_oid for relation in wanted for column in relation.columns})
+        self._prepared = {oid: found.get(oid) for oid in oids}
+
     def relation(self, relation: Relation) -> CapturedTable | None:
         """A table as the log describes it, None when it is not captured.
 
@@ -107,10 +116,11 @@ class Catalog:
         called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
         are the required ones. They make it, too, where a key column is called otherwise by now.
         """
-        table = TableId(self.database, relation.schema, relation.table)
+        table = self._id(relation)
         if not self.filter.captures(table):
             return None
-        known = self._info("c.oid = %s", relation.oid)
+        is_prepared = relation.oid in self._prepared
+        known = self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
         by_name = {column.name: column for column in known.columns} if known else {}
         columns = tuple(
             CatalogColumn(
@@ -148,21 +158,33 @@ class Catalog:
         columns = () if info is None else info.columns
         return frozenset(column.name for column in columns if column.name in names and not column.required)
 
+    def _id(self, relation: Relation) -> TableId:
+        return TableId(self.database, relation.schema, relation.table)
+
     def _info(self, condition: str, *parameters: object) -> TableInfo | None:
+        return next(iter(self._infos(condition, *parameters).values()), None)
+
+    def _infos(self, condition: str, *parameters: object) -> dict[int, TableInfo]:
+        """The tables that fulfil a condition, by their numbers in pg_class."""
         query = (
-            "SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "SELECT c.oid::int8, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p') AND {condition}"
         )
-        found = self.connection.execute(query.encode(), parameters).fetchone()
-        if found is None:
-            return None
-        oid, replica_identity = found
-        rows = self.connection.execute(_COLUMNS, [oid]).fetchall()
-        columns = tuple(CatalogColumn(*row[1:]) for row in rows)
-        keys = table_keys(self.connection, [oid])[oid]
-        return TableInfo(
-            columns, keys.event(self._faults), keys.identity(replica_identity, [column.name for column in columns])
-        )
+        identities: dict[int, str] = dict(self.connection.execute(query.encode(), parameters).fetchall())
+        if not identities:
+            return {}
+        columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in identities}
+        for oid, *column in self.connection.execute(_COLUMNS, [list(identities)]):
+            columns[oid].append(CatalogColumn(*column))
+        keys = table_keys(self.connection, list(identities))
+        return {
+            oid: TableInfo(
+                tuple(columns[oid]),
+                keys[oid].event(self._faults),
+                keys[oid].identity(identity, [column.name for column in columns[oid]]),
+            )
+            for oid, identity in identities.items()
+        }
 
     def _captured(self, table: TableId, info: TableInfo, *, in_log: bool) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
@@ -186,7 +208,8 @@ class Catalog:
 
     def _load_types(self, oids: Iterable[int]) -> None:
         """Look up types, and the elements of arrays among them. An enum may have got labels since the last time."""
-        missing = [oid for oid in oids if oid not in self._types or _is_enum(self._types[oid][0])]
+        is_old = _is_enum if not self._prepared else lambda pg: False
+        missing = [oid for oid in oids if oid not in self._types or is_old(self._types[oid][0])]
         if not missing:
             return
         rows = self.connection.execute(_TYPES, [missing]).fetchall()

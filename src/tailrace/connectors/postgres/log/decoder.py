@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -47,7 +47,8 @@ class Transaction:
 class LogDecoder:
     """Decodes one read of the log. What spans chunks (open transaction, relations, order) is kept here.
 
-    `describe` gives a relation's table, None when it is not captured. `last_commit` is the end of the transaction
+    `describe` gives a relation's table, None when it is not captured; `prepare` is told first which relations a chunk
+    announces, so that they can be looked up together. `last_commit` is the end of the transaction
     before this read, None when there was none. Without `messages` logical messages are left out, without
     `schema_changes` what the DDL triggers report; with `reselector` values that the log did not repeat are looked up in
     the table. `xmin` is what `source.xmin` says.
@@ -64,16 +65,24 @@ class LogDecoder:
     reselector: Reselector | None = None
     xmin: int | None = None
     faults: Faults = field(default_factory=Faults)
+    prepare: Callable[[Sequence[Relation]], None] | None = None
+    _announced: dict[int, Relation] = field(default_factory=dict)
 
     def decode(self, messages: Packed) -> Chunk:
         """The changes of some consecutive messages. Raises DecodeError."""
         frames = frame(messages)
         pgoutput.check_kinds(frames)
+        self._announced = {
+            at: pgoutput.relation(frames.payload(at)) for at in pgoutput.positions(frames, pgoutput.RELATION).tolist()
+        }
+        if self.prepare is not None and self._announced:
+            self.prepare([*self._announced.values()])
         context = _Context.of(frames, self)
         batches: list[ChangeBatch] = []
         found = pgoutput.messages(frames) if (frames.kind == pgoutput.MESSAGE).any() else None
         reports = self._reports(frames)
-        cuts = np.union1d(pgoutput.positions(frames, pgoutput.RELATION, pgoutput.TRUNCATE), [*reports]).astype(np.intp)
+        again = self._announce()
+        cuts = np.union1d(pgoutput.positions(frames, pgoutput.TRUNCATE), [*again, *reports]).astype(np.intp)
         begin = 0
         for cut in [*cuts.tolist(), len(frames)]:
             batches.extend(self._rows(frames, slice(begin, cut), context))
@@ -87,6 +96,23 @@ class LogDecoder:
         chunk = Chunk(batches, context.marks(frames))
         self._carry(context, len(frames))
         return chunk
+
+    def _announce(self) -> list[int]:
+        """Remember the relations that are new, and return where others are described again.
+
+        No row of a new relation precedes its description, so the rows of many tables can be taken together.
+        """
+        again = []
+        for at, relation in self._announced.items():
+            if relation.oid in self.relations.by_oid:
+                again.append(at)
+            else:
+                self._remember(relation)
+        return again
+
+    def _remember(self, relation: Relation) -> None:
+        self.relations.by_oid[relation.oid] = relation
+        self.tables.pop(relation.oid, None)
 
     def _rows(self, frames: Frames, span: slice, context: _Context) -> Iterator[ChangeBatch]:
         for rows in pgoutput.rows(frames, self.relations, span):
@@ -111,9 +137,7 @@ class LogDecoder:
     def _special(self, frames: Frames, at: int, context: _Context) -> Iterator[ChangeBatch]:
         """A Relation message is remembered, a Truncate becomes one event a table."""
         if frames.kind[at] == pgoutput.RELATION:
-            relation = pgoutput.relation(frames.payload(at))
-            self.relations.by_oid[relation.oid] = relation
-            self.tables.pop(relation.oid, None)
+            self._remember(self._announced[at])
             return
         for oid in pgoutput.truncated(frames.payload(at)):
             table = self._table(self.relations.of(oid))
@@ -124,8 +148,7 @@ class LogDecoder:
         """Where the DDL triggers have written a row into their table."""
         if self.schema_changes is None:
             return set()
-        announced = (pgoutput.relation(frames.payload(at)) for at in pgoutput.positions(frames, pgoutput.RELATION))
-        known = (*self.relations.by_oid.values(), *announced)
+        known = (*self.relations.by_oid.values(), *self._announced.values())
         tables = {relation.oid for relation in known if self.schema_changes.is_source(relation)}
         if not tables:
             return set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
@@ -104,6 +104,7 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
     with ExitStack() as opened:
         descriptions = opened.enter_context(closing(Descriptions(config)))
         decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
+        decoder.prepare = descriptions.prepare
         decoder.messages, decoder.xmin = LogicalMessages.of(config), wanted.xmin
         decoder.faults = Faults.of(config)
         decoder.schema_changes = SchemaChangeReader.of(config)
@@ -159,18 +160,39 @@ class Descriptions:
         self.config = config
         self._filter = TableFilter.from_config(config)
         self._connection: psycopg.Connection | None = None
+        self._catalog: Catalog | None = None
+
+    def prepare(self, relations: Sequence[Relation]) -> None:
+        """Look up relations that come now, all at once. Raises SourceError."""
+        with server_errors(f"{len(relations)} tables cannot be described"):
+            retrying(self.config, lambda: self._prepared(relations), is_transient)
 
     def describe(self, relation: Relation) -> CapturedTable | None:
         """A relation's table, None when it is not captured. Raises SourceError."""
-        if not self._filter.captures(TableId(self.config.text("database.dbname"), relation.schema, relation.table)):
+        if not self._captures(relation):
             return None
         with server_errors(f"table {relation} cannot be described"):
             return retrying(self.config, lambda: self._described(relation), is_transient)
 
+    def _prepared(self, relations: Sequence[Relation]) -> None:
+        if not any(map(self._captures, relations)):
+            return
+        self._catalog = Catalog(self._connected(), self.config)
+        self._catalog.prepare(relations)
+
     def _described(self, relation: Relation) -> CapturedTable | None:
+        connection = self._connected()
+        if self._catalog is None or self._catalog.connection is not connection:
+            self._catalog = Catalog(connection, self.config)
+        return self._catalog.relation(relation)
+
+    def _captures(self, relation: Relation) -> bool:
+        return self._filter.captures(TableId(self.config.text("database.dbname"), relation.schema, relation.table))
+
+    def _connected(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self.config, application="tailrace catalog")
-        return Catalog(self._connection, self.config).relation(relation)
+        return self._connection
 
     def close(self) -> None:
         """End the connection."""
