@@ -8,6 +8,7 @@ folder of the engine. The scenario of a seed with differences is kept in FOLDER 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -103,6 +104,7 @@ def main(arguments: Sequence[str]) -> int:
     if not reference:
         print("needs the reference engine: name its folder, which has a run.sh, in TAILRACE_REFERENCE", file=sys.stderr)
         return 2
+    logging.disable(logging.WARNING)
     database, seeds, *folder = arguments
     kept = Path(folder[0] if folder else ".work/compare") / database
     with Servers() as servers:

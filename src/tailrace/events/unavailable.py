@@ -34,7 +34,9 @@ def _items(items: ConnectSchema, raw: bytes, text: str) -> str | None:
         return dump([text])
     if items.type == "bytes" and items.name is None:
         return f"[{_base64(raw)}]"
-    return dump(list(raw)) if (items.type, items.name) in _NUMBERS else None
+    # Java's bytes have a sign.
+    signed = [octet - 256 if octet > 127 else octet for octet in raw]
+    return dump(signed) if (items.type, items.name) in _NUMBERS else None
 
 
 def _base64(raw: bytes) -> str:

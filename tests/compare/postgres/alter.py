@@ -42,14 +42,14 @@ def _alter(random: Random, world: World, table: Table) -> list[str]:
         table.key = []
         return [f"{start} DROP CONSTRAINT {quote(table.constraint)}"]
     if kind < 0.4 or not others:
-        column = random_column(random, world, 20)
+        column = random_column(random, world, random.randrange(20, 1000))
         if (
             column.given
             or column.generated
             or "serial" in column.type.sql
             or (not column.nullable and not column.default)
         ):
-            column = Column("added", INTEGER if "serial" in column.type.sql else column.type)
+            column = Column(f"added_{column.name}", INTEGER if "serial" in column.type.sql else column.type)
         table.columns.append(column)
         return [f"{start} ADD COLUMN {column.ddl()}"]
     column = random.choice(others)

@@ -186,6 +186,11 @@ def test_hstore_as_json_has_an_object_for_what_is_missing() -> None:
         assert found[1]["before"]["h"] == "{}"
 
 
+def test_the_placeholder_of_numbers_is_signed_bytes() -> None:
+    schema = ConnectSchema("array", items=ConnectSchema("int64", optional=True))
+    assert placeholder_text(schema, "hex:00ff7f80") == "[0,-1,127,-128]"
+
+
 def test_the_uuid_placeholder() -> None:
     items = ConnectSchema("string", optional=True, name="io.debezium.data.Uuid", version=1)
     text = placeholder_text(ConnectSchema("array", items=items), "__debezium_unavailable_value")
