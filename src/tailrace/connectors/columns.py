@@ -6,9 +6,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
-from tailrace.config.masks import ColumnMasks, OutOfRange
+from tailrace.config.masks import ColumnMasks, OutOfRange, Propagate
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
@@ -58,7 +60,16 @@ class Columns:
             kind = self._value_type(table, column, column.name in key) if wanted else None
             if kind is not None:
                 odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
-                schemas.append(Column(column.name, kind.schema, kind.arrow, column.name in shown, odd))
+                schemas.append(
+                    Column(
+                        column.name,
+                        kind.schema,
+                        kind.arrow,
+                        column.name in shown,
+                        odd,
+                        self._placeholder(table, column, kind),
+                    )
+                )
                 types.append(kind)
         if not schemas:
             log.warning("%s has no columns to capture, so it is left out", table)
@@ -66,6 +77,14 @@ class Columns:
         kept = {column.name for column in schemas}
         key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
         return CapturedTable(TableSchema(table, tuple(schemas), key, identity), tuple(types))
+
+    def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
+        """The placeholder under the column's mask, as the reference engine sends it; None for the usual one."""
+        mask = self._masks.of(table, column.name, column.type.name) if self._faults else None
+        if mask is None or isinstance(mask, Propagate) or not column.type.is_character:
+            return None
+        text = self._config.text("unavailable.value.placeholder")
+        return None if text.startswith("hex:") else str(kind.convert(pa.array([text], pa.string()))[0].as_py())
 
     def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
         """What a column becomes, optionality, default and mask included; None for a type without a mapping."""

@@ -44,7 +44,11 @@ class ImageWriter:
             if marks is None or place < 0:
                 continue
             unchanged = marks.field(place).fill_null(pa.scalar(False, pa.bool_()))
-            text = placeholder_text(column.schema, self._placeholder) if unchanged.true_count else None
+            text = (
+                placeholder_text(column.schema, column.placeholder or self._placeholder)
+                if unchanged.true_count
+                else None
+            )
             if text is not None:
                 known = text_of(flat(image[index]), 0, len(rows), f"table {table.id}")
                 image[index] = Fragment("", pc.if_else(unchanged, literal(text), known))

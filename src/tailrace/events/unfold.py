@@ -111,7 +111,11 @@ class Unfolder:
             place = -1 if marks is None else marks.type.get_field_index(column.name)
             if marks is not None and place >= 0:
                 unchanged = marks.field(place).fill_null(pa.scalar(False, pa.bool_()))
-                text = placeholder_text(column.schema, self._placeholder) if unchanged.true_count else None
+                text = (
+                    placeholder_text(column.schema, column.placeholder or self._placeholder)
+                    if unchanged.true_count
+                    else None
+                )
                 values = values if text is None else replaced(values, json.loads(text), column.schema, unchanged)
             columns.append(required(values, column.schema, absent))
         parts = [

@@ -26,6 +26,7 @@ class Column:
     zoned ones as text, NUMERIC(p,s) as decimal128/256(p,s), everything else as one would expect.
     `in_value` is false for a key column that is excluded from event values. `out_of_range` is what becomes of
     dates and times that no native type holds, where rows are converted to those: see model/native.py.
+    `placeholder` stands for a large value that the log did not repeat, where it is not `unavailable.value.placeholder`.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Column:
     arrow: pa.DataType
     in_value: bool = True
     out_of_range: str = ERROR
+    placeholder: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,3 @@
+CREATE TABLE m (id int PRIMARY KEY, h text, s text, t text, l varchar(20), j jsonb, a text[], x int, b bytea, c text NOT NULL);
+ALTER TABLE m ALTER COLUMN h SET STORAGE EXTERNAL, ALTER COLUMN s SET STORAGE EXTERNAL, ALTER COLUMN t SET STORAGE EXTERNAL, ALTER COLUMN j SET STORAGE EXTERNAL, ALTER COLUMN b SET STORAGE EXTERNAL, ALTER COLUMN c SET STORAGE EXTERNAL, ALTER COLUMN a SET STORAGE EXTERNAL;
+INSERT INTO m VALUES (1, repeat('h', 4000), repeat('s', 4000), repeat('t', 4000), 'short', jsonb_build_object('k', repeat('j', 4000)), ARRAY[repeat('a', 4000)], 1, repeat('b', 4000)::bytea, repeat('c', 4000));
