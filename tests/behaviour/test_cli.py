@@ -199,6 +199,16 @@ def test_status_says_whether_a_pipeline_runs_and_of_what_it_ended(pipeline: Path
     assert "running: process" in tailrace("status", pipeline).stdout
 
 
+def test_signal_refuses_tables_that_are_not_captured(pipeline: Path) -> None:
+    said = tailrace("signal", pipeline, "execute-snapshot", "-t", "public.order", code=1).stderr
+    assert "Error public.order: no captured table matches" in said
+    assert "Did you mean public.orders?" in said
+    assert "is no regular expression" in tailrace("signal", pipeline, "execute-snapshot", "-t", "(", code=1).stderr
+    assert "no captured table" in tailrace("signal", pipeline, "execute-snapshot", "-t", "public.log", code=1).stderr
+    said = tailrace("signal", pipeline, "execute-snapshot", "-t", r"public\.o.*").stdout
+    assert "It is carried out when the pipeline starts: it does not run now." in said
+
+
 def test_a_damaged_checkpoint_is_a_sentence(pipeline: Path) -> None:
     offsets = pipeline.parent / "state" / "offsets"
     offsets.mkdir(parents=True)

@@ -6,17 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, ResourceType
 
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.postgres.config import resolve
 from tailrace.pipeline import sink_check
 from tailrace.pipeline.definition import load
 from tailrace.sinks.kafka import preflight, state
+from tailrace.sinks.kafka.creation import Creation
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.kafka_topics import denied
 from tests.behaviour.test_cli import tailrace, written
 from tests.behaviour.test_kafka_transactions import Case
 from tests.conftest import Database
+
+SERVER = {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "shop"}
 
 
 @pytest.fixture
@@ -94,3 +98,18 @@ def test_topics_are_those_that_the_steps_name(kafka: EmbeddedKafka, database: Da
     definition = load(file)
     assert "no/orders" in problem(sink_check.check(definition, definition.admin())).what
     assert "problem topics: Kafka does not allow the name 'no/orders'" in tailrace("check", file, code=1).stdout
+
+
+def test_topics_are_created_as_the_connector_says(case: Case) -> None:
+    given = {"topic.creation.default.partitions": "3", "topic.creation.default.replication.factor": "1"}
+    config = resolve({**SERVER, **given, "topic.creation.default.cleanup.policy": "compact"})
+    creation, name = Creation.of(config), f"{case.topic}-made"
+    assert creation is not None
+    for _ in range(2):
+        creation.ensure(case.settings, [name, case.topic])
+    admin = AdminClient({"bootstrap.servers": case.kafka.bootstrap})
+    topics = admin.list_topics(timeout=30).topics
+    assert len(topics[name].partitions) == 3
+    assert len(topics[case.topic].partitions) == 1, "one that was there is left as it is"
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    assert admin.describe_configs([resource])[resource].result()["cleanup.policy"].value == "compact"

@@ -217,4 +217,5 @@ class Planner:
             try:
                 self._connector.execute(statement)
             except (SourceError, self._failures.driver_error) as error:
-                log.error("heartbeat.action.query failed: %s", self._failures.line(error))
+                said = "heartbeat.action.query failed: %s; correct it, or grant database.user what it needs"
+                log.error(said, self._failures.line(error))

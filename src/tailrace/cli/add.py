@@ -53,4 +53,4 @@ def tell(change: Change, done: str, as_json: bool) -> None:
     else:
         named = escape(", ".join(change.tables))
         results.print(f"Signal [bold]{escape(change.signal.id)}[/] is sent: {named} will be {done}")
-        results.print(f"by a running pipeline within {change.signal.seconds:g} s, by a stopped one when it starts.")
+        results.print(f"{change.signal.taken}.")

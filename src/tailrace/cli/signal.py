@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json as jsons
 from dataclasses import asdict
 from pathlib import Path
@@ -41,12 +42,36 @@ def command(
     """Send a signal. A running pipeline takes it within signal.poll.interval.ms, a stopped one at its next start."""
     from tailrace.pipeline.signaling import send
 
-    sent = send(pipeline, type_, content(type_, data, collections or [], kind, filter_, surrogate), id_)
+    wanted = content(type_, data, collections or [], kind, filter_, surrogate)
+    if type_ == "execute-snapshot":
+        refuse_unknown(pipeline, wanted["data-collections"])
+    sent = send(pipeline, type_, wanted, id_)
     if json:
         print_json(asdict(sent))
         return
     results.print(f"Signal [bold]{escape(sent.id)}[/] ({escape(type_)}) is sent: {escape(sent.file)}")
-    results.print(f"A running pipeline takes it within {sent.seconds:g} s, a stopped one when it starts.")
+    results.print(f"It is carried out {sent.taken}.")
+
+
+def refuse_unknown(pipeline: Path, names: list[str]) -> None:
+    """Raises ConfigError for a table or expression that no captured table matches, of which a pipeline only warns."""
+    from tailrace.cli.status import captured_by
+    from tailrace.config.filters import TableFilter
+    from tailrace.pipeline.checkpoint import position
+    from tailrace.pipeline.definition import load
+    from tailrace.snapshot.matching import matching
+
+    definition = load(pipeline)
+    captures = TableFilter.from_config(captured_by(definition.config(), position(definition.checkpoint))).captures
+    there = [table.name for table in definition.admin().overview() if captures(table.id)]
+    for name, found in zip(names, matching(names, there, ignore_case=False), strict=True):
+        if isinstance(found, str):
+            raise ConfigError(f"is no regular expression: {found}", where=name, remedy="Correct it.")
+        if not found and name.replace('"', "") not in there:
+            near = difflib.get_close_matches(name, there, n=1)
+            hint = f"Did you mean {near[0]}? " if near else ""
+            remedy = f"{hint}A table is captured by `tailrace add`; it is captured now: {', '.join(there[:10])}."
+            raise ConfigError("no captured table matches", where=name, remedy=remedy)
 
 
 def content(

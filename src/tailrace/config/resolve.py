@@ -203,7 +203,8 @@ class _Reading:
         if option.excluded_by in self.given and self.given[option.excluded_by][1].strip():
             self.problems.append(Problem(shown, f'"{option.excluded_by}" is already specified', "give one of the two"))
         if option.status is Status.CONNECT:
-            self.notes.append(f"{shown}: has no effect, {option.note}")
+            matters = option.changes_events and text.strip() != option.default
+            (self.warnings if matters else self.notes).append(f"{shown}: has no effect, {option.note}")
         values[name] = value
 
     def _is_faulty(self, name: str) -> bool:

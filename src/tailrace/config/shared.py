@@ -341,8 +341,32 @@ RUNTIME = (
     Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
     Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
     Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
+    Option(
+        "errors.tolerance",
+        TEXT,
+        "none",
+        "Whether Connect skips faulty records.",
+        CONNECT,
+        "a faulty record stops the pipeline and is never skipped; see event.processing.failure.handling.mode",
+        changes_events=True,
+    ),
+    Option(
+        "errors.deadletterqueue.*",
+        TEXT,
+        None,
+        "Connect's topic of faulty records.",
+        CONNECT,
+        "a faulty record stops the pipeline and goes to no topic",
+        changes_events=True,
+    ),
     Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "a faulty record stops the pipeline"),
-    Option("topic.creation.*", TEXT, None, "Topics made by Connect.", CONNECT, "create topics in Kafka"),
+    Option(
+        "topic.creation.*",
+        TEXT,
+        None,
+        "How the sink `kafka` of a pipeline creates topics: `default.partitions`, `default.replication.factor`, "
+        "configurations of topics, and `groups` with `include` and `exclude`.",
+    ),
     Option("producer.override.*", TEXT, None, "Connect's producer.", CONNECT, "set the sink's own options"),
     Option(
         "exactly.once.support",

@@ -97,6 +97,8 @@ class _Folder:
             files = self.filesystem.get_file_info(fs.FileSelector(f"{self.root}/{name}", allow_not_found=True))
         except FileNotFoundError:  # it was made while it was looked for
             return None
+        except PermissionError as error:
+            raise self._damaged(name, "cannot be read", "run this as the user who runs the pipeline") from error
         return max((int(file.base_name) for file in files if file.base_name.isdigit()), default=None)
 
     def batch(self, number: int, remedy: str) -> Batch:

@@ -303,7 +303,7 @@ class Pipeline:
         definition = self.definition
         if "://" not in definition.checkpoint:
             try:
-                Path(definition.checkpoint).mkdir(parents=True, exist_ok=True)
+                Path(definition.checkpoint).mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
                 raise ConfigError(
                     f"the folder {definition.checkpoint} cannot be made: {error.strerror}",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tailrace.errors import TailraceError
+from tailrace.pipeline.scratch import java_options, scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,6 +68,11 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
     conf = SparkConf(loadDefaults=False)
     for key, value in {**SETTINGS, "spark.app.name": name, **settings}.items():
         conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
+    scratch = scratch_folder()
+    conf.setIfMissing("spark.local.dir", str(scratch))
+    options = conf.get("spark.driver.extraJavaOptions") or ""
+    if "java.io.tmpdir" not in options:
+        conf.set("spark.driver.extraJavaOptions", options + java_options(scratch))
     with _opened(log) as output:
         arguments = _Arguments(stdout=output, stderr=output)
         gateway = launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
@@ -92,8 +98,8 @@ class _Arguments(dict[str, Any]):
 
 def _opened(log: Path) -> BinaryIO:
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        return log.open("ab")
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
     except OSError as error:
         remedy = (
             "free space there and see that this user may write, or choose another place "

@@ -11,19 +11,31 @@ from typing import Any
 
 from tailrace.connectors.signal import Signal
 from tailrace.pipeline.definition import Definition, load
+from tailrace.pipeline.standing import standing
 from tailrace.snapshot import channels
 from tailrace.snapshot.signals import check_size
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A signal on its way: a file, which is there until it is carried out, at the latest `seconds` after it came."""
+    """A signal on its way: a file, which is there until it is carried out, at the latest `seconds` after it came.
+
+    `is_running` is whether the pipeline runs now; None if only the folder is known.
+    """
 
     id: str
     type: str
     data: Mapping[str, Any]
     file: str
     seconds: float
+    is_running: bool | None = None
+
+    @property
+    def taken(self) -> str:
+        """When a pipeline reads it, in words."""
+        if self.is_running is None:
+            return f"by a running pipeline within {self.seconds:g} s, by a stopped one when it starts"
+        return f"within {self.seconds:g} s" if self.is_running else "when the pipeline starts: it does not run now"
 
 
 def send(pipeline: Definition | str | Path, type_: str, data: Mapping[str, Any], id_: str | None = None) -> Sent:
@@ -33,11 +45,12 @@ def send(pipeline: Definition | str | Path, type_: str, data: Mapping[str, Any],
     The pipeline is given by its file or definition, or by the folder that `signal.folder` names.
     """
     if isinstance(pipeline, str | Path) and Path(pipeline).is_dir():
-        folder, seconds = str(pipeline), 5.0
+        folder, seconds, is_running = str(pipeline), 5.0, None
     else:
         definition = pipeline if isinstance(pipeline, Definition) else load(Path(pipeline))
         config = definition.config()
         folder, seconds = config.text("signal.folder"), config.number("signal.poll.interval.ms") / 1000
+        is_running = standing(definition.checkpoint).state == "running"
     signal = Signal(id_ or str(uuid.uuid4()), type_, json.dumps(data))
     check_size(signal)
-    return Sent(signal.id, type_, data, channels.send(folder, signal), seconds)
+    return Sent(signal.id, type_, data, channels.send(folder, signal), seconds, is_running)

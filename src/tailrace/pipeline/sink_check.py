@@ -13,6 +13,7 @@ from tailrace.model.table import TableId
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
+from tailrace.sinks.kafka.creation import Creation
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.transforms import parse, renamed_by
 
@@ -26,6 +27,7 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
         return []
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
+    Creation.of(definition.config())  # raises for what the tasks would fail of
     return preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
 
 

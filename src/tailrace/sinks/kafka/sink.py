@@ -20,6 +20,7 @@ from tailrace.model.source import SourceBlock
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.kafka.claim import Claim
 from tailrace.sinks.kafka.client import Properties, Settings
+from tailrace.sinks.kafka.creation import Creation
 from tailrace.sinks.kafka.delivery import AtLeastOnce
 from tailrace.sinks.kafka.transactions import ExactlyOnce, Ticket
 from tailrace.transforms import Step
@@ -142,7 +143,7 @@ def _task(
         writer = (
             AtLeastOnce(settings) if ticket is None else ExactlyOnce(settings, ticket, task, context.attemptNumber())
         )
-        encoder = Encoder(config, source, run_id, steps)
+        encoder, creation = Encoder(config, source, run_id, steps), Creation.of(config)
         try:
             for splits, blobs in chunks:
                 told = []
@@ -150,6 +151,8 @@ def _task(
                     before = writer.count
                     if writer.starts(split.as_py()):
                         for records in encoder.encode(from_ipc(blob.as_buffer())):
+                            if creation is not None:
+                                creation.ensure(settings, records.column("topic").unique().to_pylist())
                             writer.send(records)
                     told.append((writer.count - before, task, writer.token, writer.end))
                 yield pa.array(told, _TOLD_TYPE)
