@@ -52,7 +52,7 @@ def command(
             with notes.status("Starting Spark"):
                 running = runner.start()
             asked.listen()
-            follow(running, asked, Warner(LogFile(runner.log)), as_json=json)
+            follow(running, asked, Warner(LogFile(runner.log), definition.config().warnings), as_json=json)
         except TailraceError as error:
             # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():
@@ -89,11 +89,11 @@ def stop(running: Run | None) -> None:
 
 
 class Warner:
-    """Prints what our own processes warn of in the log; the same again only after ten minutes."""
+    """Prints what our own processes warn of in the log; the same again only after ten minutes, as what is `known`."""
 
-    def __init__(self, log: LogFile) -> None:
+    def __init__(self, log: LogFile, known: tuple[str, ...] = ()) -> None:
         self._log = log
-        self._told: dict[Warned, float] = {}
+        self._told = {Warned("WARNING", text): time.monotonic() for text in known}
 
     def tell(self) -> None:
         """Prints what is new."""

@@ -300,6 +300,7 @@ CONVERTERS = (
     Option("predicates.*", TEXT, None, "Type and settings of a condition."),
 )
 
+_FAULTY = "a faulty record stops the pipeline and is never skipped"
 RUNTIME = (
     Option("name", TEXT, None, "Name of the connector."),
     Option("errors.max.retries", INT, "-1", "Retries after a transient error; -1 is no limit."),
@@ -341,25 +342,9 @@ RUNTIME = (
     Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
     Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
     Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
-    Option(
-        "errors.tolerance",
-        TEXT,
-        "none",
-        "Whether Connect skips faulty records.",
-        CONNECT,
-        "a faulty record stops the pipeline and is never skipped; see event.processing.failure.handling.mode",
-        changes_events=True,
-    ),
-    Option(
-        "errors.deadletterqueue.*",
-        TEXT,
-        None,
-        "Connect's topic of faulty records.",
-        CONNECT,
-        "a faulty record stops the pipeline and goes to no topic",
-        changes_events=True,
-    ),
-    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, "a faulty record stops the pipeline"),
+    Option("errors.tolerance", TEXT, "none", "Skip faulty records.", CONNECT, _FAULTY, changes_events=True),
+    Option("errors.deadletterqueue.*", TEXT, None, "Topic of those.", CONNECT, _FAULTY, changes_events=True),
+    Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, _FAULTY),
     Option(
         "topic.creation.*",
         TEXT,
