@@ -180,6 +180,7 @@ class SqlServerSubject(Subject):
 
     connector = "sqlserver"
     is_killed = False  # make crash kills its pipelines
+    is_altered_under_load = True
     cannot: ClassVar[Mapping[str, str]] = {
         "a_truncate_is_an_event": "TRUNCATE is not allowed for tables with a capture instance",
         "a_truncate_empties_a_replica": "TRUNCATE is not allowed for tables with a capture instance",

@@ -143,6 +143,9 @@ class Subject(ABC):
     is_killed = True
     """Whether its pipelines are killed in the default suite, too."""
 
+    is_altered_under_load = False
+    """Whether a table gets a column while writers change its rows, and none of their changes is lost to the log."""
+
     @abstractmethod
     def start(self, request: pytest.FixtureRequest) -> None:
         """Start the server for all tests, by a fixture of the session that ends it."""

@@ -103,6 +103,8 @@ def test_a_pipeline_killed_at_any_moment_resumes(line: Line, seed: int) -> None:
         for number in range(3):
             with run(line) as process:
                 _until_begun(line, process, number)
+                if number == 1 and line.subject.is_altered_under_load:
+                    line.source.add_column(TABLES[0], "more")
                 time.sleep(seed / 5)
     finish(line)
 
