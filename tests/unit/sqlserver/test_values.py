@@ -79,7 +79,7 @@ def test_the_time_of_a_transaction_is_utc() -> None:
         ("(newid())", "uniqueidentifier", None),
         ("(getdate())", "datetime", None),
         ("((1)+(2))", "int", None),
-        ("(0x0102)", "varbinary", None),
+        ("(0x0102)", "varbinary", "0102"),
     ],
 )
 def test_defaults(definition: str, kind: str, literal: str | None) -> None:

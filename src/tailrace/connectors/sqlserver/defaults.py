@@ -8,11 +8,12 @@ from tailrace.connectors.defaults import Default
 from tailrace.connectors.sqlserver.types.values import BINARIES, CHARACTERS, SqlType
 
 _TEXT = re.compile(r"^N?'((?:[^']|'')*)'$", re.DOTALL)
+_OCTETS = re.compile(r"^0x((?:[0-9a-fA-F]{2})*)$")
 _NUMBER = re.compile(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
 
 
 def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False) -> Default | None:
-    """What a definition is: `((255))` and `('abc')` are literals, `(newid())` is none. Binary ones are not shown.
+    """What a definition is: `((255))` and `('abc')` are literals, `(newid())` is none.
 
     The faults of the reference engine: the default of a text column is what remains between quotes and then between
     parentheses, also of a call, with quotes doubled; a bit that is not `((1))` is false.
@@ -27,7 +28,8 @@ def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False
     while bare.startswith("(") and bare.endswith(")") and _is_one(bare):
         bare = bare[1:-1].strip()
     if kind.name in BINARIES:
-        return Default(definition)
+        digits = _OCTETS.match(bare)
+        return Default(definition, digits[1] if digits else None)
     quoted = _TEXT.match(bare)
     if quoted:
         return Default(definition, quoted[1].replace("''", "'"))

@@ -11,7 +11,7 @@ from tailrace.config import Config
 from tailrace.connectors.column_info import SourceType
 from tailrace.connectors.sqlserver.types import times
 from tailrace.connectors.types import decimal
-from tailrace.connectors.types.binary import binary_type
+from tailrace.connectors.types.binary import binary_type, hex_bytes
 from tailrace.connectors.value_type import ValueType, as_string, cast_type, text_type
 from tailrace.model.schema import ConnectSchema
 
@@ -141,7 +141,12 @@ def _decimal(precision: int, scale: int, text: str, config: Config) -> ValueType
 def _binary(config: Config) -> ValueType:
     kind = binary_type(config)
     convert = kind.convert
-    return replace(kind, convert=lambda found: convert(pc.cast(found, pa.binary())))
+    return replace(kind, convert=lambda found: convert(_octets(found)), literals=True)
+
+
+def _octets(found: pa.Array) -> pa.Array:
+    """Of bytes, or of the hexadecimal digits of a default."""
+    return hex_bytes(found) if pa.types.is_string(found.type) else pc.cast(found, pa.binary())
 
 
 def _booleans(found: pa.Array) -> pa.Array:
