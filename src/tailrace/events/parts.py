@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -24,17 +23,17 @@ def flat(*pieces: Part | Fragment | Sequence[Part]) -> Parts:
     """One list of parts, neighbouring constants in one."""
     parts: Parts = []
     for piece in pieces:
+        new: Sequence[Part]
         if isinstance(piece, Fragment):
-            parts += [piece.left] if piece.text is None else [piece.left, piece.text, piece.right]
-        elif isinstance(piece, list | tuple):
-            parts += piece
+            new = (piece.left,) if piece.text is None else (piece.left, piece.text, piece.right)
         else:
-            parts.append(piece)
-    return [
-        part
-        for constant, run in groupby(parts, lambda part: isinstance(part, str))
-        for part in (["".join(run)] if constant else run)
-    ]
+            new = piece if isinstance(piece, list | tuple) else (piece,)
+        for part in new:
+            if parts and isinstance(part, str) and isinstance(parts[-1], str):
+                parts[-1] += part
+            else:
+                parts.append(part)
+    return parts
 
 
 def struct_parts(names: Sequence[str], values: Sequence[Fragment]) -> Parts:
