@@ -23,7 +23,7 @@ from tailrace.errors import SourceError
 
 _FIELDS = ("__$start_lsn", "__$seqval", "__$operation", "__$update_mask")
 # The reference engine tells untouched values of these types, and of no others.
-_PLACEHOLDERS = ("text", "ntext", "image")
+_PLACEHOLDERS = ("text", "ntext", "image", "xml")
 
 
 @dataclass(frozen=True)
