@@ -14,15 +14,14 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.ddl.event_triggers import CONTENT
 from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
+from tailrace.connectors.postgres.log.images import Images
 from tailrace.connectors.postgres.log.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.log.protocol import pgoutput
 from tailrace.connectors.postgres.log.protocol.framing import Bytes, Frames, Ints, Packed, frame
 from tailrace.connectors.postgres.log.protocol.pgoutput import Messages, Relation, Relations, Rows
-from tailrace.connectors.postgres.log.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.reselect import Reselector
-from tailrace.connectors.value_type import ValueType, converted
-from tailrace.events.encode.arrow import indices, join, mask, repeat
+from tailrace.events.encode.arrow import indices, join, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
 from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
@@ -278,7 +277,7 @@ def _batch(
     times, xids = context.transactions(rows.index)
     places = {column.name: place for place, column in enumerate(rows.relation.columns)}
     chosen = [places[column.name] for column in table.schema.columns]
-    images = _Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]))
+    images = Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]))
     before, old = images.struct(rows.old, rows.has_old)
     after, _ = images.struct(rows.new, rows.has_new, old)
     unchanged = images.unchanged()
@@ -316,56 +315,6 @@ def _ops(kind: Bytes) -> pa.Array:
     codes[kind == pgoutput.UPDATE] = 1
     codes[kind == pgoutput.DELETE] = 2
     return names.take(pa.array(codes, pa.int8()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Images:
-    """Converts the images of one relation's rows; knows where it is, for errors."""
-
-    frames: Frames
-    rows: Rows
-    table: CapturedTable
-    chosen: list[int]
-    lsn: int
-
-    def struct(
-        self, cells: list[Cells], has: npt.NDArray[np.bool_], old: list[pa.Array] | None = None
-    ) -> tuple[pa.StructArray, list[pa.Array] | None]:
-        """A row image as a struct array, and its columns. A large value the log did not repeat is taken from `old`."""
-        schema = self.table.schema
-        if not has.any():
-            return pa.nulls(len(has), schema.row_type), None
-        arrays: list[pa.Array] = []
-        for place, column, kind in zip(self.chosen, schema.columns, self.table.types, strict=True):
-            array = self._convert(cells[place], column.name, kind)
-            if old is not None:
-                repeated = cells[place].tag == UNCHANGED
-                if repeated.any():
-                    array = pc.if_else(mask(repeated), old[len(arrays)], array)
-            arrays.append(array)
-        absent = None if has.all() else mask(~has)
-        return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type), mask=absent), arrays
-
-    def _convert(self, cells: Cells, name: str, kind: ValueType) -> pa.Array:
-        where = f"{self.table.schema.id}.{name}, batch from LSN {format_lsn(self.lsn)}"
-        return converted(cells.text(self.frames.buffer), kind, where)
-
-    def unchanged(self) -> pa.StructArray | None:
-        """Which columns of which rows hold large values the log did not repeat and no old image has."""
-        flags = {
-            column.name: self.rows.new[place].tag == UNCHANGED
-            for place, column in zip(self.chosen, self.table.schema.columns, strict=True)
-        }
-        filled = {name: ~self._in_old(name) & flag for name, flag in flags.items() if flag.any()}
-        if not any(flag.any() for flag in filled.values()):
-            return None
-        return pa.StructArray.from_arrays([mask(flag) for flag in filled.values()], names=list(filled))
-
-    def _in_old(self, name: str) -> npt.NDArray[np.bool_]:
-        place = next(place for place, column in enumerate(self.rows.relation.columns) if column.name == name)
-        # Of the key, too: an old key is sent whole, even where the new row does not repeat a large part of it.
-        present: npt.NDArray[np.bool_] = self.rows.old[place].tag == TEXT
-        return present
 
 
 def _messages(found: Messages, wanted: LogicalMessages, context: _Context) -> Iterator[ChangeBatch]:
