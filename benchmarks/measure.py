@@ -31,14 +31,21 @@ class Tree:
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self.peak = 0
         self.peaks: dict[str, int] = defaultdict(int)
+        self._seen: dict[psutil.Process, float] = {}
 
     def cpu(self) -> float:
-        """CPU seconds so far. A process that has ended is contained in the time of the parent that waited for it."""
-        total = 0.0
+        """CPU seconds so far.
+
+        A process that has ended is contained in the time of the parent that waited for it. If nobody in the tree did,
+        as for orphans, it is contained in the samples. Both sums may lack something, so the larger one counts.
+        """
+        waited = 0.0
         for process in self._all():
             with suppress(psutil.NoSuchProcess):
-                total += sum(process.cpu_times()[:4])  # own user and system, and those of ended children
-        return total
+                times = process.cpu_times()
+                waited += sum(times[:4])  # own user and system, and those of ended children
+                self._seen[process] = sum(times[:2])
+        return max(waited, sum(list(self._seen.values())))  # a copy: the samples are taken by another thread
 
     def __enter__(self) -> Tree:
         self._thread.start()
@@ -60,6 +67,7 @@ class Tree:
             for process in self._all():
                 with suppress(psutil.Error):
                     memory, name = process.memory_full_info(), process.name()
+                    self._seen[process] = sum(process.cpu_times()[:2])
                     total += getattr(memory, "pss", 0) or memory.rss
                     self.peaks[name] = max(self.peaks[name], memory.rss)
             self.peak = max(self.peak, total)
