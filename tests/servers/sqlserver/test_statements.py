@@ -168,11 +168,15 @@ def test_modules(client: Client) -> None:
 
 
 def test_metadata_procedures(client: Client) -> None:
-    client.run("CREATE TABLE t (id INT IDENTITY PRIMARY KEY, n NVARCHAR(20) NULL, d DECIMAL(12,2) NOT NULL)")
-    (identity, text, number) = client.run("EXEC sp_columns_100 't', 'dbo', 'test_db', '%', 2, 3")
+    client.run(
+        "CREATE TABLE t (id INT IDENTITY PRIMARY KEY, n NVARCHAR(20) NULL, d DECIMAL(12,2) NOT NULL, "
+        "wide NVARCHAR(MAX), x XML)"
+    )
+    (identity, text, number, *unlimited) = client.run("EXEC sp_columns_100 't', 'dbo', 'test_db', '%', 2, 3")
     assert identity[:8] == ("test_db", "dbo", "t", "id", 4, "int identity", 10, 4)
     assert (text[5], text[6], text[7], text[10]) == ("nvarchar", 20, 40, 1)
     assert (number[5], number[6], number[8], number[10]) == ("decimal", 12, 2, 0)
+    assert [row[6] for row in unlimited] == [0, 0]
     assert [row[2:] for row in client.run("EXEC sp_tables '%', NULL, 'test_db', '''TABLE'''")] == [("t", "TABLE", None)]
     assert [row[3:5] for row in client.run("EXEC sp_pkeys 't', 'dbo', 'test_db'")] == [("id", 1)]
     assert [row[8] for row in client.run("EXEC sp_statistics_100 't', 'dbo', 'test_db', '%', 'Y', 'Q'")] == [None, "id"]

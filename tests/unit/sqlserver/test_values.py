@@ -12,7 +12,7 @@ from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.log.reader import has_bit
 from tailrace.connectors.sqlserver.position import literal_of, lsn_texts, text_of
 from tailrace.connectors.sqlserver.types.times import moments
-from tailrace.connectors.sqlserver.types.values import SqlType, value_type
+from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
 from tailrace.errors import ConfigError, DecodeError
 
 DEBEZIUM, CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
@@ -53,6 +53,22 @@ def converted(kind: SqlType, value: Any, **properties: str) -> tuple[str | None,
 )  # fmt: skip
 def test_times(name: str, scale: int, mode: str, text: str, expected: tuple[str, Any]) -> None:
     assert converted(SqlType(name, 8, 0, scale), text, time__precision__mode=mode) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "length"),
+    [
+        ("nvarchar", -1, 2**31 - 1),
+        ("varchar", -1, 2**31 - 1),
+        ("varbinary", -1, 2**31 - 1),
+        ("xml", -1, 2**31 - 1),
+        ("ntext", 16, 2**30 - 1),
+        ("text", 16, 2**31 - 1),
+        ("nvarchar", 14, 7),
+    ],
+)
+def test_the_driver_reports_no_limit_as_the_largest_int(name: str, size: int, length: int) -> None:
+    assert source_type(SqlType(name, size, 0, 0)).length == length
 
 
 def test_a_nanosecond_too_far_is_null_or_an_error() -> None:

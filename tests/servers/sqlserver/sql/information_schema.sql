@@ -45,10 +45,10 @@ INSERT INTO cat.odbc_types VALUES ('bit', -7, 1, 1, NULL, NULL, -7, NULL, 50), (
 CREATE VIEW infos.sp_columns AS SELECT o.database_id AS _db, d.name::ty."nvarchar(128)" AS "TABLE_QUALIFIER", s.name::ty."nvarchar(128)" AS "TABLE_OWNER",
   o.name::ty."nvarchar(128)" AS "TABLE_NAME", c.name::ty."nvarchar(128)" AS "COLUMN_NAME", t.data_type::ty.smallint AS "DATA_TYPE",
   (coalesce(a.name, c.type_name) || CASE WHEN c.identity_seed IS NULL THEN '' ELSE ' identity' END)::ty."nvarchar(128)" AS "TYPE_NAME",
-  CASE WHEN t.precision IS NOT NULL THEN t.precision WHEN c.length = -1 AND c.type_name = 'nvarchar' THEN 1073741823 WHEN c.length = -1 THEN 2147483647
+  CASE WHEN t.precision IS NOT NULL THEN t.precision WHEN c.length = -1 THEN 0
     WHEN c.length > 0 THEN c.length WHEN c.type_name = 'time' THEN 8 + sign(c.scale)::int + c.scale WHEN c.type_name = 'datetime2' THEN 19 + sign(c.scale)::int + c.scale
     WHEN c.type_name = 'datetimeoffset' THEN 26 + sign(c.scale)::int + c.scale ELSE c.precision END::ty.int AS "PRECISION",
-  CASE WHEN t.length IS NOT NULL THEN t.length WHEN c.length = -1 THEN 2147483647 - (c.type_name = 'nvarchar')::int WHEN c.type_name IN ('nchar', 'nvarchar') THEN c.length * 2
+  CASE WHEN t.length IS NOT NULL THEN t.length WHEN c.length = -1 THEN 0 WHEN c.type_name IN ('nchar', 'nvarchar') THEN c.length * 2
     WHEN c.length > 0 THEN c.length ELSE c.precision + 2 END::ty.int AS "LENGTH",
   coalesce(t.scale, CASE WHEN c.type_name IN ('decimal', 'numeric', 'time', 'datetime2', 'datetimeoffset') THEN c.scale END)::ty.smallint AS "SCALE",
   t.radix::ty.smallint AS "RADIX", c.is_nullable::ty.smallint AS "NULLABLE", NULL::ty."varchar(254)" AS "REMARKS", f.definition::ty."nvarchar(4000)" AS "COLUMN_DEF",

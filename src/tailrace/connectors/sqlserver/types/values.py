@@ -29,7 +29,7 @@ _JDBC = {
 _LENGTHS = {
     "bit": 1, "tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53,
     "money": 19, "smallmoney": 10, "date": 10, "datetime": 23, "smalldatetime": 16,
-    "text": 2**31 - 1, "ntext": 2**30 - 1, "image": 2**31 - 1, "timestamp": 8, "uniqueidentifier": 36, "xml": 0,
+    "text": 2**31 - 1, "ntext": 2**30 - 1, "image": 2**31 - 1, "timestamp": 8, "uniqueidentifier": 36, "xml": 2**31 - 1,
 }  # fmt: skip
 _UNLIMITED = 2**31 - 1
 _NO_SCALE = ("char", "varchar", "text", "nchar", "nvarchar", "ntext", "binary", "varbinary", "image", "timestamp",
