@@ -51,6 +51,7 @@ def test_sizes_are_the_drivers(name: str, modifier: int, length: int, scale: int
         (PgType("numeric", "numeric"), numeric(10, 2), ("numeric", 10, 2)),
         (PgType("numeric", "amount", domain=True, own="amount"), numeric(6, 2), ("amount", 6, 2)),
         (PgType("_int4", "integer[]", (), PgType("int4", "integer")), -1, ("_int4", 10, 0)),
+        (PgType("_a", "a[]", (), PgType("int4", "integer", domain=True, own="a")), -1, ("_a", UNLIMITED, 0)),
     ],
 )
 def test_what_is_reported(pg: PgType, modifier: int, reported: tuple[str, int, int]) -> None:

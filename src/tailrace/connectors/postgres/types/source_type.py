@@ -18,8 +18,12 @@ _SERIAL = {"int2": "smallserial", "int4": "serial", "int8": "bigserial"}
 
 
 def source_type(pg: PgType, modifier: int) -> SourceType:
-    """A column's type as the log describes it, by its type modifier. An array has its element's length and scale."""
-    length, scale = size(pg.name if pg.element is None else pg.element.name, modifier)
+    """A column's type as the log describes it, by its type modifier.
+
+    An array has its element's length and scale; the driver knows no limit of a domain's.
+    """
+    element = pg.element or pg
+    length, scale = (_UNLIMITED, 0) if pg.element and element.domain else size(element.name, modifier)
     return SourceType(
         name=pg.own or pg.name,
         printed=pg.printed,
