@@ -15,10 +15,14 @@ import pyarrow.compute as pc
 # instant, and of nanoseconds the outermost ones.
 INFINITY_US = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
 INFINITY_DAYS = {"infinity": -2_147_472_692, "-infinity": -2_147_472_691}
-_INFINITY_NS = {"infinity": 2**63 - 1, "-infinity": -(2**63)}
 _LAST_FOUR_DIGITS = np.datetime64("9999-12-31T23:59:59.999999", "us")
 
 Unit = Literal["ms", "us", "ns"]
+INFINITIES: dict[Unit, dict[str, int]] = {
+    "ms": {name: number // 1000 for name, number in INFINITY_US.items()},
+    "us": INFINITY_US,
+    "ns": {"infinity": 2**63 - 1, "-infinity": -(2**63)},
+}
 
 
 def dates(days: pa.Array) -> pa.Array:
@@ -28,12 +32,7 @@ def dates(days: pa.Array) -> pa.Array:
 
 def timestamps(values: pa.Array, unit: Unit) -> pa.Array:
     """Timestamps since 1970 as `2018-06-20T13:37:03.5`, with no more digits than it takes."""
-    infinities = {
-        "ms": {name: number // 1000 for name, number in INFINITY_US.items()},
-        "us": INFINITY_US,
-        "ns": _INFINITY_NS,
-    }
-    text = _text(values.cast(pa.int64()), unit, infinities[unit])
+    text = _text(values.cast(pa.int64()), unit, INFINITIES[unit])
     return pc.replace_substring_regex(text, r"\.?0+$", "") if len(text) else text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
@@ -173,15 +173,15 @@ def _text(value: Any) -> str:
 
 def _given(config: Config, prefix: str) -> Given:
     low = prefix.lower()
-    return Given(
-        prefix, {name[len(low) :]: text for name, text in config.given.items() if name.lower().startswith(low)}
-    )
+    values = {name[len(low) :]: text for name, text in config.given.items() if name.lower().startswith(low)}
+    return Given(prefix, values, config.flag("compat.faults"))
 
 
 def _stage(given: Given, config: Config | None) -> Stage:
     wrapping = Given(given.prefix, {n: text for n, text in given.values.items() if n.lower() in _WRAPPING_NAMES})
     read = wrapping.read(_WRAPPING)
-    settings = Given(given.prefix, {n: text for n, text in given.values.items() if n.lower() not in _WRAPPING_NAMES})
+    own = {name: text for name, text in given.values.items() if name.lower() not in _WRAPPING_NAMES}
+    settings = replace(given, values=own)
     transform = _made(TRANSFORMS, read.text("type"), settings, "transform")
     name = read.optional("predicate")
     if not name:

@@ -37,10 +37,14 @@ def either(*values: str) -> Kind:
 
 @dataclass(frozen=True)
 class Given:
-    """Settings as given: `prefix` is the text before their names in the user's configuration."""
+    """Settings as given: `prefix` is the text before their names in the user's configuration.
+
+    `faults` is compat.faults; a pipeline's own steps have none of the reference engine's.
+    """
 
     prefix: str
     values: Mapping[str, str]
+    faults: bool = False
 
     def problem(self, name: str, message: str, remedy: str | None = None) -> SettingsError:
         """A fault of one setting."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tailrace.config.kinds import NAMES, TEXT
 from tailrace.events.records import Part, Records, by_topic, struct
+from tailrace.model.odd_times import INFINITIES
 from tailrace.transforms.fields import with_default
 from tailrace.transforms.settings import Given, setting
 from tailrace.transforms.timezone_rules import EXCLUDE, INCLUDE, Choice, Rules, is_list
@@ -26,13 +27,19 @@ _OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})(?::(\d{2}))?")
 _STAMP = re.compile(r"([+-]?\d+)-(\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?(Z|[+-]\d\d:?\d\d(?::?\d\d)?)")
 _CLOCK = re.compile(r"(\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?(Z|[+-]\d\d:?\d\d(?::?\d\d)?)")
 # Units a second of the types that count from 1970.
+_MILLIS, _MICROS, _NANOS = 1000, 1_000_000, 1_000_000_000
 _UNITS = {
-    "io.debezium.time.MicroTimestamp": 1_000_000,
-    "io.debezium.time.NanoTimestamp": 1_000_000_000,
-    "io.debezium.time.Timestamp": 1000,
-    "org.apache.kafka.connect.data.Timestamp": 1000,
+    "io.debezium.time.MicroTimestamp": _MICROS,
+    "io.debezium.time.NanoTimestamp": _NANOS,
+    "io.debezium.time.Timestamp": _MILLIS,
+    "org.apache.kafka.connect.data.Timestamp": _MILLIS,
 }
-_EPOCH_FIELDS = {"ts_ms": 1000, "ts_us": 1_000_000, "ts_ns": 1_000_000_000}
+_EPOCH_FIELDS = {"ts_ms": _MILLIS, "ts_us": _MICROS, "ts_ns": _NANOS}
+_INFINITE = {
+    _MILLIS: frozenset(INFINITIES["ms"].values()),
+    _MICROS: frozenset(INFINITIES["us"].values()),
+    _NANOS: frozenset(INFINITIES["ns"].values()),
+}
 # The calendar repeats after 400 years: years beyond Python's are looked up in years that are not.
 _CYCLE = 146097 * 86400
 _FIRST, _LAST = -62135510400, 253370764800  # 0001-01-02 and 9999-01-01, in seconds
@@ -43,11 +50,13 @@ _LONGEST = 2**63
 class TimezoneConverter:
     """Moves times of rows, and those of the source block where they are named, to a zone.
 
-    Works on each different value of a column once, in Python.
+    Works on each different value of a column once, in Python. With `faults` infinite times are moved as well, and what
+    64 bits do not hold begins again at their other end, as in the reference engine.
     """
 
     zone: tzinfo
     rules: Rules | None
+    faults: bool
 
     @staticmethod
     def of(given: Given) -> TimezoneConverter:
@@ -68,7 +77,7 @@ class TimezoneConverter:
                 "converted.timezone", "Invalid timezone format", "write Europe/Paris or an offset such as +08:00"
             )
         rules = Rules.of(INCLUDE, include) if include else Rules.of(EXCLUDE, exclude) if exclude else None
-        return TimezoneConverter(zone, rules)
+        return TimezoneConverter(zone, rules, given.faults)
 
     def apply(self, records: Records) -> list[Records]:
         """Change events with their times converted; others as they are."""
@@ -115,9 +124,13 @@ class TimezoneConverter:
         return None
 
     def _local(self, value: int, per: int) -> int:
-        """A time without a zone, taken to be of the zone, as an instant; one out of range stays."""
+        """A time without a zone, taken to be of the zone, as an instant; one out of range and infinity stay."""
+        if not self.faults and value in _INFINITE[per]:
+            return value
         seconds, rest = divmod(value, per)
         moved = (seconds - self._seconds(seconds)) * per + rest
+        if self.faults:
+            return (moved + _LONGEST) % (2 * _LONGEST) - _LONGEST
         return moved if -_LONGEST <= moved < _LONGEST else value
 
     def _instant(self, value: int, per: int) -> int:

@@ -36,10 +36,11 @@ TABLE = TableSchema(
 )
 
 
-def after(settings: dict[str, str], **row: Any) -> dict[str, Any]:
+def after(settings: dict[str, str], faults: bool = False, **row: Any) -> dict[str, Any]:
     """The row of an insert after conversion."""
     made = changes(TABLE, {"op": "c", "after": {"id": 1, **row}})
-    (value,) = values(made, properties(CONVERTER, {"converted.timezone": "Europe/Paris", **settings}))
+    given = properties(CONVERTER, {"converted.timezone": "Europe/Paris", **settings})
+    (value,) = values(made, given | {"compat.faults": str(faults).lower()})
     found: dict[str, Any] = {**value["after"], "source": value["source"]}
     return found
 
@@ -58,9 +59,17 @@ def test_a_time_without_a_zone_is_taken_to_be_of_the_zone(local: int, offset: in
     assert after({}, us=local)["us"] == local - offset * HOUR
 
 
-@pytest.mark.parametrize("edge", [9223372036825200000, -9223372036832400000])
-def test_infinite_times_stay_within_64_bits(edge: int) -> None:
-    assert abs(after({}, us=edge)["us"] - edge) <= 2 * HOUR
+@pytest.mark.parametrize(
+    ("column", "infinite", "moved"),
+    [
+        ("us", 9223372036825200000, 9223372036825200000 - HOUR),
+        ("us", -9223372036832400000, 9223372036316151616),  # in Paris 00:09:21 before Greenwich
+        ("ms", -9223372036832400, -9223372036832400 - 561_000),
+    ],
+)
+def test_infinite_times_stay_but_for_the_faults_of_the_reference(column: str, infinite: int, moved: int) -> None:
+    assert after({}, **{column: infinite})[column] == infinite
+    assert after({}, faults=True, **{column: infinite})[column] == moved
 
 
 @pytest.mark.parametrize(
