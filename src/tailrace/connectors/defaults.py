@@ -55,7 +55,7 @@ def shown_default(default: Default | None, required: bool, kind: ValueType) -> o
     try:
         if kind.digits is not None and kind.digits > 0:
             text = format(Decimal(text).quantize(Decimal(1).scaleb(-kind.digits), context=_EXACT), "f")
-        value = kind.convert(pa.array([text], pa.string()))
+        value = (kind.of_default or kind.convert)(pa.array([text], pa.string()))
         if value.null_count:  # the type cannot hold it, such as the year 1 in nanoseconds
             return None
         return json.loads(encode(value, kind.schema)[0].as_py())

@@ -47,8 +47,8 @@ class ValueType:
     `zero` is the JSON default of a required column whose default is a function; None: the schema shows no defaults of
     this type. `digits` is the number of fraction digits that the server prints of a decimal read as text. With
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
-    column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. Without `placeholder` a
-    large value that the log did not repeat is null.
+    column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
+    default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
     """
 
     schema: ConnectSchema
@@ -59,6 +59,7 @@ class ValueType:
     literals: bool = False
     text: str = "{}"
     binary: Binary | None = None
+    of_default: Convert | None = None
     placeholder: bool = True
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.values import value_type
 from tailrace.connectors.value_type import ValueType
-from tests.unit.postgres.test_values import kind, numeric
+from tests.unit.postgres.test_values import config, kind, numeric
 
 
 def column_default(
@@ -89,6 +91,14 @@ def test_the_reference_takes_the_first_quoted_text_for_a_literal() -> None:
 )
 def test_what_the_reference_makes_of_a_default(name: str, expression: str, shown: object) -> None:
     assert column_default(expression, False, kind(name), faults=True, name=name) == shown
+
+
+@pytest.mark.parametrize(("day", "number"), [("0044-03-15 BC", -735160), ("1582-10-10", -141432)])
+def test_the_reference_reads_the_default_of_a_date_right_but_not_its_values(day: str, number: int) -> None:
+    date = value_type(PgType("date", "date"), -1, config({"compat.faults": "true"}), in_log=False)
+    assert date is not None
+    assert column_default(f"'{day}'::date", False, date, faults=True, name="date") == number
+    assert date.convert(pa.array([day])).to_pylist() != [number]
 
 
 @pytest.mark.parametrize("name", ["timetz", "bytea", "money", "inet", "oid"])

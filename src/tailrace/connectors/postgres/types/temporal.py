@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +61,10 @@ _DRIVER_DATES = {
 
 
 def driver_date(config: Config) -> ValueType:
-    """A DATE as the reference engine's driver reads it: without its era, past days that Java's calendar skips."""
+    """A DATE as the reference engine's driver reads it: without its era, past days that Java's calendar skips.
+
+    Defaults are not read by the driver.
+    """
     form = temporal.date_form(config.text("time.precision.mode"))
     plain = {DAYS: days, ISO: _iso_date}[form.unit]
 
@@ -72,7 +76,7 @@ def driver_date(config: Config) -> ValueType:
             values = pc.if_else(pc.equal(text, literal(printed)), pa.scalar(shown[form.unit], values.type), values)
         return values
 
-    return form.read_by(convert)
+    return replace(form.read_by(convert), of_default=plain)
 
 
 _PLAIN = r"^\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?$"
