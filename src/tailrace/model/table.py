@@ -78,6 +78,9 @@ class TableSchema:
             "out_of_range": {
                 column.name: column.out_of_range for column in self.columns if column.out_of_range != ERROR
             },
+            "placeholders": {
+                column.name: column.placeholder for column in self.columns if column.placeholder is not None
+            },
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -94,6 +97,7 @@ class TableSchema:
                 arrow.field(index).type,
                 member["field"] not in node["hidden"],
                 node.get("out_of_range", {}).get(member["field"], ERROR),
+                node.get("placeholders", {}).get(member["field"]),
             )
             for index, member in enumerate(node["columns"])
         )
