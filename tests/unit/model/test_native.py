@@ -226,6 +226,9 @@ def test_columns_of_dates_and_times_become_text_where_they_say_so() -> None:
 
 
 def test_what_becomes_of_odd_values_travels_with_the_table() -> None:
-    columns = (Column("a", named("x"), pa.int64()), Column("b", named("x"), pa.int64(), out_of_range="text", placeholder="***"))
+    columns = (
+        Column("a", named("x"), pa.int64()),
+        Column("b", named("x"), pa.int64(), out_of_range="text", placeholder="***"),
+    )
     table = TableSchema(TableId("db", "public", "t"), columns, (), ())
     assert TableSchema.from_json(table.to_json()) == table
