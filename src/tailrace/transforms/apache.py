@@ -48,7 +48,19 @@ class Sided(ABC):
 
     @abstractmethod
     def of_part(self, part: Part, records: Records) -> Part:
-        """The side without nulls, transformed."""
+        """The side, transformed; without nulls unless they pass through."""
+
+
+class WithNulls(Sided):
+    """A transform that a null under a schema passes through, too."""
+
+    def apply(self, records: Records) -> list[Records]:
+        """The records with that side transformed."""
+        part = records.key if self.key else records.value
+        if part is None:
+            return [records]
+        made = self.of_part(part, records)
+        return [records.with_(key=made) if self.key else records.with_(value=made)]
 
 
 def sided(make: Callable[[Given, bool], Transform]) -> dict[str, Callable[[Given], Transform]]:
@@ -56,7 +68,8 @@ def sided(make: Callable[[Given, bool], Transform]) -> dict[str, Callable[[Given
     return {"$Key": lambda given: make(given, True), "$Value": lambda given: make(given, False)}
 
 
-def _fields(part: Part, where: str, fill: bool = True) -> list[tuple[str, Part]]:
+def fields_of(part: Part, where: str, fill: bool = True) -> list[tuple[str, Part]]:
+    """The fields of a struct, with `fill` their defaults in place of null. Raises TransformError for another type."""
     if part.schema.type != "struct":
         raise TransformError(f"a struct is expected, not {part.schema.type}", where=where)
     return [(name, with_default(field) if fill else field) for name, field in part.fields()]
@@ -87,7 +100,7 @@ class ReplaceField(Sided):
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct with the fields that stay."""
-        fields = _fields(part, "ReplaceField", self.fill)
+        fields = fields_of(part, "ReplaceField", self.fill)
         kept = [
             (self.renames.get(name, name), field)
             for name, field in fields
@@ -122,7 +135,7 @@ class InsertField(Sided):
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct with the fields at its end."""
-        fields = _fields(part, "InsertField", self.fill)
+        fields = fields_of(part, "InsertField", self.fill)
         for kind, (name, optional) in self.names.items():
             schema, values = self._inserted(kind, records)
             fields.append((name, Part(schema.with_(optional=optional), values)))
@@ -144,8 +157,11 @@ def _spec(text: str) -> tuple[str, bool]:
     return (text[:-1], text.endswith("?")) if text.endswith(("!", "?")) else (text, True)
 
 
-class ExtractField(Sided):
-    """One field in place of the struct; with `field.syntax.version` V2 also one of a struct within, `a.b`."""
+class ExtractField(WithNulls):
+    """One field in place of the struct; with `field.syntax.version` V2 also one of a struct within, `a.b`.
+
+    The field of null is null.
+    """
 
     OPTIONS: Options = (setting("field", TEXT, required=True), _SYNTAX, _FILL)
 
@@ -155,14 +171,6 @@ class ExtractField(Sided):
         nested = config.text("field.syntax.version") == "V2"
         self.path = config.text("field").split(".") if nested else [config.text("field")]
         self.fill = config.flag("replace.null.with.default")
-
-    def apply(self, records: Records) -> list[Records]:
-        """The records with the field; the field of null is null."""
-        part = records.key if self.key else records.value
-        if part is None:
-            return [records]
-        made = self.of_part(part, records)
-        return [records.with_(key=made) if self.key else records.with_(value=made)]
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The field."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -14,8 +13,8 @@ from tailrace.config.kinds import FLAG, NAMES, TEXT
 from tailrace.errors import TransformError
 from tailrace.events.encode.arrow import flags, join, repeat
 from tailrace.events.records import Part, Records, struct
-from tailrace.transforms.apache import Sided
-from tailrace.transforms.fields import with_default
+from tailrace.transforms.apache import Sided, fields_of
+from tailrace.transforms.date_format import DateFormat
 from tailrace.transforms.settings import Given, Options, setting
 
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -42,10 +41,10 @@ class MaskField(Sided):
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct with masked fields."""
-        if part.schema.type != "struct":
-            raise TransformError(f"a struct is expected, not {part.schema.type}", where="MaskField")
-        filled = ((name, with_default(field) if self.fill else field) for name, field in part.fields())
-        fields = [(name, self._masked(name, field) if name in self.names else field) for name, field in filled]
+        fields = [
+            (name, self._masked(name, field) if name in self.names else field)
+            for name, field in fields_of(part, "MaskField", self.fill)
+        ]
         return struct(part.schema, fields, len(part.values))
 
     def _masked(self, name: str, field: Part) -> Part:
@@ -77,56 +76,24 @@ class MaskField(Sided):
             raise TransformError(f"the replacement {text} is no {kind}", where=f"MaskField: {name}") from error
 
 
-# Letters of Java's SimpleDateFormat, and what Arrow's strftime has for them.
-_LETTERS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S", "DDD": "%j"}
-_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z']+)")
-_MILLIS = "SSS"
-
-
 @dataclass(frozen=True)
 class TimestampRouter:
     """Makes the topic of itself and the record's timestamp in UTC; records without one keep theirs."""
 
     topic: tuple[str, ...]
-    pattern: tuple[str, ...]
+    format: DateFormat
 
     @staticmethod
     def of(given: Given) -> TimestampRouter:
         """From the transform's settings. Raises SettingsError."""
         names = ("topic.format", "timestamp.format")
         config = given.read((setting(names[0], TEXT, "${topic}-${timestamp}"), setting(names[1], TEXT, "yyyyMMdd")))
-        try:
-            pattern = tuple(_pattern(config.text(names[1])))
-        except KeyError as error:
-            remedy = f"use {', '.join((*_LETTERS, _MILLIS))} and texts in single quotes"
-            raise given.problem(names[1], f"The pattern {error.args[0]} is not known here", remedy) from error
+        pattern = DateFormat.given(given, names[1], config.text(names[1]))
         return TimestampRouter(tuple(re.split(r"(\$\{(?:topic|timestamp)\})", config.text(names[0]))), pattern)
 
     def apply(self, records: Records) -> list[Records]:
         """The records under their new topics."""
         moments = pc.floor_temporal(records.timestamp, unit="millisecond").cast(pa.timestamp("ms", "UTC"))
-        seconds = pc.floor_temporal(moments, unit="second").cast(pa.timestamp("s", "UTC"))
-        shown = [
-            pc.utf8_lpad(pc.cast(pc.millisecond(moments), pa.string()), 3, "0")
-            if piece == _MILLIS
-            else pc.strftime(seconds, format=piece)
-            for piece in self.pattern
-        ]
-        known = {"${topic}": records.topic, "${timestamp}": join(*shown)}
+        known = {"${topic}": records.topic, "${timestamp}": self.format.format(moments.cast(pa.int64()))}
         topic = join(repeat("", len(records)), *(known.get(piece, piece) for piece in self.topic))
         return [records.with_(topic=pc.if_else(topic.is_valid(), topic, records.topic))]
-
-
-def _pattern(text: str) -> Iterator[str]:
-    """A pattern of Java in pieces for strftime; milliseconds stay apart. Raises KeyError for another letter."""
-    for token in _TOKEN.finditer(text):
-        letters = token[0]
-        if token[2] is None:
-            plain = token[3] if token[1] is None else token[1].replace("''", "'") or "'"
-            yield plain.replace("%", "%%")
-        elif letters == _MILLIS:
-            yield _MILLIS
-        elif letters in _LETTERS:
-            yield _LETTERS[letters]
-        else:
-            raise KeyError(letters)

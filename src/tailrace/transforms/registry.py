@@ -25,6 +25,7 @@ from tailrace.transforms.apache import (
 )
 from tailrace.transforms.apache_headers import HeaderFrom, InsertHeader
 from tailrace.transforms.apache_values import MaskField, TimestampRouter
+from tailrace.transforms.cast import Cast
 from tailrace.transforms.changed import ExtractChangedRecordState
 from tailrace.transforms.decode_message import DecodeMessageContent
 from tailrace.transforms.header_to_value import HeaderToValue
@@ -38,6 +39,7 @@ from tailrace.transforms.scripting import ConditionFilter, ContentBasedRouter
 from tailrace.transforms.settings import Given, SettingsError, setting
 from tailrace.transforms.source_schema import ExtractSchemaToNewRecord
 from tailrace.transforms.structure import Flatten, SetSchemaMetadata
+from tailrace.transforms.timestamps import TimestampConverter
 from tailrace.transforms.timezone import TimezoneConverter
 from tailrace.transforms.transform import Predicate, Stage, Transform
 from tailrace.transforms.unwrap import ExtractNewRecordState
@@ -83,6 +85,8 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
             ("SetSchemaMetadata", SetSchemaMetadata),
             ("MaskField", MaskField),
             ("HeaderFrom", HeaderFrom.of),
+            ("Cast", Cast),
+            ("TimestampConverter", TimestampConverter),
         )
         for side, make in sided(kind).items()
     },

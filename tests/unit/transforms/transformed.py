@@ -6,9 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from tailrace.connectors.postgres.position import SOURCE
+from tailrace.events.records import Part, Records, struct
 from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.encoder import Encoder
+from tailrace.transforms.registry import TRANSFORMS
+from tailrace.transforms.settings import Given
 from tests.unit.events.event_recordings import configured
 
 UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
@@ -45,3 +52,26 @@ def headers(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def fields(row: Mapping[str, Any], side: str = "value") -> dict[str, dict[str, Any]]:
     """The schemas of a key's or value's fields by name."""
     return {field["field"]: field for field in json.loads(row[side])["schema"]["fields"]}
+
+
+def applied(kind: str, settings: Mapping[str, str], absent: pa.Array | None = None, **fields: Part) -> Part:
+    """A struct of these fields after one of Kafka Connect's transforms of values."""
+    rows = len(next(iter(fields.values())).values)
+    schema = ConnectSchema("struct", optional=absent is not None)
+    return applied_to(struct(schema, list(fields.items()), rows, absent), kind, settings)
+
+
+def applied_to(value: Part, kind: str, settings: Mapping[str, str]) -> Part:
+    """A value after one of Kafka Connect's transforms of values."""
+    rows = len(value.values)
+    records = Records(
+        order=np.arange(rows),
+        topic=pa.array(["t"] * rows),
+        partition=pa.nulls(rows, pa.int32()),
+        timestamp=pa.nulls(rows, pa.timestamp("us", "UTC")),
+        key=None,
+        value=value,
+    )
+    (made,) = TRANSFORMS[f"org.apache.kafka.connect.transforms.{kind}"](Given("transforms.t.", settings)).apply(records)
+    assert made.value is not None
+    return made.value
