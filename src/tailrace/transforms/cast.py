@@ -24,6 +24,8 @@ from tailrace.transforms.settings import Given, Options, setting
 
 _LOGICAL = "org.apache.kafka.connect.data."
 _DECIMAL = _LOGICAL + "Decimal"
+_DAYS, _CLOCK = _LOGICAL + "Date", _LOGICAL + "Time"
+_TIMES = (_DAYS, _CLOCK, _LOGICAL + "Timestamp")
 # Names in `spec`: Connect's type as its JSON converter writes it, and the column's.
 _TYPES: dict[str, tuple[str, pa.DataType]] = {
     "int8": ("int8", pa.int8()),
@@ -53,7 +55,7 @@ class Cast(Sided):
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        self.fill = config.flag("replace.null.with.default")
+        self.fill, self.faults = config.flag("replace.null.with.default"), given.faults
         self.whole: str | None = None
         self.casts: dict[str, str] = {}
         for item in config.names("spec"):
@@ -73,28 +75,28 @@ class Cast(Sided):
     def of_part(self, part: Part, records: Records) -> Part:
         """The side with its values cast."""
         if self.whole:
-            made = _cast(part, self.whole, f"Cast to {self.whole}")
+            made = _cast(part, self.whole, f"Cast to {self.whole}", self.faults)
             if (part.schema.name or "").startswith(_LOGICAL):
                 return made
             # The schema of a whole key or value keeps its name and what else it says.
             kept = {name: getattr(part.schema, name) for name in ("name", "version", "doc", "parameters")}
             return Part(made.schema.with_(**kept), made.column)
         fields = [
-            (name, _cast(field, self.casts[name], f"Cast: {name}") if name in self.casts else field)
+            (name, _cast(field, self.casts[name], f"Cast: {name}", self.faults) if name in self.casts else field)
             for name, field in fields_of(part, "Cast", self.fill)
         ]
         return struct(part.schema, fields, len(part.values))
 
 
-def _cast(part: Part, kind: str, where: str) -> Part:
+def _cast(part: Part, kind: str, where: str, faults: bool) -> Part:
     """The values, and the schema with its default, as a type of `spec`. Raises TransformError."""
     schema = part.schema
     name, target = _TYPES[kind]
     default = None
     if schema.default is not None:
         value = array([from_json(schema.default, schema)], schema)
-        default = _constant(_values(value, schema, target, where))
-    made = _values(part.values, schema, target, where)
+        default = _constant(_values(value, schema, target, where, faults))
+    made = _values(part.values, schema, target, where, faults)
     return Part(ConnectSchema(name, optional=schema.optional, default=default), made)
 
 
@@ -104,7 +106,7 @@ def _constant(values: pa.Array) -> Any:
     return float(str(np.float32(value))) if pt.is_float32(values.type) else value
 
 
-def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where: str) -> pa.Array:
+def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where: str, faults: bool) -> pa.Array:
     if values.null_count == len(values):
         return pa.nulls(len(values), target)
     if schema.type in _STRUCTURED:
@@ -113,7 +115,7 @@ def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where:
         )
     try:
         if pt.is_string(target):
-            return _texts(values, schema)
+            return _texts(values, schema, faults)
         if schema.name == _DECIMAL:
             return _of_decimals(values, schema, target)
         if schema.type == "string":
@@ -127,22 +129,26 @@ def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where:
     raise TransformError("bytes can be cast to string only", where=where)
 
 
-def _texts(values: pa.Array, schema: ConnectSchema) -> pa.Array:
-    """As Java writes the values: bytes in base64, times in ISO 8601, a timestamp at midnight as its date."""
+def _texts(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
+    """As Java writes the values: bytes in base64, times in ISO 8601."""
     if schema.type == "string":
         return values
     if schema.name == _DECIMAL:
         return _decimal_texts(values, schema)
     if schema.type == "bytes":
         return base64(values)
-    if schema.name == _LOGICAL + "Date":
-        return _DATE.format(pc.multiply(values.cast(pa.int64()), DAY))
-    if schema.name == _LOGICAL + "Time":
-        return _TIME.format(values.cast(pa.int64()))
-    if schema.name == _LOGICAL + "Timestamp":
-        midnight = np.mod(values.fill_null(0).to_numpy(zero_copy_only=False), DAY) == 0
-        return pc.if_else(mask(midnight), _DATE.format(values), _TIMESTAMP.format(values))
+    if schema.name in _TIMES:
+        return _time_texts(values, schema.name, faults)
     return pc.utf8_trim(float_text(values), '"') if pt.is_floating(values.type) else values.cast(pa.string())
+
+
+def _time_texts(values: pa.Array, name: str, faults: bool) -> pa.Array:
+    """A timestamp at midnight is its date. With `faults` what is before 1970-01-02 has no date, as in Kafka Connect."""
+    millis = pc.multiply(values.cast(pa.int64()), DAY) if name == _DAYS else values.cast(pa.int64())
+    numbers = millis.fill_null(0).to_numpy(zero_copy_only=False)
+    dated = pc.if_else(mask(np.mod(numbers, DAY) == 0), _DATE.format(millis), _TIMESTAMP.format(millis))
+    clock_only = numbers < DAY if faults else np.full(len(numbers), name == _CLOCK)
+    return pc.if_else(mask(clock_only), _TIME.format(millis), dated)
 
 
 def _decimal_texts(values: pa.Array, schema: ConnectSchema) -> pa.Array:

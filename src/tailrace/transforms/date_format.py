@@ -91,21 +91,22 @@ class _Moments:
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A pattern in pieces: a letter and how often it stands, or a text and 0."""
+    """A pattern in pieces: a letter and how often it stands, or a text and 0; with `faults` it reads as Java does."""
 
     pattern: str
     pieces: tuple[tuple[str, int], ...]
+    faults: bool = False
 
     @staticmethod
-    def of(pattern: str) -> DateFormat:
+    def of(pattern: str, faults: bool = False) -> DateFormat:
         """From Java's form. Raises ValueError, which says what is wrong, for a pattern that is not known here."""
-        return DateFormat(pattern, tuple(_pieces(pattern)))
+        return DateFormat(pattern, tuple(_pieces(pattern)), faults)
 
     @staticmethod
     def given(given: Given, name: str, pattern: str) -> DateFormat:
         """From a transform's setting. Raises SettingsError."""
         try:
-            return DateFormat.of(pattern)
+            return DateFormat.of(pattern, given.faults)
         except ValueError as error:
             raise given.problem(name, str(error), _REMEDY) from error
 
@@ -119,8 +120,8 @@ class DateFormat:
         """Texts as instants, each different one once; null stays null.
 
         As in Java fields may be out of range (the 32nd day is in the next month), and what follows a match is ignored.
-        Of more than three digits of S the first three count; Java adds them all as milliseconds. Raises ValueError for
-        a text that does not match.
+        Of more than three digits of S the first three count; Java, and this with `faults`, adds them all as
+        milliseconds. Raises ValueError for a text that does not match.
         """
         codes = texts.dictionary_encode()
         known = pa.array([self._instant(text) for text in codes.dictionary.to_pylist()], pa.int64())
@@ -156,7 +157,8 @@ class DateFormat:
                 names = [name[:3].lower() for name in _NAMES[piece]]
                 values[piece] = names.index(match[f"p{at}"][:3].lower()) + (piece == "M")
             elif count:
-                values[piece] = _value(piece, count, match[f"p{at}"])
+                digits = match[f"p{at}"]
+                values[piece] = _value(piece, count, digits[:3] if piece == "S" and not self.faults else digits)
         return _day(values) * DAY + _clock(values) - offset
 
 
@@ -178,8 +180,6 @@ def _is_name(letter: str, count: int) -> bool:
 
 
 def _value(letter: str, count: int, digits: str) -> int:
-    if letter == "S":
-        return int(digits[:3])
     if letter != "y" or count > 2 or len(digits) != 2:
         return int(digits)
     first = datetime.now(timezone.utc).year - 80  # two digits are a year within 80 before and 20 after now

@@ -106,6 +106,14 @@ def test_times_are_numbers_or_iso_8601(kind: str, name: str, value: int, number:
     assert cast(field, "string") == (ConnectSchema("string", optional=True), [text, None])
 
 
+def test_the_reference_leaves_out_dates_before_its_second_day() -> None:
+    stamps = part("int64", -1, 5, DAY, DAY + 1, name=LOGICAL + "Timestamp")
+    found = applied_to(stamps, "Cast$Value", {"spec": "string"}, faults=True).values.to_pylist()
+    assert found == ["23:59:59.999Z", "00:00:00.005Z", "1970-01-02", "1970-01-02T00:00:00.001Z"]
+    days = applied_to(part("int32", -1, 1, name=LOGICAL + "Date"), "Cast$Value", {"spec": "string"}, faults=True)
+    assert days.values.to_pylist() == ["00:00:00.000Z", "1970-01-02"]
+
+
 def test_times_of_debezium_are_plain_numbers() -> None:
     assert cast(part("int32", 3, name="io.debezium.time.Date", version=1), "string")[1] == ["3"]
 

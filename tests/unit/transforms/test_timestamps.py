@@ -181,6 +181,15 @@ def test_formats_are_those_of_java(pattern: str, text: str) -> None:
     assert DateFormat.of(pattern).format(values).to_pylist() == [text, None]
 
 
+def test_the_reference_adds_all_digits_as_milliseconds() -> None:
+    given = {"target.type": "unix", "format": "yyyy-MM-dd'T'HH:mm:ss.SSS"}
+    field = part("string", "2020-02-29T13:05:09.007912")
+    found = [
+        applied_to(field, "TimestampConverter$Value", given, faults).values.to_pylist() for faults in (False, True)
+    ]
+    assert found == [[1_582_981_509_007], [1_582_981_516_912]]
+
+
 @pytest.mark.parametrize(
     ("pattern", "text", "moment"),
     [

@@ -61,8 +61,8 @@ def applied(kind: str, settings: Mapping[str, str], absent: pa.Array | None = No
     return applied_to(struct(schema, list(fields.items()), rows, absent), kind, settings)
 
 
-def applied_to(value: Part, kind: str, settings: Mapping[str, str]) -> Part:
-    """A value after one of Kafka Connect's transforms of values."""
+def applied_to(value: Part, kind: str, settings: Mapping[str, str], faults: bool = False) -> Part:
+    """A value after one of Kafka Connect's transforms of values; `faults` is compat.faults."""
     rows = len(value.values)
     records = Records(
         order=np.arange(rows),
@@ -72,6 +72,7 @@ def applied_to(value: Part, kind: str, settings: Mapping[str, str]) -> Part:
         key=None,
         value=value,
     )
-    (made,) = TRANSFORMS[f"org.apache.kafka.connect.transforms.{kind}"](Given("transforms.t.", settings)).apply(records)
+    given = Given("transforms.t.", settings, faults)
+    (made,) = TRANSFORMS[f"org.apache.kafka.connect.transforms.{kind}"](given).apply(records)
     assert made.value is not None
     return made.value
