@@ -8,32 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.config.resolve import Config, Problem
+from tailrace.model.masks import Hash as Hash
+from tailrace.model.masks import Stars as Stars
+from tailrace.model.masks import Truncate as Truncate
 from tailrace.model.table import ERROR, NULL, TEXT, TableId
 
 Patterns = tuple[re.Pattern[str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Truncate:
-    """Text is cut to `length` characters."""
-
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stars:
-    """Text, and null, becomes `count` asterisks."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Hash:
-    """Text becomes its salted hash in hex. `serialized`: of the value as Java serialises it, not of its UTF-8."""
-
-    algorithm: str
-    salt: str
-    serialized: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
 from tailrace.connectors.value_type import ValueType
+from tailrace.events.masks import applied
 from tailrace.model.table import Column, TableId, TableSchema
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Columns:
                         column.name in shown,
                         odd,
                         self._placeholder(table, column, kind),
+                        kind.masking,
                     )
                 )
                 types.append(kind)
@@ -84,7 +86,10 @@ class Columns:
         if mask is None or isinstance(mask, Propagate) or not column.type.is_character:
             return None
         text = self._config.text("unavailable.value.placeholder")
-        return None if text.startswith("hex:") else str(kind.convert(pa.array([text], pa.string()))[0].as_py())
+        if text.startswith("hex:"):
+            return None
+        shown = kind.convert(pa.array([text], pa.string()))
+        return str((shown if kind.masking is None else applied(shown, kind.masking))[0].as_py())
 
     def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
         """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
@@ -105,7 +110,7 @@ class Columns:
             return kind
         where = f"{table}.{column.name}"
         source = column if self._comments else replace(column, comment=None)
-        result = altered(kind, mask, source, where, faults=self._faults)
+        result = altered(kind, mask, source, where, faults=self._faults, in_key=in_key)
         if in_key and result.convert is not kind.convert:
             check_key(mask, where)
         return result

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.errors import DecodeError
+from tailrace.model.masks import Masking
 from tailrace.model.schema import ConnectSchema
 
 Convert = Callable[[pa.Array], pa.Array]
@@ -49,6 +50,7 @@ class ValueType:
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
+    `masking` is a mask that `convert` leaves to the images.
     """
 
     schema: ConnectSchema
@@ -61,6 +63,7 @@ class ValueType:
     binary: Binary | None = None
     of_default: Convert | None = None
     placeholder: bool = True
+    masking: Masking | None = None
 
 
 def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:

@@ -8,10 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.config.masks import Hash, Stars, Truncate, digest_name
+from tailrace.config.masks import digest_name
+from tailrace.model.masks import Hash, Masking, Stars, Truncate
 
 _SERIAL_HEADER, _STRING, _LONG_STRING = b"\xac\xed\x00\x05", b"\x74", b"\x7c"
 _SHORT = 0xFFFF
+
+
+def applied(values: pa.Array, masking: Masking) -> pa.Array:
+    """A text column under its mask, or a binary one that is cut."""
+    mask = masking.mask
+    if isinstance(mask, Truncate) and pa.types.is_binary(values.type):
+        return cut_bytes(values, mask.length)
+    return masked(values, mask, masking.absent, masking.length)
 
 
 def masked(text: pa.Array, mask: Truncate | Stars | Hash, absent: str | None, length: int) -> pa.Array:

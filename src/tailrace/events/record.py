@@ -23,7 +23,7 @@ from tailrace.events.parts import Integers, Parts, flat, gather, text_of, widths
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import SourceWriter
 from tailrace.events.topics import TopicNaming
-from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
+from tailrace.model.change import DELETE, PLAIN_KEY, ChangeBatch, ControlBatch
 from tailrace.model.schema import STRING, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
 from tailrace.model.table import TableId, TableSchema
@@ -129,6 +129,8 @@ class RecordEncoder:
         if old is None and new is None:
             return _Group(places, None, value)
         struct, image = (before, old) if new is None else (after, new)
+        at = rows.schema.get_field_index(PLAIN_KEY)
+        struct, image = (struct, image) if at < 0 else (rows.column(at), None)
         key = self._images.key(struct, table, envelope, image)
         return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 

@@ -17,7 +17,7 @@ from tailrace.events.images import ImageWriter, image_parts
 from tailrace.events.parts import text_of
 from tailrace.events.source import parts_of
 from tailrace.events.topics import TopicNaming
-from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
+from tailrace.model.change import PLAIN_KEY, TRANSACTION_TYPE, ChangeBatch
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
 
@@ -68,12 +68,14 @@ class EventShaper:
         rows, table = batch.rows, batch.table
         before, after = rows.column("before"), rows.column("after")
         old, new = self._images.before(rows, table), self._images.after(rows, table)
-        new_key, old_key = self._key(after, new, table, layout), self._key(before, old, table, layout)
+        plain = batch.column(PLAIN_KEY)
+        sides = [(after, new), (before, old)] if plain is None else [(plain, None)]
+        keys = [self._key(struct, image, table, layout) for struct, image in sides]
         transaction = batch.column("transaction")
         columns = [
             repeat(layout.topic, len(batch)),
             rows.column("op"),
-            pc.coalesce(new_key, old_key),
+            pc.coalesce(*keys),
             self._image(before, old, table, layout),
             self._image(after, new, table, layout),
             self._source_block(rows, table.id),
@@ -89,7 +91,7 @@ class EventShaper:
         text = text_of(image_parts(layout, image), 0, len(struct), str(table.id))
         return pc.if_else(struct.is_valid(), text, literal(None))
 
-    def _key(self, struct: pa.Array, image: list[Fragment], table: TableSchema, layout: Envelope) -> pa.Array:
+    def _key(self, struct: pa.Array, image: list[Fragment] | None, table: TableSchema, layout: Envelope) -> pa.Array:
         parts = self._images.key(struct, table, layout, image)
         if parts is None or struct.null_count == len(struct):
             return pa.nulls(len(struct), pa.string())

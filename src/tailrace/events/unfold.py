@@ -21,7 +21,7 @@ from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import parts_of, snapshot_of
 from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
-from tailrace.model.change import DELETE, ChangeBatch, ControlBatch
+from tailrace.model.change import DELETE, PLAIN_KEY, ChangeBatch, ControlBatch
 from tailrace.model.schema import STRING, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
 from tailrace.model.table import TableId, TableSchema
@@ -153,6 +153,9 @@ class Unfolder:
     def _key(self, batch: ChangeBatch, layout: Envelope, news: Bools) -> Part | None:
         if layout.key is None:
             return None
+        plain = batch.column(PLAIN_KEY)
+        if plain is not None:
+            return self._key_of(plain.flatten(), layout, len(batch))
         images = [batch.rows.column(name) for name in ("after", "before")]
         columns = []
         for name in batch.table.key:

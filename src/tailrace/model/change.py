@@ -12,6 +12,7 @@ Everything left of it knows one database; everything right of it knows none.
 | before, after | struct | row images of `TableSchema.row_type`; null where there is none |
 | transaction | struct id, total_order, data_collection_order | optional column: transaction metadata |
 | other_key | struct of the key columns | optional column: of a key change, the new key on its `d`, the old on its `c` |
+| plain_key | struct of the key columns | optional column: the event key, where the images show it under a mask |
 | unchanged | struct of booleans by column | optional column: large values the log did not repeat (null in `after`) |
 | commit | int64 or string | rows of the log: where their transaction was committed; ascends as the log does |
 | others | by the schema | optional columns: members of the envelope that only this connector has, see EnvelopeLayout |
@@ -39,6 +40,7 @@ SCHEMA = "s"
 
 # The column with the positions of commits, whose values sinks compare and store, and nothing else.
 COMMIT = "commit"
+PLAIN_KEY = "plain_key"
 Position = int | str
 
 _HEADER = b"tailrace"

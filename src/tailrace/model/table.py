@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailrace.model.masks import Masking
 from tailrace.model.schema import ConnectSchema
 
 # Re-exported: code that has a table needs its name.
@@ -27,6 +28,7 @@ class Column:
     `in_value` is false for a key column that is excluded from event values. `out_of_range` is what becomes of
     dates and times that no native type holds, where rows are converted to those: see model/native.py.
     `placeholder` stands for a large value that the log did not repeat, where it is not `unavailable.value.placeholder`.
+    `masking` is a mask still to be put on the images, while the event key shows the value itself.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Column:
     in_value: bool = True
     out_of_range: str = ERROR
     placeholder: str | None = None
+    masking: Masking | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,9 @@ class TableSchema:
             "placeholders": {
                 column.name: column.placeholder for column in self.columns if column.placeholder is not None
             },
+            "maskings": {
+                column.name: column.masking.to_json() for column in self.columns if column.masking is not None
+            },
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -98,7 +104,12 @@ class TableSchema:
                 member["field"] not in node["hidden"],
                 node.get("out_of_range", {}).get(member["field"], ERROR),
                 node.get("placeholders", {}).get(member["field"]),
+                _masking(node.get("maskings", {}).get(member["field"])),
             )
             for index, member in enumerate(node["columns"])
         )
         return TableSchema(TableId.from_json(node["id"]), columns, tuple(node["key"]), tuple(node["identity"]))
+
+
+def _masking(node: dict[str, Any] | None) -> Masking | None:
+    return None if node is None else Masking.from_json(node)

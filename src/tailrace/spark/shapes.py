@@ -17,6 +17,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.errors import ConfigError
 from tailrace.events.faults import Faults
 from tailrace.events.keychange import split_key_changes, with_identity
+from tailrace.events.keymask import mask_images
 from tailrace.events.record import KAFKA
 from tailrace.events.selection import select
 from tailrace.events.shapes import EventShaper, event_schema
@@ -144,7 +145,7 @@ class Shaper:
         if batch.schema_change is not None:
             return batch
         batch = with_identity(batch) if self.is_old else batch
-        return select(split_key_changes(batch, self.faults), self.config)
+        return select(mask_images(split_key_changes(batch, self.faults)), self.config)
 
     def _emitter(
         self, capture: Capture, schema: StructType, run_id: str

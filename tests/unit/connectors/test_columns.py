@@ -12,8 +12,9 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.defaults import Default
 from tailrace.errors import ConfigError
+from tailrace.model.masks import Masking, Stars
 from tailrace.model.table import TableId
-from tests.unit.connectors.rules import INTEGER, column, config
+from tests.unit.connectors.rules import INTEGER, UNLIMITED, column, config
 
 TABLE = TableId("shop", "dbo", "people")
 ID = column("id", INTEGER, type_name="int", length=10, is_character=False, required=True)
@@ -80,3 +81,14 @@ def test_a_mask_and_what_it_says() -> None:
 def test_asterisks_in_a_key_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"dbo\.people\.name"):
         captured([ID, NAME], ("name",), column__mask__with__3__chars=r"dbo\.people\.name")
+
+
+def test_a_key_stays_plain_under_the_references_faults() -> None:
+    given = {"column__mask__with__3__chars": r"dbo\.people\.(name|note)", "compat__faults": True}
+    given["unavailable__value__placeholder"] = "unknown"
+    found = captured([ID, NAME, NOTE], ("name",), **given)
+    assert [each.masking for each in found.schema.columns] == [None, Masking(Stars(3), None, UNLIMITED), None]
+    assert found.types[1].convert(pa.array(["Ada"])).to_pylist() == ["Ada"]
+    assert dict(found.schema.column("name").schema.parameters) == {"masked": "true"}
+    assert found.types[2].convert(pa.array(["Ada"])).to_pylist() == ["***"]
+    assert [each.placeholder for each in found.schema.columns] == [None, "***", "***"]
