@@ -75,7 +75,7 @@ def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
     except TableNotFoundError:  # nothing was written yet
         return frozenset()
     except (DeltaError, OSError) as error:
-        raise delta_rs.failed(Target(root, FOLDER, storage_options), error) from error
+        raise delta_rs.failed(Target(root, FOLDER, storage_options), error, where=root) from error
     return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
 
 

@@ -239,8 +239,8 @@ def _is_plain(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_floating(kind))
 
 
-def failed(place: Target, error: Exception) -> SinkError:
-    """What an error of Delta means."""
+def failed(place: Target, error: Exception, where: str | None = None) -> SinkError:
+    """What an error of Delta means; `where` it happened, by default in the table."""
     text, kind = str(error).splitlines()[0] if str(error) else type(error).__name__, SinkError
     if "No space left" in str(error):
         remedy = "free space on the disk; the batch is then written again"
@@ -252,4 +252,4 @@ def failed(place: Target, error: Exception) -> SinkError:
     else:
         kind = TableError if isinstance(error, _OF_THE_ROWS) else SinkAwayError
         remedy = f"check {place.uri}; the batch is written again at the next start"
-    return kind(f"the replica could not be written: {text}", where=place.table, remedy=remedy)
+    return kind(f"the replica could not be written: {text}", where=where or place.table, remedy=remedy)
