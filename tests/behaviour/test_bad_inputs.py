@@ -250,7 +250,7 @@ def test_a_table_whose_old_rows_have_no_identity(spark: SparkSession, shop: Data
     file = tmp_path / "connector.json"
     file.write_text(json.dumps({"name": "x", "config": properties(shop)}), encoding="utf-8")
     done = subprocess.run([*COMMAND, "check", str(file)], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2, done.stderr
+    assert done.returncode == 3, done.stderr
     assert "warning identity: public.log" in done.stdout
     assert re.search(r'Remedy .*ALTER TABLE "public"\."log" REPLICA IDENTITY FULL', done.stdout)
 
