@@ -112,7 +112,9 @@ def test_init_by_a_role_that_owns_nothing(database: Database, tmp_path: Path) ->
         assert all(finding["ok"] for finding in findings), findings
         removed = json.loads(tailrace("remove", file, "public.b", "--json", env=environment).stdout)
         assert removed["edit"]["written"] is True
-        assert "    table.include.list:\n    - public\\.a\n    publ" in file.read_text(encoding="utf-8")
+        left = file.read_text(encoding="utf-8")
+        assert "    table.include.list:\n    - public\\.a\n" in left, left
+        assert "public\\.b" not in left
     finally:
         database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 

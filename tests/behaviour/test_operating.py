@@ -33,10 +33,10 @@ from tests.conftest import Database
 LARGE = "ALTER TABLE t ALTER note SET STORAGE EXTERNAL"
 
 
-def command(*arguments: object) -> dict[str, Any]:
-    """What a command prints with --json."""
+def command(*arguments: object, code: int = 0) -> dict[str, Any]:
+    """What a command prints with --json, and that it ends with this exit code."""
     done = CliRunner().invoke(app, [*map(str, arguments), "--json"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == code, done.output
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -188,7 +188,7 @@ def test_a_table_that_may_not_be_read_is_refused_shown_and_read_later(
         database.execute("ALTER PUBLICATION shop SET (publish = 'insert')")
         with pytest.raises(SourceError, match="shop does not publish update, delete"):
             until(lambda: False, run)
-        (problem,) = command("status", pipeline)["problems"]
+        (problem,) = command("status", pipeline, code=1)["problems"]
         assert problem["what"].startswith("shop does not publish update, delete")
     finally:
         run.stop()

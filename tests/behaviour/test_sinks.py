@@ -268,7 +268,7 @@ def test_pipeline_into_kafka_that_is_down_fails_with_the_sentence(
     database.execute(*SETUP)
     sink = {"kafka": {"bootstrap.servers": "127.0.0.1:9", "properties": {"message.timeout.ms": 1500}}}
     with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:
-        run(pipeline(database, tmp_path, sink), spark)
+        run(pipeline(database, tmp_path, sink, {"errors.max.retries": "0"}), spark)
     assert caught.value.remedy is not None
 
 
