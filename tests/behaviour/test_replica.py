@@ -379,9 +379,7 @@ def test_an_incremental_snapshot_adds(replica: Replica) -> None:
 
 def test_what_cannot_be_written_says_where_and_what_to_do(replica: Replica, tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file in the way")
-    with pytest.raises(
-        (SinkError, PySparkException), match=r"lake: the replica could not be written(.|\n)*Remedy"
-    ):
+    with pytest.raises((SinkError, PySparkException), match=r"lake: the replica could not be written(.|\n)*Remedy"):
         replica.write(0, created(order(1)))
 
 

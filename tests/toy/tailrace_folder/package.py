@@ -23,7 +23,18 @@ FOLDER = (
     Option("folder.user", TEXT, None, "A user of users.json.", required=True),
     Option("folder.password", TEXT, None, "The password.", required=True, secret=True),
 )
-SHARED = ("SPARK", "FILTERS", "VALUES", "MASKS", "TOPICS", "CONVERTERS", "SNAPSHOT", "SIGNALS", "RUNTIME")
+SHARED = (
+    "SPARK",
+    "FILTERS",
+    "VALUES",
+    "MASKS",
+    "OUT_OF_RANGE",
+    "TOPICS",
+    "CONVERTERS",
+    "SNAPSHOT",
+    "SIGNALS",
+    "RUNTIME",
+)
 OPTIONS = OptionTable({"Folder": FOLDER, **{group.title(): getattr(shared, group) for group in SHARED}})
 NAMING = TableNaming(DATABASE_SCHEMA_TABLE, default_schema="main")
 

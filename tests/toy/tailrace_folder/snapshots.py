@@ -20,7 +20,7 @@ from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import SOURCE, Mark, Signal
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Flags, PagingKey, Place, SnapshotGone, Unread
-from tailrace.connectors.table_split import TableSplit, told
+from tailrace.connectors.table_split import TableSplit, with_notices
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import flags
 from tailrace.events.notifications import is_wanted, notify
@@ -101,7 +101,7 @@ class FolderSnapshots(OnDemandSnapshots):
         splits = [TableSplit(handle, table.captured.schema.id, 100 * len(table.rows)) for table in found]
         splits = [split for split in splits if asked is None or str(split.table) in asked]
         names = [split.table for split in splits]
-        return told(splits, names, names, {}, chunked=False) if is_wanted(config) else splits
+        return with_notices(splits, names, names, {}, chunked=False) if is_wanted(config) else splits
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """Those that the log still has; the line tells a signal from another of the same id."""
