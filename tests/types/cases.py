@@ -226,7 +226,8 @@ SCALARS = [
     ),
     plain("varchar(20)", st.text("ab\\\t 'é\U0001f600", max_size=20)),
     Case('"char"', st.characters(min_codepoint=1, max_codepoint=127), {"default": str}),
-    Case("name", st.text("aé\\ ", max_size=30), {"default": str, "faults": models.nothing}),
+    # With the reference's faults a snapshot has the text and the log has none: a recording shows that.
+    plain("name", st.text("aé\\ ", max_size=30)),
     plain("json", literals.jsons(True) | literals.jsons(False)),
     plain("bit(70)", literals.bit_strings(70, 70), models.bits),
     plain("varbit", literals.bit_strings(0, 100), models.bits),
@@ -258,7 +259,7 @@ ARRAYS = [
     )
 ]
 ARRAYS += [
-    array(time(None), lambda shown: int(shown) // 1000 * 1000),
+    array(time(None), models.time_in_array),
     array(TIMETZ, models.cut_zoned_time),
     array(BIT9, models.nothing),
 ]

@@ -172,6 +172,11 @@ def zoned_time(shown: str) -> str:
     return clock(int(instant) % _DAY_US) + "Z"
 
 
+def time_in_array(shown: str) -> int:
+    """Microseconds as the reference's driver reads an array: milliseconds count, and 24:00 is midnight."""
+    return int(shown) // 1000 * 1000 % _DAY_US
+
+
 def cut_zoned_time(shown: str) -> str:
     """Without the fraction."""
     instant, printed = shown.split("|")
