@@ -51,7 +51,8 @@ class Window:
 
     def _not_contained(self, batch: ChangeBatch) -> ChangeBatch | None:
         """The changes of the rows' table that the snapshot does not contain, None where there are none."""
-        if batch.table.id != self.rows.table.id or not len(batch):
+        # A schema change has a row of its own in the log, without images.
+        if batch.table.id != self.rows.table.id or batch.schema_change is not None or not len(batch):
             return None
         later = self.fence.supersedes(batch)
         return ChangeBatch(batch.table, batch.rows.filter(mask(later))) if later.any() else None
