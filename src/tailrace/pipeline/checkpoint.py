@@ -60,7 +60,7 @@ def position(checkpoint: str) -> Position:
     if planned == 0:
         return Position(newest, newest if committed == 0 else None)
     # Spark reads the one before as well, whether it needs it or not.
-    remedy = "put it back from a copy, or begin anew with another `checkpoint`"
+    remedy = "put it back from a copy, or start again with another `checkpoint`"
     if not again:
         remedy = f"copy {folder.root}/offsets/{planned} to it: micro-batch {planned} is committed"
     before = folder.batch(planned - 1, remedy)
@@ -76,7 +76,7 @@ def refuse_behind(checkpoint: str, planned: int, committed: int) -> None:
         return
     left = f"the last one left is {planned}" if planned >= 0 else "none is left"
     above = f"the files of {checkpoint}/commits above {planned}" if planned >= 0 else f"{checkpoint}/commits"
-    again = "these micro-batches are then read again" if planned >= 0 else "the pipeline then begins anew"
+    again = "these micro-batches are then read again" if planned >= 0 else "the pipeline then starts again"
     raise OffsetError(
         f"commits/{committed} is there, offsets/{committed} is not: the newest offsets were deleted or lost, {left}",
         where=checkpoint,

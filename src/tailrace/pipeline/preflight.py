@@ -19,7 +19,7 @@ def findings(definition: Definition) -> list[Finding]:
 def before_start(definition: Definition) -> list[Finding]:
     """The problems and warnings of a pipeline that is about to start. Raises what its first start cannot do without.
 
-    A pipeline that has begun may resume in spite of a problem: a server comes back, a lost position is read anew where
+    A pipeline that has begun may resume in spite of a problem: a server comes back, a lost position is read again where
     snapshot.mode says so. Nothing is checked beside another run, and where only Spark can read the checkpoint.
     """
     if "://" in definition.checkpoint or standing(definition.checkpoint).state == "running":

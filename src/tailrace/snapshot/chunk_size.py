@@ -21,7 +21,7 @@ def fixed_size(config: Config) -> int | None:
 class ChunkSize:
     """How many rows the next chunk reads: as many as the user set, or as many as a second allows, from 1024 on.
 
-    The sizes of a table say nothing about the next one, so each begins anew.
+    The sizes of a table say nothing about the next one, so each starts again.
     """
 
     def __init__(self, config: Config) -> None:

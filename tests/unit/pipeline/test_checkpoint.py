@@ -48,7 +48,7 @@ def three(root: Path, *, committed: bool) -> None:
 
 DAMAGES = {
     "offsets/2": ("put it back from a copy; or delete it and {root}/commits/2", "delete it: micro-batch 2 was not"),
-    "offsets/1": ("copy {root}/offsets/2 to it: micro-batch 2 is committed", "put it back from a copy, or begin anew"),
+    "offsets/1": ("copy {root}/offsets/2 to it: micro-batch 2 is committed", "put it back from a copy, or start again"),
     "commits/2": ("""printf 'v1\\n{{"nextBatchWatermarkMs":0}}' > {root}/commits/2""", None),
     "commits/1": (None, """printf 'v1\\n{{"nextBatchWatermarkMs":0}}' > {root}/commits/1"""),
     "metadata": ("put it back from a copy; or delete it: the next", "or delete it and {root}/offsets/2, which is not"),
@@ -102,6 +102,6 @@ def test_commits_without_offsets_are_refused(tmp_path: Path) -> None:
     three(tmp_path, committed=True)
     shutil.rmtree(tmp_path / "offsets")
     with pytest.raises(
-        OffsetError, match=r"none is left\n  Remedy: .*or delete .*/commits: the pipeline then begins anew"
+        OffsetError, match=r"none is left\n  Remedy: .*or delete .*/commits: the pipeline then starts again"
     ):
         position(str(tmp_path))
