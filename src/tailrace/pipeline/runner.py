@@ -87,6 +87,9 @@ class Run:
         self._was_set_back = 0.0
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
         self._due: float | None = None
+        # What is to be said of the restart, and from when: a signal to the whole group ends Spark's workers a moment
+        # before it reaches this process, which then stops and says nothing of them.
+        self._notice: tuple[float, str] | None = None
         self._watch(query)
         self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
@@ -119,6 +122,7 @@ class Run:
         """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
         try:
             if self._due is not None:
+                self._say_restart()
                 if self._lease.lost is not None:
                     raise self._lease.lost
                 time.sleep(max(0.0, min(seconds, self._due - time.monotonic())))
@@ -148,8 +152,14 @@ class Run:
             self._ended(error)
             raise error
         made, most = self._restarts.made, self._restarts.most
-        log.warning("%s\nThe query is started again in %.0f s (%d of %d in a row).", error, pause, made, most)
-        self._due = time.monotonic() + pause
+        text = f"{error}\nThe query is started again in {pause:.0f} s ({made} of {most} in a row)."
+        now = time.monotonic()
+        self._due, self._notice = now + pause, (now + _LOOK_SECONDS, text)
+
+    def _say_restart(self) -> None:
+        if self._notice is not None and time.monotonic() >= self._notice[0]:
+            log.warning("%s", self._notice[1])
+            self._notice = None
 
     def _start_again(self) -> None:
         self._watch(self._pipeline.begin(self._session, self._target))
