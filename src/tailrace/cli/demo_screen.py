@@ -35,7 +35,7 @@ class Screen:
         self._events: deque[Text] = deque(maxlen=EVENTS_SHOWN)
         self._status: Status | None = None
         self._live: Live | None = None
-        self._told, self._said = 0.0, ""
+        self._printed, self._said = 0.0, ""
 
     def say(self, what: str) -> None:
         """A step of the demo."""
@@ -61,9 +61,9 @@ class Screen:
         """How far the pipeline is; as a line every few seconds where there is no live view."""
         self._status = status
         said = summary(status)
-        if self._live is not None or said == self._said or time.monotonic() - self._told < PLAIN_SECONDS:
+        if self._live is not None or said == self._said or time.monotonic() - self._printed < PLAIN_SECONDS:
             return
-        self._told, self._said = time.monotonic(), said
+        self._printed, self._said = time.monotonic(), said
         for event in [self._events.popleft() for _ in range(min(3, len(self._events)))]:
             results.print(event, no_wrap=True, overflow="ellipsis", crop=True)
         self.say(said)

@@ -93,14 +93,14 @@ class Warner:
 
     def __init__(self, log: LogFile, known: tuple[str, ...] = ()) -> None:
         self._log = log
-        self._told = {Warned("WARNING", text): time.monotonic() for text in known}
+        self._printed = {Warned("WARNING", text): time.monotonic() for text in known}
 
     def tell(self) -> None:
         """Prints what is new."""
         for warned in self._log.news():
             now = time.monotonic()
-            if now - self._told.get(warned, -REMINDER_SECONDS) >= REMINDER_SECONDS:
-                self._told[warned] = now
+            if now - self._printed.get(warned, -REMINDER_SECONDS) >= REMINDER_SECONDS:
+                self._printed[warned] = now
                 mark = "[yellow]Warning[/]" if warned.level == "WARNING" else "[red]Problem[/]"
                 notes.print(f"{mark} {escape(warned.text)}")
 
@@ -129,9 +129,9 @@ class Teller:
         reads = progress.snapshot is not None and is_due and now >= self._begun + QUIET_SECONDS
         if self._as_json:
             if is_new or (reads and progress.batch is None):
-                print_json({**asdict(progress), "events_per_second": self._told(progress, now)})
+                print_json({**asdict(progress), "events_per_second": self._speed(progress, now)})
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
-            notes.print(line(progress, self._told(progress, now)))
+            notes.print(line(progress, self._speed(progress, now)))
         elif now >= self._waiting and not last:
             notes.print(waiting(progress))
             self._waiting = now + WAITING_SECONDS
@@ -146,7 +146,7 @@ class Teller:
                 notes.print(f"[yellow]Warning[/] {escape(warning)}")
         self._warned = found
 
-    def _told(self, progress: Progress, now: float) -> float:
+    def _speed(self, progress: Progress, now: float) -> float:
         """Remember what a line says; the events a second since the last line."""
         rate = (progress.events - self._events) / max(now - self._since, _LOOK_SECONDS)
         self._batch, self._events, self._since = progress.batch, progress.events, now
@@ -172,7 +172,7 @@ def line(progress: Progress, events_per_second: float) -> str:
 
 
 def waiting(progress: Progress) -> str:
-    """What a pipeline does of which nothing new is known."""
+    """What a pipeline does while it reports nothing new."""
     if progress.waits:
         return f"waiting for changes; {progress.events:,} events so far, at {_place(progress)}"
     batch = 0 if progress.batch is None else progress.batch + 1

@@ -54,7 +54,7 @@ def command(
 
 
 def refuse_unknown(pipeline: Path, names: list[str]) -> None:
-    """Raises ConfigError for a table or expression that no captured table matches, of which a pipeline only warns."""
+    """Raises ConfigError for a table or expression that no captured table matches; a pipeline only warns."""
     from tailrace.cli.status import captured_by
     from tailrace.config.filters import TableFilter
     from tailrace.pipeline.checkpoint import position

@@ -44,7 +44,7 @@ class Asked:
 
 @contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Notes the signals instead of raising in the midst of a call to the JVM, whose answer the next one would take."""
+    """Notes the signals instead of raising during a call to the JVM, whose answer the next one would take."""
     asked = Asked()
     previous = {number: signal.getsignal(number) for number in _SIGNALS}
     asked.listen()

@@ -72,7 +72,7 @@ class Connector(Protocol):
     source: SourceBlock
     source_type: pa.StructType
     told_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
-    """What is told of a first snapshot that reads no rows."""
+    """What is sent for a first snapshot that reads no rows."""
 
     def __init__(self, config: Config) -> None: ...
 

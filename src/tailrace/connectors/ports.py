@@ -43,8 +43,8 @@ class Position(Protocol):
 class TableOverview:
     """A table that can be captured; `rows` is the server's estimate, `has_key` whether it has a primary key.
 
-    `is_partitioned`: it consists of other tables, each of which has `is_partition`. `is_readable`: the configured user
-    may read its rows. `remark` is printed beside the table in a new pipeline file.
+    `is_partitioned`: it consists of other tables, and each of them has `is_partition`. `is_readable`: the configured
+    user may read its rows. `remark` is printed beside the table in a new pipeline file.
     """
 
     id: TableId

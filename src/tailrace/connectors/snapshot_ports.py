@@ -172,7 +172,7 @@ class ChunkTable(Protocol):
         """The Fence of what is read from here on, as text; asked for before the rows."""
 
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
-        """Images of the rows there are of some keys, and of the keys of which there is none. Raises Unread."""
+        """Images of the rows that exist for some keys, and of the keys without a row. Raises Unread."""
 
     def end(self) -> Any:
         """The position up to which the log has what the rows may lack; asked for after the rows."""
@@ -208,7 +208,7 @@ class OnDemandSnapshots(Snapshots, Protocol):
         return [], ()
 
     def chunks(self, config: Config) -> AbstractContextManager[ChunkSession | None]:
-        """A session for one chunk; None while something that the log has told may not be visible yet."""
+        """A session for one chunk; None while a change that was read from the log may not be visible yet."""
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         """Those of the tables that there are, captured or not."""

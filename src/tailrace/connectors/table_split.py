@@ -18,7 +18,7 @@ class TableSplit:
     """Implements SnapshotSplit for part of a table.
 
     `began` is the name of the snapshot that the table's first rows were read under, if that was an earlier one;
-    `before` and `after` are told around its rows, `read_id` is that of SnapshotRead.
+    `before` and `after` are sent around its rows, `read_id` is that of SnapshotRead.
     """
 
     moment: Any

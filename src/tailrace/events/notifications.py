@@ -72,28 +72,28 @@ def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...
     A task does it, for the rows it reads; if a channel fails, this is logged, and nothing stops.
     """
     channels = config.names("notification.enabled.channels")
-    told = [_payload(notice, config.text("topic.prefix")) for notice in notices]
+    payloads = [_payload(notice, config.text("topic.prefix")) for notice in notices]
     if "log" in channels:
-        for payload in told:
+        for payload in payloads:
             log.info("[Notification Service]  %s", json.dumps(payload))
-    if "file" in channels and told:
-        _append(Path(config.text("notification.file")), told)
+    if "file" in channels and payloads:
+        _append(Path(config.text("notification.file")), payloads)
     if "callback" in channels:
-        for payload in told:
+        for payload in payloads:
             _call(config.text("notification.callback"), payload)
-    if "sink" not in channels or not told:
+    if "sink" not in channels or not payloads:
         return ()
     columns = [
-        pa.array([dump({"id": payload["id"]}) for payload in told], pa.string()),
-        pa.array([dump(payload) for payload in told], pa.string()),
-        pa.nulls(len(told), pa.int32()),
+        pa.array([dump({"id": payload["id"]}) for payload in payloads], pa.string()),
+        pa.array([dump(payload) for payload in payloads], pa.string()),
+        pa.nulls(len(payloads), pa.int32()),
     ]
     rows = pa.record_batch(columns, names=["key", "value", "partition"])
     return (ControlBatch(config.text("notification.sink.topic.name"), KEY, VALUE, rows),)
 
 
-def _append(file: Path, told: list[dict[str, object]]) -> None:
-    lines = "".join(json.dumps(payload) + "\n" for payload in told)
+def _append(file: Path, payloads: list[dict[str, object]]) -> None:
+    lines = "".join(json.dumps(payload) + "\n" for payload in payloads)
     try:
         # One write: other tasks append to the same file at the same time.
         with file.open("a", encoding="utf-8") as stream:

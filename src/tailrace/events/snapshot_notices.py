@@ -23,11 +23,11 @@ Notices = tuple[Notice, ...]
 def around_splits(
     splits: Sequence[str], order: Sequence[str], captured: Sequence[str], counts: Mapping[str, int], *, chunked: bool
 ) -> tuple[list[tuple[Notices, Notices]], Notices]:
-    """For each split, given by its table's name, what is told before and after it; the latter result if there is none.
+    """For each split, given by its table's name, what is sent before and after it; the latter result if there is none.
 
     `order` has all tables that are read; those without splits are empty. With an empty `captured` notices do not list
     tables. `counts` has the rows of tables that several splits read; of the others the reader knows them. Splits are
-    chunks in the words of notifications; those of tables of one are told only if all are (`chunked`).
+    chunks in the words of notifications; those of tables of one are sent only if all are (`chunked`).
     """
     # What is read is listed as Debezium does: in the order of a Java HashSet.
     tables, parts = ",".join(captured), Counter(splits)

@@ -42,7 +42,7 @@ def _text(values: pa.Array, unit: Literal["D"] | Unit, infinities: dict[str, int
     infinite = np.isin(numbers, list(infinities.values()))
     moments = np.where(infinite, 0, numbers).view(f"datetime64[{unit}]")
     text = np.datetime_as_string(moments).astype(object)
-    if unit != "ns":  # of which 64 bits end in 2262
+    if unit != "ns":  # 64 bits of nanoseconds end in 2262
         late = moments > _LAST_FOUR_DIGITS.astype(f"datetime64[{unit}]")
         text[late] = "+" + text[late]
     for place in np.flatnonzero(moments.astype("datetime64[Y]") < np.datetime64("0000")):  # numpy writes `-043`

@@ -68,7 +68,7 @@ _FOREIGN = (
     ),
     (
         "SparkContext was shut down",
-        "Spark shut itself down in the midst of a batch, as it does when its Java process runs out of memory",
+        "Spark shut itself down during a batch, as it does when its Java process runs out of memory",
         "see the end of Spark's log; if it contains an OutOfMemoryError, raise spark.driver.memory",
     ),
     (
@@ -80,7 +80,7 @@ _FOREIGN = (
     *(
         (
             sign,
-            "a Python process of Spark has ended in the midst of its work: it was killed, perhaps for want of memory",
+            "a Python process of Spark ended during its work: it was killed, perhaps because memory ran out",
             "start again, the pipeline resumes from its checkpoint; if it happens again, see Spark's log, and `dmesg`",
         )
         for sign in ("Python worker exited unexpectedly", "java.io.EOFException")
@@ -105,12 +105,12 @@ def java_ended(where: str, log: str) -> TailraceError:
     return TailraceError(
         f"Spark's Java process has ended, its log is {log}",
         where=where,
-        remedy="see the end of that log; if it tells of memory, raise spark.driver.memory",
+        remedy="see the end of that log; if it mentions memory, raise spark.driver.memory",
     )
 
 
 def summary(error: BaseException) -> str:
     """The first line of a foreign error worth showing: Spark's own message without stack and query plan."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"^(\w+\.)*\w*(Error|Exception|Warning): ", line)]
-    return told[-1] if told else (lines[0] if lines else type(error).__name__)
+    found = [line for line in lines if re.match(r"^(\w+\.)*\w*(Error|Exception|Warning): ", line)]
+    return found[-1] if found else (lines[0] if lines else type(error).__name__)

@@ -27,7 +27,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Spark's own 1g is too little for a row of 200 MB, of which a sink of text holds a few copies.
+    # Spark's own 1g is too little for a row of 200 MB: a sink of text holds a few copies of it.
     "spark.driver.memory": "2g",
     # What the JVM does beside the program is done on the cores that read. G1's part costs a tenth of the rows a second
     # on two cores. The second compiler takes 6 CPU-seconds for a start in place of 11 if it waits four times as long.

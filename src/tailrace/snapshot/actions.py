@@ -24,7 +24,7 @@ def types() -> list[str]:
 
 
 def act(signal: Signal, offset: dict[str, Any]) -> None:
-    """Carry out a signal. Whatever is wrong with it, or with its action, is told and ignored."""
+    """Carry out a signal. Whatever is wrong with it, or with its action, is logged and ignored."""
     if signal.type == LOG:
         _log(signal, offset)
         return

@@ -60,7 +60,7 @@ def change(server: OnDemandSnapshots, config: Config, signal: Signal, progress: 
 
 
 def settled(config: Config, progress: Progress) -> Progress:
-    """Without those tables of which the configuration by now says the same."""
+    """Without the tables that the configuration now treats the same way."""
     said = TableFilter.from_config(replace(config, tables=()))
     tables = [(table_named(config, name), name, is_in) for name, is_in in progress.tables]
     left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table) != is_in)

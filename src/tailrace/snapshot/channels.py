@@ -77,8 +77,8 @@ class Channels:
                 lines = [line for line in text.replace("\0", "").splitlines() if line.strip()]
                 signals += [signal for line in lines if (signal := parsed(line, None)) is not None]
         if self._topic is not None:
-            told, topic = self._topic.read(topic)
-            signals += told
+            read, topic = self._topic.read(topic)
+            signals += read
         return Arrived(tuple(signals), tuple(names), topic)
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class _Folder:
                 with system.open_input_stream(file.path) as stream:
                     taken.append((file.base_name, stream.read().decode("utf-8", "replace")))
         except (OSError, pa.ArrowException) as error:
-            # Told once: a checkpoint in a file system that only Spark knows takes no signals by files.
+            # Logged once: a checkpoint in a file system that only Spark knows takes no signals by files.
             level = logging.DEBUG if self._is_silent else logging.ERROR
             log.log(level, "signals cannot be read from %s: %s", self._location, error)
             self._is_silent = True

@@ -1,7 +1,7 @@
 """Plans incremental snapshots: reads the next chunk of the requested tables.
 
 A chunk is read under a snapshot of its own; the micro-batch then ends at the position of the log behind it (Debezium's
-way, with two differences: which row wins is told by the chunk's fence, so window rows are written for those who look at
+way, with two differences: the chunk's fence decides which row wins, so window rows are written for those who look at
 them only, and nothing has to be kept from one batch to the next).
 """
 

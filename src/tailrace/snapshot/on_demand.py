@@ -80,7 +80,7 @@ class AdHocSnapshots:
         that the batch before is committed.
         """
         if self._kept is not None and self._kept[1].splits is not None:
-            # Two snapshots of one moment could not be told apart.
+            # Two snapshots of one moment could not be distinguished.
             self._blocking.close()
         known = state if state is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
@@ -89,7 +89,7 @@ class AdHocSnapshots:
         before = replace(self._with_late(before), warnings=warnings)
         progress = self._signalled(before, offset)
         self.use(progress)
-        notices = _told(before, progress)
+        notices = _notices(before, progress)
         moves = progress != replace(known, undo=None)
         if progress.queue and progress.wait is not None:
             if not self._server.has_ended(progress.wait):
@@ -207,7 +207,7 @@ def _announced(found: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> S
     return [first.announced(notices), *others]
 
 
-def _told(before: Progress, after: Progress) -> tuple[Notice, ...]:
+def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
     """What new signals did; of a stop the tables, the present one last (Debezium's checkAndProcessStopFlag)."""
     stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
     goes_on = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
@@ -229,8 +229,8 @@ def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
     """What a chunk did: a table continues, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        told = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for
-        keys = (("maximum_key", _listed(after.maximum[told])), ("last_processed_key", _listed(after.last[told])))
+        shown = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for
+        keys = (("maximum_key", _listed(after.maximum[shown])), ("last_processed_key", _listed(after.last[shown])))
         place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)

@@ -55,5 +55,5 @@ class Reading:
 
     @property
     def untouched(self) -> tuple[str, ...]:
-        """The tables of which no row was read."""
+        """The tables without a row that was read."""
         return tuple(table for table in self.place.left if table not in self.touched)

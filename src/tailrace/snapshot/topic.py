@@ -36,7 +36,7 @@ class SignalTopic:
         self._timeout = config.number("signal.kafka.poll.timeout.ms") / 1000
         self._consumer: Consumer | None = None
         self._is_assigned = False
-        self._told: str | None = None
+        self._logged: str | None = None
         self._position: int | None = None
         self._confirmed: int | None = None
 
@@ -44,7 +44,8 @@ class SignalTopic:
         """The signals from `position` on, and the position behind them. Raises ConfigError for wrong settings.
 
         Without a position it is where the consumer group is or, without one, what `auto.offset.reset` says. What a
-        position says is read is safe, so the group is told. A broker out of reach is told, and nothing stops.
+        position says is read is safe, so it is committed to the group. An unreachable broker is logged and stops
+        nothing.
         """
         library = _library()
         first = self._consumer is None
@@ -65,7 +66,7 @@ class SignalTopic:
             if error is not None and error.code() != library.KafkaError._PARTITION_EOF:
                 self._refused(error)
                 break
-            self._told = None
+            self._logged = None
             position = int(message.offset() or 0)
             if error is not None:
                 break
@@ -81,12 +82,12 @@ class SignalTopic:
             self._consumer = None
 
     def _refused(self, error: KafkaError) -> None:
-        """Each trouble is told once, until something is read again; the next look asks again."""
-        if error.str() != self._told:
+        """Each problem is logged once, until something is read again; the next look asks again."""
+        if error.str() != self._logged:
             grant = f"; grant the user Read on the topic and on the group {self._settings['group.id']}"
             remedy = grant if error.name().endswith("_AUTHORIZATION_FAILED") else ""
             log.warning("signals cannot be read from topic %s: %s%s", self.name, error.str(), remedy)
-        self._told = error.str()
+        self._logged = error.str()
         # librdkafka asks for a group's position once; without an answer it reads nothing until it is assigned again.
         self._is_assigned = False
 

@@ -20,7 +20,7 @@ from tailrace.model.change import TRUNCATE, UPDATE, ChangeBatch
 class Window:
     """The rows of a chunk, read under a snapshot, while the log up to a later position passes by.
 
-    A row that is changed by a transaction that the snapshot does not contain is dropped: the log has told what came
+    A row that is changed by a transaction that the snapshot does not contain is dropped: the log has sent what came
     later. So is a row of op `d`, which says that there is no row of its key, if the log brings one. All others are
     still what the table held at that position. A dropped row has large values that the log did not repeat: it comes as
     it became, since nobody may know them yet.
@@ -58,7 +58,7 @@ class Window:
         return ChangeBatch(batch.table, batch.rows.filter(mask(later))) if later.any() else None
 
     def _old(self, changes: ChangeBatch) -> pa.Array:
-        """By what the rows were told apart that were changed: an update that leaves that alone has no old image."""
+        """What distinguishes the changed rows: an update that leaves that alone has no old image."""
         updated = pc.equal(changes.rows.column("op"), UPDATE)
         stayed = pc.if_else(updated, _keys(changes, "after", self.identity), None)
         return pc.coalesce(_keys(changes, "before", self.identity), stayed)
@@ -90,7 +90,7 @@ class Window:
     def _became(self, own: list[str | None]) -> dict[int, dict[str, Any]]:
         """What changed rows are, by their places, in the end, where the log does not tell all their columns."""
         names = frozenset(self.rows.rows.schema.field("after").type.names)
-        # By identity: place, image, and the columns that no later change has told. Rows of a chunk are few, so a loop
+        # By identity: place, image, and the columns that no later change contains. Rows of a chunk are few, so a loop
         # will do.
         state: dict[str | None, tuple[int, dict[str, Any], frozenset[str]]] = {
             key: (place, image, names)

@@ -164,7 +164,7 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from self.rows(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Spark has committed up to `end`. The server is told when the next range is read, which begins there."""
+        """Spark has committed up to `end`. Reading the next range, which begins there, confirms it to the server."""
         failpoint.reach("after-commit")
 
     def stop(self) -> None:

@@ -96,7 +96,7 @@ class PagedTable(ChunkTable):
         return self.captured.schema
 
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
-        """By the key of the signal or of the events, told apart by the table's own."""
+        """By the key of the signal or of the events; equal keys are distinguished by the table's own."""
         names = self.paged_by(surrogate)
         key = key_columns(self.described, names)
         if not key:

@@ -31,7 +31,7 @@ from tailrace.model.table import TableSchema
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
 INSTANCES = "instances"
-# There if the structures of tables are still to be told.
+# Present while the structures of tables are still to be sent.
 UNTOLD = "structures_untold"
 
 
@@ -117,7 +117,7 @@ class ChangeTableConnector(SharedLogConnector):
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""
         log = {BEGINS: end.position.to_text(), INSTANCES: known_up_to({}, end.position, end.instances)}
-        # Without a snapshot nobody has told the structure of the tables before the first change.
+        # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
 
     def advanced(self, here: Reached, start: Reading, to: Reading, end: LogEnd | None) -> Mapping[str, Any]:
@@ -167,7 +167,9 @@ class ChangeTableConnector(SharedLogConnector):
                 for each in found
                 if each.stop is not None and begin.lsn(each.table.database) <= each.stop < to.lsn(each.table.database)
             )
-            told = SplitPlanner(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
+            structures = (
+                SplitPlanner(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
+            )
             tells = self.config.flag("include.schema.changes")
             switches = self._switches(connection, inside, known) if tells else []
             shown = TableFilter.from_config(self.config).naming.shown
@@ -175,7 +177,7 @@ class ChangeTableConnector(SharedLogConnector):
             lists = TableFilter.from_config(config)
             mine = [each for each in inside if lists.captures(each.table)]
             rows = counted(self.dialect, connection, mine, begin, to)
-            return LogRange(begin, to, rows, tuple(switches), passed, told, dropped)
+            return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped)
 
         whole = self._server.ask(asked)
         return [whole] if is_whole else whole.parts()
@@ -185,7 +187,7 @@ class ChangeTableConnector(SharedLogConnector):
         catalog = self.dialect.catalog(connection, self.config)
         found = []
         for instance in instances:
-            if gap.is_told(known, instance):
+            if gap.is_reported(known, instance):
                 continue
             older = [each for each in catalog.instances(instance.table.database) if each.table == instance.table]
             before = [each for each in older if each.start < instance.start]

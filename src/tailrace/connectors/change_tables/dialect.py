@@ -261,7 +261,7 @@ class Dialect(Protocol):
         """A literal of an LSN; of the lowest there is for the empty text."""
 
     def limited(self, statement: str, rows: int) -> str:
-        """A statement that begins with SELECT, of which at most so many rows come."""
+        """A statement that begins with SELECT, limited to so many rows."""
 
     def one_row(self, expressions: Sequence[str]) -> str:
         """A SELECT of values that are in no table."""

@@ -39,7 +39,7 @@ def is_known(known: Known, instance: Instance) -> bool:
     return found is not None and found[0] == instance.number
 
 
-def is_told(known: Known, instance: Instance) -> bool:
+def is_reported(known: Known, instance: Instance) -> bool:
     """Whether the offset has the instance with the columns of now."""
     found = known.get(instance.table.database, {}).get(instance.name, [])
     return is_known(known, instance) and (len(found) < 4 or found[3] == instance.version)

@@ -22,7 +22,7 @@ class LogRange:
     """The log of (start, end] of each database, by these capture instances, each with its number of rows there.
 
     `switches` are changes of structure, `passed` instances whose last row is in the range, `structures` those of
-    tables, to be told first. Of the tables `dropped` nothing is captured any more.
+    tables, to be sent first. The tables `dropped` are no longer captured.
     """
 
     start: Reading

@@ -235,14 +235,14 @@ def batch_of(dialect: Dialect, table: ChangeTable, found: Changes) -> ChangeBatc
 def again_after_loss(dialect: Dialect, config: Config, attempt: Callable[[], Iterator[Chunk]]) -> Iterator[Chunk]:
     """The chunks of attempts: when a connection is lost, the next one continues where this one ended.
 
-    Rows of a range do not change, so what is read again comes in the same chunks: those that were told are left out.
+    Rows of a range do not change, so what is read again comes in the same chunks: those that were sent are left out.
     """
-    told, backoff = 0, Backoff(config)
+    sent, backoff = 0, Backoff(config)
     while True:
         try:
             for place, chunk in enumerate(attempt()):
-                if place == told:
-                    told += 1
+                if place == sent:
+                    sent += 1
                     backoff.reset()
                     yield chunk
         except SourceError as error:  # noqa: PERF203  # the loop is the retrying

@@ -48,7 +48,7 @@ class Split(TableSplit):
     """Implements SnapshotSplit: rows of a table above `low` and up to `high` of its key, texts as `keys.py` has them.
 
     `first` and `last` are the markers of its first and last row. `select` is read instead of the table. `structures`
-    are told first: the tables there are when a pipeline begins.
+    are sent first: the tables there are when a pipeline begins.
     """
 
     moment: Moment

@@ -56,7 +56,7 @@ class SplitPlanner:
                 found[0] = replace(found[0], first="first" if is_first else "first_in_data_collection")
             splits += found
         splits = self._with_last(splits)
-        return self._told(splits, tables, wanted) if is_wanted(self.config) else splits
+        return self._with_notices(splits, tables, wanted) if is_wanted(self.config) else splits
 
     def structures(self) -> tuple[Described, ...]:
         """The structures of all tables, captured or not, as the reference engine keeps them."""
@@ -136,7 +136,9 @@ class SplitPlanner:
         statement = f"SELECT 1 FROM {self.dialect.table(split.table)}{condition}"
         return bool(self.connection.rows(self.dialect.limited(statement, 1)))
 
-    def _told(self, splits: list[Split], tables: list[TableId], wanted: Mapping[str, str | None] | None) -> list[Split]:
+    def _with_notices(
+        self, splits: list[Split], tables: list[TableId], wanted: Mapping[str, str | None] | None
+    ) -> list[Split]:
         """The splits with the notices around them."""
         names = [str(split.table) for split in splits]
         every = self.catalog.captured() if wanted is None else ()

@@ -155,7 +155,7 @@ class Db2Admin(ChangeTableAdmin):
             return server.ask(missing)
 
     def extend(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.extend. The capture program is told by the function of Debezium's documentation."""
+        """See Admin.extend. Debezium's function makes the capture program read its registrations."""
         config = self.config
 
         def registered(connection: Connection) -> list[str]:
@@ -167,7 +167,7 @@ class Db2Admin(ChangeTableAdmin):
                 try:
                     connection.rows(reinit_statement(config))
                 except FAILURES.driver_error as error:
-                    what = "the tables are registered, but the capture program could not be told"
+                    what = "the tables are registered, but the capture program cannot be made to read that"
                     raise SourceError(f"{what}: {FAILURES.line(error)}", remedy=f"run {reinit(config)}") from error
             return [str(table) for table in new]
 

@@ -39,7 +39,7 @@ def _address_of(hosts: str) -> str:
 
 
 def _with_names(options: Iterable[Option], names: Mapping[str, str]) -> tuple[Option, ...]:
-    """The options, of which some have a name of Debezium 1 besides."""
+    """The options. Some also have a name of Debezium 1."""
     return tuple(
         replace(each, aliases=(*each.aliases, Alias(names[each.name]))) if each.name in names else each
         for each in options
@@ -180,7 +180,7 @@ FILTERS = (
 SNAPSHOT = (
     *_with_names(shared.SNAPSHOT, {"snapshot.max.threads": "initial.sync.max.threads"}),
     Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, "documents have no schema"),
-    Option(OVERRIDES, NAMES, None, "Collections of which only some documents are read.", protects=True),
+    Option(OVERRIDES, NAMES, None, "Collections with a filter: only the documents that match are read.", protects=True),
     Option(f"{OVERRIDES}.<collection>", TEXT, None, "The condition (JSON) for these documents.", protects=True),
     Option("snapshot.fetch.size", COUNT, "0", "Documents of a round trip; 0 is the server's choice."),
 )

@@ -116,7 +116,7 @@ def of_token(token: Any) -> str:
 
 
 def start_options(position: str) -> dict[str, Any]:
-    """How a change stream is told to start at a position."""
+    """The option that makes a change stream start at a position."""
     if len(position) <= _TIME_LENGTH:
         return {"startAtOperationTime": timestamp(time_of(position))}
     data, _, bits = position.partition(":")

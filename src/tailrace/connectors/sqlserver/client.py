@@ -93,8 +93,8 @@ class SqlServerFailures(Failures):
         if number == LOGIN_FAILED or any(sign in text for sign in _REFUSED):
             return False
         # A failed login, and a database that is away, come with the driver's number for a connection not made.
-        is_told = any(f"({each}," in text for each in (LOGIN_FAILED, *NO_DATABASE))
-        return not is_told and (number in _TRANSIENT or self.is_lost(error))
+        is_reported = any(f"({each}," in text for each in (LOGIN_FAILED, *NO_DATABASE))
+        return not is_reported and (number in _TRANSIENT or self.is_lost(error))
 
     def is_lost(self, error: BaseException) -> bool:
         """See Failures.is_lost."""

@@ -32,12 +32,12 @@ _OURS = re.compile(r"_tailrace(\d+)$")
 
 
 class Renewal:
-    """Looks for new columns whenever the log's end is asked for. What cannot be done is told once for each table."""
+    """Looks for new columns whenever the log's end is asked for. What cannot be done is logged once for each table."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._is_wanted = config.flag("capture.instance.auto")
-        self._told: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
 
     def create(self, connection: Connection, databases: Sequence[str]) -> None:
         """Create an instance for each captured table whose newest one lacks new columns."""
@@ -73,8 +73,8 @@ class Renewal:
             self._tell(table, f"{FAILURES.line(error)}; let a member of db_owner run {statement}")
 
     def _tell(self, table: TableId, what: str) -> None:
-        if (str(table), what) not in self._told:
-            self._told.add((str(table), what))
+        if (str(table), what) not in self._logged:
+            self._logged.add((str(table), what))
             log.warning("capture.instance.auto: %s has new columns that are not captured: %s", table, what)
 
 

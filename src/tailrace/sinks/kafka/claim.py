@@ -14,7 +14,7 @@ from tailrace.spark import failpoint
 _AT_ONCE = 16
 
 # What a task returns: its number, its producer's token, and how far it has read the state topic (0: not at all).
-Told = tuple[int, str, int]
+Sent = tuple[int, str, int]
 
 
 class Claim:
@@ -52,11 +52,11 @@ class Claim:
             self._tasks = tasks
         return Ticket(self._pipeline, self._run, batch, self._since, self._splits, dict(self._owners))
 
-    def done(self, told: Iterable[Told]) -> None:
+    def done(self, sent: Iterable[Sent]) -> None:
         """All tasks of a micro-batch have succeeded."""
         # The next batch holds other splits: what the runs before have committed concerns the first one alone.
         self._splits = frozenset()
-        for task, token, end in told:
+        for task, token, end in sent:
             if token:
                 self._owners[task] = token
             self._since = max(self._since, end)

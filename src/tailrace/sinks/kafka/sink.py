@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_A_BATCH = "16"
 # What a task says for each row: how many records it sent, and what Claim.done takes.
-_TOLD = "struct<records: bigint, task: int, token: string, end: bigint>"
-_TOLD_TYPE = pa.struct([("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())])
+_SENT = "struct<records: bigint, task: int, token: string, end: bigint>"
+_SENT_TYPE = pa.struct([("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())])
 _MOST_TASKS = 64
 _OWN_WORKERS = "TAILRACE_SINK"
 
@@ -84,10 +84,10 @@ class KafkaSink:
         tasks = max(1, min(splits, context.defaultParallelism, _MOST_TASKS))
         # After a failure somebody may be left over, of this run as well: then the claim is made again.
         claim = self._claims.pop(query, None) or Claim(settings, query, tasks)
-        told = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)
-        claim.done((task, token, end) for _, task, token, end in told)
+        sent = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)
+        claim.done((task, token, end) for _, task, token, end in sent)
         self._claims[query] = claim
-        self.written[batch_id] = sum(records for records, *_ in told)
+        self.written[batch_id] = sum(records for records, *_ in sent)
 
     def _send(
         self, frame: DataFrame, settings: Settings, ticket: Ticket | None, pool: str
@@ -102,8 +102,8 @@ class KafkaSink:
         try:
             # Not mapInArrow: that loads pandas, which nothing here needs.
             with _own_workers(session, pool):
-                told = arrow_udf(send, _TOLD)("split", "bytes")
-            return [tuple(row["told"]) for row in frame.select(told.alias("told")).collect()]
+                sent = arrow_udf(send, _SENT)("split", "bytes")
+            return [tuple(row["sent"]) for row in frame.select(sent.alias("sent")).collect()]
         finally:
             session.conf.set(_BATCH_SETTING, str(usual))
 
@@ -146,7 +146,7 @@ def _task(
         encoder, creation = Encoder(config, source, run_id, steps), Creation.of(config)
         try:
             for splits, blobs in chunks:
-                told = []
+                sent = []
                 for split, blob in zip(splits, blobs, strict=True):
                     before = writer.count
                     if writer.starts(split.as_py()):
@@ -154,8 +154,8 @@ def _task(
                             if creation is not None:
                                 creation.ensure(settings, records.column("topic").unique().to_pylist())
                             writer.send(records)
-                    told.append((writer.count - before, task, writer.token, writer.end))
-                yield pa.array(told, _TOLD_TYPE)
+                    sent.append((writer.count - before, task, writer.token, writer.end))
+                yield pa.array(sent, _SENT_TYPE)
             writer.finish()
         except BaseException:
             writer.abandon()

@@ -111,16 +111,16 @@ def read(settings: Settings, pipeline: str, since: int, *, is_committed: bool = 
 def _read_to_end(settings: Settings, consumer: Consumer, pipeline: str) -> Found:
     kafka = library()
     partition, where = kafka.TopicPartition(settings.state_topic, 0), _where(settings)
-    found, high, has_told = Found(), None, False
+    found, high, has_logged = Found(), None, False
     begin = time.monotonic()
     while (waited := time.monotonic() - begin) < settings.timeout + settings.transaction_timeout:
         message: Message | None = consumer.poll(1)
         if message is None:
             if high is None:
                 _check_readable(settings, consumer)
-            if waited > _TELL_SECONDS and not has_told:
+            if waited > _TELL_SECONDS and not has_logged:
                 log.warning("%s: waiting for %s", where, "the brokers" if high is None else _FOREIGN)
-                has_told = True
+                has_logged = True
             continue
         error = message.error()
         if error is None:

@@ -216,12 +216,12 @@ class ExactlyOnce:
         try:
             yield sender, delivery
         except (SinkError, kafka.KafkaException) as error:
-            seconds, told = age(), _told(error, sender, delivery)
+            seconds, reported = age(), _reported(error, sender, delivery)
             reason = self._lost()
-            if told is not None and told.name() in _TOPIC_REFUSED:
+            if reported is not None and reported.name() in _TOPIC_REFUSED:
                 # Its text does not name the topic, and what the abort says after it is a consequence.
-                raise refused(told, "the transaction cannot be committed", _topics(delivery, where)) from error
-            cause = reason or told
+                raise refused(reported, "the transaction cannot be committed", _topics(delivery, where)) from error
+            cause = reason or reported
             if cause is None:
                 raise
             failure = refused(cause, "the transaction cannot be committed", where)
@@ -248,7 +248,7 @@ class ExactlyOnce:
         )
 
 
-def _told(error: Exception, sender: Sender, delivery: Delivery) -> KafkaError | None:
+def _reported(error: Exception, sender: Sender, delivery: Delivery) -> KafkaError | None:
     """What ended a transaction; None if the record's own error says it."""
     kafka = library()
     if isinstance(error, kafka.KafkaException):

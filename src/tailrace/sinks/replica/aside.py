@@ -183,8 +183,8 @@ def _now() -> str:
 
 def _letters(part: Part, standing: Standing) -> pa.Table:
     if part.change is not None and not standing.has(part.extent):
-        told = {"op": "s", "position": str(part.change.position), "after": json.dumps(part.change.to_json())}
-        return pa.Table.from_pylist([told], schema=LETTERS)
+        letter = {"op": "s", "position": str(part.change.position), "after": json.dumps(part.change.to_json())}
+        return pa.Table.from_pylist([letter], schema=LETTERS)
     left = [batch for batch in part.left(standing) if batch.read is None]
     return pa.concat_tables([LETTERS.empty_table(), *map(_letters_of, left)])
 

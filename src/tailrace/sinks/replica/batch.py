@@ -20,7 +20,7 @@ from tailrace.sinks.replica.upkeep import Upkeep
 class TableReport:
     """What was done to one table: rows put and deleted, net, and the table's version then (None: nothing was new).
 
-    `aside` is the error of which the table was set aside, if it was.
+    `aside` is the error that set the table aside, if one did.
     """
 
     table: str

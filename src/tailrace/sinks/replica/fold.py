@@ -177,8 +177,8 @@ def _steps(changes: _Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.
     if (deleted & ~has_before).any():
         raise _no_old_row(changes.table)
     moved = changes.is_op(UPDATE) & has_before & (before != after)
-    told = changes.is_op(CREATE) & np.asarray(changes.old_key.is_valid(), bool)
-    source = np.where(moved, before, np.where(told, old, after))
+    has_old = changes.is_op(CREATE) & np.asarray(changes.old_key.is_valid(), bool)
+    source = np.where(moved, before, np.where(has_old, old, after))
     gone, put = np.flatnonzero(deleted | moved), np.flatnonzero(changes.is_op(*_PUTS.to_pylist()))
     order = np.argsort(np.concatenate([2 * gone, 2 * put + 1]))
     return Steps(

@@ -67,7 +67,7 @@ def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> l
             if {(stop.rename, stop.rename.old), (stop.rename, stop.rename.new)} <= {*places}
         }
         if not ready:
-            raise SinkError("a rename is told to one of its two names only", where=stops[0].table)
+            raise SinkError("only one of the two names of a rename got it", where=stops[0].table)
         for rename in sorted(ready):
             move(places[rename, rename.old], places[rename, rename.new])
         done |= ready

@@ -27,8 +27,8 @@ __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
 # What was done to a part's table; or where its task stopped for a rename, as JSON; or how its maintenance failed.
 _REPORT = ("table", "upserted", "deleted", "version", "aside")
-_TOLD = "table string, upserted bigint, deleted bigint, version bigint, aside string, stop string, failure string"
-_TOLD_SCHEMA = pa.schema(
+_RESULT = "table string, upserted bigint, deleted bigint, version bigint, aside string, stop string, failure string"
+_RESULT_SCHEMA = pa.schema(
     [
         ("table", pa.string()),
         *((name, pa.int64()) for name in ("upserted", "deleted", "version")),
@@ -101,7 +101,7 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
         if done and not ordered.is_cached:
             ordered.persist()  # the log is decoded once more, and then no more
-        rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _TOLD).collect()]
+        rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _RESULT).collect()]
         _tell(row["failure"] for row in rows)
         return (
             [_reported(row) for row in rows if row["upserted"] is not None],
@@ -130,7 +130,7 @@ def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         reports += _merge(ordered.where(ordered.table.isin(known)), batch)
     if failed:
         some = ordered.where(ordered.table.isin(list(failed)))
-        reports += [_reported(row.asDict()) for row in some.mapInArrow(_putting(batch, failed), _TOLD).collect()]
+        reports += [_reported(row.asDict()) for row in some.mapInArrow(_putting(batch, failed), _RESULT).collect()]
     return reports
 
 
@@ -146,9 +146,9 @@ def _putting(
                 if part.rename is not None or part.extent.number < first.part:
                     continue
                 if part.extent.number == first.part:
-                    yield _told(**asdict(aside.put(batch, table, part, first.error)))
+                    yield _result(**asdict(aside.put(batch, table, part, first.error)))
                 else:
-                    yield _told(**asdict(aside.write(batch, table, part, is_aside=True)))
+                    yield _result(**asdict(aside.write(batch, table, part, is_aside=True)))
 
     return put
 
@@ -168,22 +168,22 @@ def _merging(
                     continue
                 if part.rename is not None:
                     stop = Stop(table, part.extent, part.rename)
-                    yield _told(table=table, stop=json.dumps(asdict(stop)))
+                    yield _result(table=table, stop=json.dumps(asdict(stop)))
                     break
                 report = aside.write(batch, table, part, is_aside=is_aside)
                 is_aside = is_aside or report.aside is not None
                 failpoint.reach("after-table")
                 versions.append(report.version)
-                yield _told(**asdict(report))
+                yield _result(**asdict(report))
             failure = batch.keep(table, versions)
             if failure is not None:
-                yield _told(table=table, failure=failure)
+                yield _result(table=table, failure=failure)
 
     return merge
 
 
-def _told(**columns: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([columns], _TOLD_SCHEMA)
+def _result(**columns: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([columns], _RESULT_SCHEMA)
 
 
 def _kept(session: SparkSession, reports: list[TableReport], batch: MicroBatch) -> list[TableReport]:
@@ -197,11 +197,11 @@ def _kept(session: SparkSession, reports: list[TableReport], batch: MicroBatch) 
         for each in batches:
             for number in each.column("id").to_pylist():
                 table, versions = tables[number]
-                yield _told(table=table, failure=batch.keep(table, versions))
+                yield _result(table=table, failure=batch.keep(table, versions))
 
     if tables:
         places = session.range(0, len(tables), 1, len(tables))
-        _tell(row["failure"] for row in places.mapInArrow(keep, _TOLD).collect())
+        _tell(row["failure"] for row in places.mapInArrow(keep, _RESULT).collect())
     return reports
 
 

@@ -131,9 +131,11 @@ def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def _slices(part: Part, standing: Standing) -> Iterator[tuple[str | None, bytes]]:
     """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
-    told = {name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None}
-    if told:
-        yield json.dumps({**told, "extent": asdict(part.extent)}), b""
+    metadata = {
+        name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None
+    }
+    if metadata:
+        yield json.dumps({**metadata, "extent": asdict(part.extent)}), b""
         return
     left = part.left(standing)
     if not left:

@@ -32,7 +32,7 @@ class Lookup(Protocol):
     """What an entry does not have."""
 
     def entry(self, time: int) -> bytes:
-        """The entry of a time: a large transaction has several, each of which names the one before it."""
+        """The entry of a time: a large transaction has several, and each names the one before it."""
 
     def document(self, namespace: str, key: bytes) -> bytes | None:
         """The document of a key as it is now: of an array that an update cut, an entry has only the new length."""

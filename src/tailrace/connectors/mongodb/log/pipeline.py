@@ -16,7 +16,7 @@ Stage = dict[str, Any]
 
 
 def stages(config: Config, start: Stage) -> list[Stage]:
-    """All stages, the first of which opens the stream at `start`."""
+    """All stages; the first one opens the stream at `start`."""
     opening: Stage = {"$changeStream": {**_images(config), **start}}
     if config.text("capture.scope") == "deployment":
         opening["$changeStream"]["allChangesForCluster"] = True

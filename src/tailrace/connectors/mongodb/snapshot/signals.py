@@ -75,7 +75,7 @@ class SignalCollection:
 
 
 def _signal(document: dict[str, Any]) -> Signal | None:
-    """The signal of a document of exactly three fields, the last of which is a document or its JSON text."""
+    """The signal of a document of exactly three fields, where the last one is a document or its JSON text."""
     if len(document) != 3 or [*document][1] != "type":
         log.warning("signal.data.collection: %r is no signal: fields _id, type, data are expected", document.get("_id"))
         return None

@@ -48,7 +48,7 @@ def plan(
         resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
         splits += _of_table(client, config, moment, table, given.get(str(table)), resumed)
     splits = _with_last(client, splits)
-    return _told(config, splits, tables) if is_wanted(config) else splits
+    return _with_notices(config, splits, tables) if is_wanted(config) else splits
 
 
 def is_valid(client: Client, config: Config, moment: Moment) -> bool:
@@ -134,6 +134,6 @@ def _with_last(client: Client, splits: list[Split]) -> list[Split]:
     return splits
 
 
-def _told(config: Config, splits: list[Split], tables: list[TableId]) -> list[Split]:
+def _with_notices(config: Config, splits: list[Split], tables: list[TableId]) -> list[Split]:
     """The splits with the notices around them."""
     return with_notices(splits, tables, [], {}, chunked=config.number("snapshot.max.threads") > 1)

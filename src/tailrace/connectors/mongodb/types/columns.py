@@ -170,7 +170,7 @@ def _integer_as_decimal(values: Values, rows: Ints, kind: pa.DataType) -> Part:
 
 
 def _struct(values: Values, rows: Ints, kind: pa.DataType) -> Part:
-    """A document with the fields of the struct and no other, each of which fits."""
+    """A document with exactly the fields of the struct, where each value fits."""
     elements = members(values)
     names = Names([field.name for field in kind])
     known = names.find(values.buffer, elements) >= 0

@@ -36,7 +36,7 @@ WHERE c.relkind = 'p' OR (c.relkind = 'r' AND c.relispartition)
 
 
 def aside(connection: psycopg.Connection, config: Config, tables: Iterable[TableId]) -> set[TableId]:
-    """Those captured tables of which nobody expects a replica: it holds signals, or comes by other captured names.
+    """The captured tables that are expected to have no replica: it holds signals, or comes by other captured names.
 
     A partitioned table is published as a whole or by its partitions; the other half is no table of the replica's.
     """

@@ -1,4 +1,4 @@
-"""Defines the key of a table: which columns of which index. No other module decides this.
+"""Defines the key of a table: the index and its columns. No other module decides this.
 
 Columns that an index carries by INCLUDE are no part of its key, except for the reference engine. The DDL triggers
 follow the same rule in the database (see ddl.sql).

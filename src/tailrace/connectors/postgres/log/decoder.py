@@ -46,7 +46,7 @@ class Transaction:
 class LogDecoder:
     """Decodes one read of the log. What spans chunks (open transaction, relations, order) is kept here.
 
-    `describe` gives a relation's table, None when it is not captured; `prepare` is told first which relations a chunk
+    `describe` gives a relation's table, None when it is not captured; `prepare` first gets the relations that a chunk
     announces, so that they can be looked up together. `last_commit` is the end of the transaction
     before this read, None when there was none. Without `messages` logical messages are left out, without
     `schema_changes` what the DDL triggers report; with `reselector` values that the log did not repeat are looked up in

@@ -195,7 +195,7 @@ class SocketFeed:
     def _other(
         self, starts: list[int], end: int, plain: np.typing.NDArray[np.bool_]
     ) -> tuple[int, np.typing.NDArray[np.bool_], list[bytes]]:
-        """Keepalives are taken, notices told; what ends the stream is raised once it is the first message."""
+        """Keepalives are taken, notices logged; what ends the stream is raised once it is the first message."""
         others: list[bytes] = []
         for row in np.flatnonzero(~plain).tolist():
             at, following = starts[row], starts[row + 1] if row + 1 < len(starts) else end

@@ -51,7 +51,7 @@ class Images:
         return converted(cells.text(self.frames.buffer), kind, where)
 
     def unchanged(self) -> pa.StructArray | None:
-        """Which columns of which rows hold large values the log did not repeat and no old image has."""
+        """Finds large values, by column and row, that the log did not repeat and no old image has."""
         flags = {
             column.name: self.rows.new[place].tag == UNCHANGED
             for place, column in zip(self.chosen, self.table.schema.columns, strict=True)

@@ -147,14 +147,14 @@ def take(connection: psycopg.Connection, config: Config, application: str) -> No
     slot = config.text("slot.name")
     wait = config.number("slot.max.retries") * config.number("slot.retry.delay.ms") / 1000
     deadline = time.monotonic() + max(wait, _GRACE_SECONDS)
-    has_told = False
+    has_logged = False
     while connection.execute("SELECT pg_try_advisory_lock(%s)", [_key(slot)]).fetchone() != (True,):
         found = holder(connection, slot)
         if found is not None and time.monotonic() >= deadline:
             raise _in_use(slot, found, application)
-        if not has_told:
+        if not has_logged:
             log.warning("slot %s is in use by another run: %s; waiting for it to end", slot, found)
-            has_told = True
+            has_logged = True
         time.sleep(_LOOK_SECONDS)
 
 

@@ -99,7 +99,7 @@ def _before_header(lsn: int) -> int:
 
 
 def _history(config: Config, timeline: int) -> dict[int, int] | None:
-    """The timelines that a timeline came from, each with the position it was left at; None, told, if unknown."""
+    """The timelines that a timeline came from, each with the position it was left at; None, logged, if unknown."""
     with connect(config, replication=True, application="tailrace history") as connection:
         try:
             row = connection.execute(sql.SQL("TIMELINE_HISTORY {}").format(sql.Literal(timeline))).fetchone()

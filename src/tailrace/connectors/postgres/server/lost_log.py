@@ -69,8 +69,8 @@ def _history(connection: psycopg.Connection, config: Config, claim: Claim, slot:
     left = history.left_at(config, now, claim.timeline, reached)
     if left is not None:
         return _other_history(name, claim, f"they part at {format_lsn(left)}", f"the last {size(reached - left)}")
-    told = None if slot is None else history.rewritten(connection, config, slot, claim)
-    return None if told is None else _other_history(name, claim, told, "the last changes")
+    rewritten = None if slot is None else history.rewritten(connection, config, slot, claim)
+    return None if rewritten is None else _other_history(name, claim, rewritten, "the last changes")
 
 
 def _slot(connection: psycopg.Connection, config: Config, claim: Claim, slot: slots.Slot | None) -> Gap | None:

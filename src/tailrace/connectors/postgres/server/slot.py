@@ -56,13 +56,13 @@ class Slot:
     def __str__(self) -> str:
         """Whose it may be: who reads it, how far it is confirmed, how long nobody has read it."""
         if self.active_pid is not None:
-            told = [f"process {self.active_pid}, application {self.holder!r}, reads it"]
+            parts = [f"process {self.active_pid}, application {self.holder!r}, reads it"]
         else:
-            told = ["nobody reads it now" + ("" if self.since is None else f", the last one did until {self.since}")]
+            parts = ["nobody reads it now" + ("" if self.since is None else f", the last one did until {self.since}")]
         if self.confirmed is not None:
             behind = "" if self.behind is None else f", {size(self.behind)} behind the end of the log"
-            told.append(f"its confirmed position is {format_lsn(self.confirmed)}{behind}")
-        return "; ".join(told)
+            parts.append(f"its confirmed position is {format_lsn(self.confirmed)}{behind}")
+        return "; ".join(parts)
 
 
 def find(connection: psycopg.Connection[Any], name: str) -> Slot | None:

@@ -50,9 +50,9 @@ class ChunkConnections:
             yield Session(connection, config, self._signals) if self._is_settled(connection) else None
 
     def _is_settled(self, connection: psycopg.Connection) -> bool:
-        """Whether all that the log has told is visible, after a moment's patience.
+        """Whether all changes that were read from the log are visible. Waits a moment for them.
 
-        A transaction that waits for a synchronous standby is in the log, and was told, before anybody sees it.
+        A transaction that waits for a synchronous standby is in the log, and its changes are sent before others see it.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         waiting = connection.execute(_COMMITTING).fetchall()
@@ -124,7 +124,7 @@ class LockedTable(ChunkTable):
         return self.captured.schema
 
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
-        """By the key of the signal or the events, told apart by the table's own."""
+        """By the key of the signal or the events; equal keys are distinguished by the table's own."""
         catalog = Catalog(self.connection, self.config)
         wanted = self.paged_by(surrogate)
         key = self._key_types(wanted)

@@ -64,7 +64,7 @@ def images(
     *,
     absent: bool = False,
 ) -> pa.StructArray:
-    """The keys, in their order, as images of rows that hold nothing else; or only those of which there is no row.
+    """The keys, in their order, as images of rows that hold nothing else; or only those without a row.
 
     Raises SourceError for what is no key.
     """

@@ -21,7 +21,7 @@ from tailrace.connectors.snapshots import PagingKey
 
 @dataclass(frozen=True)
 class Paging:
-    """Reads the rows of a table that meet a condition in the order of a key, of which some columns may be nullable."""
+    """Reads the rows of a table that meet a condition in the order of a key. Columns of the key may be nullable."""
 
     connection: psycopg.Connection
     table: CapturedTable

@@ -47,7 +47,7 @@ class Moment:
 class SnapshotSplit:
     """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one.
 
-    `select`, where one is given, is read instead of the table. `before` and `after` are told around the rows. `began`
+    `select`, where one is given, is read instead of the table. `before` and `after` are sent around the rows. `began`
     is the name of the snapshot that the table's first rows were read under, if that was an earlier attempt.
     `bytes` is about how large it is, `storage` the table's file where the range is one of keys, `read_id` that of a
     SnapshotRead.

@@ -79,7 +79,7 @@ def plan(
         if is_wanted(config):
             known, lists = catalog.tables(), catalog.filter.lists
             listed = tables if wanted is not None else [one for one in known if lists(one)]
-            return _told(catalog, moment, splits, empty, tables, listed)
+            return _with_notices(catalog, moment, splits, empty, tables, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
 
 
@@ -105,7 +105,7 @@ def _tables(
     return [known[name] for name in place.left if name in known]
 
 
-def _told(
+def _with_notices(
     catalog: Catalog,
     moment: Moment,
     splits: list[SnapshotSplit],
@@ -113,7 +113,7 @@ def _told(
     tables: list[TableId],
     listed: list[TableId],
 ) -> list[Split]:
-    """The splits with what is to be told around them, in the order of `tables`; those `listed` are named with each.
+    """The splits with what is to be sent around them, in the order of `tables`; those `listed` are named with each.
 
     Tasks only know how many rows they read themselves: those of a table that several read are counted here.
     """
@@ -126,8 +126,8 @@ def _told(
     seen = {*names, *(str(schema.id) for schema in empty)}
     order = [name for name in map(str, tables) if name in seen]
     around, notices = around_splits(names, order, [str(table) for table in listed], counts, chunked=chunked)
-    told = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
-    return [*told, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
+    with_notices = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
+    return [*with_notices, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
 
 
 def verified(config: Config, export: Export, place: Place) -> Place:

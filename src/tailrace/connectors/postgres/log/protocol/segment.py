@@ -39,7 +39,7 @@ def walk(buffer: bytes | bytearray, size: int) -> tuple[list[int], int]:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """n messages: `lengths` of their payloads, before each of which GAP bytes of `data` are not part of it."""
+    """n messages: `lengths` of their payloads. Before each payload, GAP bytes of `data` are not part of it."""
 
     lengths: npt.NDArray[np.uintc]
     data: bytes | memoryview

@@ -1,7 +1,7 @@
 """Computes the start of a logical message's WAL record; the stream contains only its end.
 
 The server skips such messages by the start of their record (SnapBuildXactNeedsSkip in its decode.c), so stretches of
-the log have to be told apart by it. Sizes: access/xlogrecord.h, access/xlog_internal.h, replication/message.h.
+the log have to be distinguished by it. Sizes: access/xlogrecord.h, access/xlog_internal.h, replication/message.h.
 """
 
 from __future__ import annotations
