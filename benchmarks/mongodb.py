@@ -1,7 +1,7 @@
-"""Change streams of MongoDB: Tailrace, a Debezium engine and a bare loop over raw batches read one backlog.
+"""MongoDB: Tailrace, a Debezium engine and a bare loop over raw batches read one backlog of a change stream.
 
-`python benchmarks/mongodb.py [--rows N] [--times N] [--json FILE]`. The engine runs if TAILRACE_REFERENCE names it, see
-README.md.
+`python benchmarks/mongodb.py [--rows N] [--times N] [--json FILE] [--snapshot]`. The engine runs if TAILRACE_REFERENCE
+names it, see README.md. `--snapshot` measures a first snapshot of as many documents.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class MongoCourse(Course):
     servers: ReplicaSet
     rows: int
     start: int
+    is_snapshot: bool
     connector = "mongodb"
     is_hidden = False
-    is_snapshot = False
 
     @property
     def server(self) -> measure.Tree:
@@ -45,13 +45,13 @@ class MongoCourse(Course):
 
     def properties(self) -> dict[str, str]:
         """A Debezium config that reads the backlog: events without schemas, no snapshot."""
+        begin = {"snapshot.mode": "no_data", "capture.start.op.time": str(self.start)}
         return {
+            **({"snapshot.mode": "initial_only"} if self.is_snapshot else begin),
             "connector.class": "io.debezium.connector.mongodb.MongoDbConnector",
             "mongodb.connection.string": self.servers.url(),
             "topic.prefix": "bench",
             "database.include.list": DATABASE,
-            "snapshot.mode": "no_data",
-            "capture.start.op.time": str(self.start),
             "key.converter.schemas.enable": "false",
             "value.converter.schemas.enable": "false",
         }
@@ -63,12 +63,16 @@ class MongoCourse(Course):
         """See Course.show."""
 
     def bare(self) -> Result:
-        """See Course.bare: the change stream's answers, not looked into."""
+        """See Course.bare: the answers of the change stream, or of `find`, not parsed."""
         server = self.server
         with self.servers.client() as client:
             own, server_before, begin = time.process_time(), server.cpu(), time.monotonic()
-            for _ in _answers(client, self.start, end_of(cluster_time(client))):
-                pass
+            if self.is_snapshot:
+                for _ in client[DATABASE][COLLECTION].find_raw_batches():
+                    pass
+            else:
+                for _ in _answers(client, self.start, end_of(cluster_time(client))):
+                    pass
             seconds, cpu = time.monotonic() - begin, time.process_time() - own
         return Result(self.rows, seconds, cpu, server.cpu() - server_before, 0, {})
 
@@ -115,10 +119,10 @@ def _answers(client: Client, start: int, end: str) -> Iterator[bytes]:
 
 def main() -> None:
     """Measure all in turn, several times."""
-    given = arguments(__doc__ or "")
+    given = arguments(__doc__ or "", snapshot=True)
     with ReplicaSet(options={"oplogSize": "2048"}) as servers:
         with servers.client() as client:
-            course = MongoCourse(servers, given.rows, backlog(client, given.rows))
+            course = MongoCourse(servers, given.rows, backlog(client, given.rows), given.snapshot)
         run(course, given)
 
 

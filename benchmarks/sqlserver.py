@@ -2,7 +2,7 @@
 
 `python benchmarks/sqlserver.py [--rows N] [--times N] [--json FILE] [--snapshot]`. The backlog is captured before, and
 shown to a contestant that streams by the table of commits, so that nothing is captured while it reads. `--snapshot`
-measures a first snapshot of as many rows, without the engine.
+measures a first snapshot of as many rows.
 """
 
 from __future__ import annotations
