@@ -78,7 +78,7 @@ def test_sparks_progress_shows_the_lag_and_the_retained_log(
 ) -> None:
     def latest() -> list[dict[str, Any]]:
         found = [progress["sources"][0]["latestOffset"] for progress in query.recentProgress]
-        return [shown for text in found if text and "lag_ms" in (shown := json.loads(text))]
+        return [shown for text in found if text and (shown := json.loads(text)) and "lag_ms" in shown]
 
     with Stream(spark, properties(shop, shape="event"), tmp_path).running() as query:
         (*_, caught_up) = eventually(latest, query)
