@@ -257,7 +257,7 @@ def test_a_fresh_process_finds_the_source_and_shows_no_secret(shop: Database, tm
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.endswith("found\n")
     assert " INFO " in done.stderr, "Spark's log is not at the level this is about"
-    assert "heartbeat.intervall.ms: unknown property, ignored; did you mean heartbeat.interval.ms?" in done.stderr
+    assert "heartbeat.intervall.ms: unknown property, ignored (did you mean heartbeat.interval.ms?)" in done.stderr
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.parent.name == "offsets" for path in written)
     assert any("SparkListenerSQLExecutionStart" in path.read_text(errors="replace") for path in written)

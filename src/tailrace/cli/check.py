@@ -10,9 +10,11 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.terminal import UNDECIDED, notes, print_json, results
+from tailrace.connectors.finding import warnings
 
 if TYPE_CHECKING:
-    from tailrace.connectors.ports import Admin, Begun
+    from tailrace.config import Config
+    from tailrace.connectors.ports import Admin, Begun, ConnectorPackage
 
 CONNECTOR_FILES = (".json", ".properties")
 
@@ -24,7 +26,8 @@ def command(
     """Check config, database and Kafka, changing nothing. Exit code 0: ready, 1: problems, 3: warnings only."""
     with notes.status("Looking at database and sink"):
         if pipeline.suffix in CONNECTOR_FILES:
-            findings = admin_of(pipeline).checks()
+            package, config = source_of(pipeline)
+            findings = [*warnings(config), *package.admin(config).checks()]
         else:
             from tailrace.pipeline import preflight
             from tailrace.pipeline.definition import load
@@ -44,16 +47,23 @@ def command(
 
 def admin_of(path: Path) -> Admin:
     """The source of a pipeline file, or of a connector's own file. Raises ConfigError."""
+    package, config = source_of(path)
+    return package.admin(config)
+
+
+def source_of(path: Path) -> tuple[ConnectorPackage, Config]:
+    """The connector of a file and its properties. Raises ConfigError."""
     if path.suffix in CONNECTOR_FILES:
         from tailrace.config.dialects import read
         from tailrace.connectors.registry import of_source
 
         properties = read(path)
         package = of_source(None, properties).load()
-        return package.admin(package.resolve(properties))
+        return package, package.resolve(properties)
     from tailrace.pipeline.definition import load
 
-    return load(path).admin()
+    definition = load(path)
+    return definition.package(), definition.config()
 
 
 def begun(path: Path) -> Begun | None:

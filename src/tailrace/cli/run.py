@@ -52,7 +52,8 @@ def command(
             with notes.status("Starting Spark"):
                 running = runner.start()
             asked.listen()
-            follow(running, asked, Warner(LogFile(runner.log), definition.config().warnings), as_json=json)
+            known = tuple(map(str, definition.config().warnings))
+            follow(running, asked, Warner(LogFile(runner.log), known), as_json=json)
         except TailraceError as error:
             # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():

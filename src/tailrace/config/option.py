@@ -35,8 +35,8 @@ class Option:
 
     `note` says why a property has no effect or is refused; `old_values` maps deprecated values to today's;
     `excluded_by` names a property that must not be given together with this one. An option that `protects` selects,
-    hides or encrypts data: an unknown name like its own is an error (see misspelt.py). One that has no effect here and
-    `changes_events` in the reference is warned of.
+    hides or encrypts data: an unknown name like its own is an error (see misspelt.py). One that has no effect here,
+    and in the reference changes what arrives, is warned of: `instead` says what to do.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Option:
     old_values: Mapping[str, str] = field(default_factory=dict)
     excluded_by: str | None = None
     protects: bool = False
-    changes_events: bool = False
+    instead: str | None = None
 
     @property
     def is_family(self) -> bool:

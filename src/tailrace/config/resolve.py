@@ -43,15 +43,15 @@ Check = Callable[["Config"], Iterable[Problem]]
 class Config:
     """A connector's resolved properties. An undeclared name is a KeyError, the wrong kind a TypeError.
 
-    `given` holds the properties as given under their canonical names, secrets included; `warnings` what was said while
-    resolving, `secrets` the names never to show whatever the sanitize pattern says. `tables` are captured or not
+    `given` holds the properties as given under their canonical names, secrets included; `warnings` what is said
+    of them, `secrets` the names never to show whatever the sanitize pattern says. `tables` are captured or not
     whatever the filters say: what was added or removed since the start. `naming` is how names of tables are read.
     Picklable; repr hides secrets.
     """
 
     values: Mapping[str, Value | None]
     given: dict[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     secrets: frozenset[str] = frozenset()
     tables: tuple[tuple[str, bool], ...] = ()
     naming: TableNaming = _PLAIN
@@ -123,11 +123,15 @@ def resolve(
         reading.problems += [problem for check in checks for problem in check(config)]
     if reading.problems:
         raise ConfigError(_report(reading.problems))
-    for warning in config.warnings:
-        _say(logging.WARNING, warning)
     for note in reading.notes:
-        _say(logging.INFO, note)
+        _say(logging.INFO, str(note))
     return config
+
+
+def log_warnings(config: Config) -> None:
+    """Log what the properties are warned of, for who runs a query; commands print it."""
+    for warning in config.warnings:
+        _say(logging.WARNING, str(warning))
 
 
 class _Reading:
@@ -137,8 +141,8 @@ class _Reading:
         self.table = table
         self.given: dict[str, tuple[Option, str]] = {}
         self.problems: list[Problem] = []
-        self.warnings: list[str] = []
-        self.notes: list[str] = []
+        self.warnings: list[Problem] = []
+        self.notes: list[Problem] = []
         self._old_names: dict[str, str] = {}
 
     def take(self, name: str, value: str) -> None:
@@ -153,14 +157,14 @@ class _Reading:
             return
         if found is None:
             near = self.table.nearest(name)
-            hint = f"; did you mean {near}?" if near else ""
-            self.warnings.append(f"{_without_salt(name)}: unknown property, ignored{hint}")
+            remedy = f"did you mean {near}?" if near else "remove it"
+            self.warnings.append(Problem(_without_salt(name), "unknown property, ignored", remedy))
             return
         option, alias = found
         canonical = name if option.is_family else option.name
         if alias is not None:
             value = alias.form(alias.values.get(value.strip().lower(), value))
-            self.warnings.append(f"{alias.name}: deprecated property, use {option.name}")
+            self.warnings.append(Problem(alias.name, "deprecated property", f"use {option.name}"))
             if canonical in self.given:
                 return
             self._old_names[canonical] = alias.name
@@ -172,7 +176,7 @@ class _Reading:
         today = option.old_values.get(value.strip().lower())
         if today is None:
             return value
-        self.warnings.append(f"{option.name}: deprecated value {value.strip()}, use {today}")
+        self.warnings.append(Problem(option.name, f"deprecated value {value.strip()}", f"use {today}"))
         return today
 
     def values(self) -> dict[str, Value | None]:
@@ -203,8 +207,9 @@ class _Reading:
         if option.excluded_by in self.given and self.given[option.excluded_by][1].strip():
             self.problems.append(Problem(shown, f'"{option.excluded_by}" is already specified', "give one of the two"))
         if option.status is Status.CONNECT:
-            matters = option.changes_events and text.strip() != option.default
-            (self.warnings if matters else self.notes).append(f"{shown}: has no effect, {option.note}")
+            ignored = Problem(shown, f"has no effect, {option.note}", option.instead)
+            matters = option.instead is not None and text.strip() != option.default
+            (self.warnings if matters else self.notes).append(ignored)
         values[name] = value
 
     def _is_faulty(self, name: str) -> bool:

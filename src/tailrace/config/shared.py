@@ -301,6 +301,8 @@ CONVERTERS = (
 )
 
 _FAULTY = "a faulty record stops the pipeline and is never skipped"
+_SKIP = "remove it; event.processing.failure.handling.mode=warn skips and logs changes that cannot be read"
+_ASIDE = "remove it; the sink replica sets tables aside that it cannot write (on_error), and no sink has such a topic"
 RUNTIME = (
     Option("name", TEXT, None, "Name of the connector."),
     Option("errors.max.retries", INT, "-1", "Retries after a transient error; -1 is no limit."),
@@ -342,8 +344,8 @@ RUNTIME = (
     Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
     Option("schema.history.internal.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
     Option("database.history.*", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
-    Option("errors.tolerance", TEXT, "none", "Skip faulty records.", CONNECT, _FAULTY, changes_events=True),
-    Option("errors.deadletterqueue.*", TEXT, None, "Topic of those.", CONNECT, _FAULTY, changes_events=True),
+    Option("errors.tolerance", TEXT, "none", "Skip faulty records.", CONNECT, _FAULTY, instead=_SKIP),
+    Option("errors.deadletterqueue.*", TEXT, None, "Topic of those.", CONNECT, _FAULTY, instead=_ASIDE),
     Option("errors.*", TEXT, None, "Connect's error handling.", CONNECT, _FAULTY),
     Option(
         "topic.creation.*",

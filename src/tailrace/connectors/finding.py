@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tailrace.config import Config
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -13,3 +15,8 @@ class Finding:
     ok: bool | None
     what: str
     remedy: str | None = None
+
+
+def warnings(config: Config) -> list[Finding]:
+    """The properties that are ignored or outdated, each with what to do about it."""
+    return [Finding(each.name, None, each.message, each.remedy) for each in config.warnings]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.connectors.finding import Finding
+from tailrace.connectors.finding import Finding, warnings
 from tailrace.errors import SourceError
 from tailrace.pipeline import sink_check
 from tailrace.pipeline.checkpoint import position
@@ -11,19 +11,20 @@ from tailrace.pipeline.standing import standing
 
 
 def findings(definition: Definition) -> list[Finding]:
-    """What there is to say of a pipeline's database and sink. Raises ConfigError, OffsetError."""
+    """What there is to say of a pipeline's properties, database and sink. Raises ConfigError, OffsetError."""
     admin = definition.admin()
-    return [*admin.checks(position(definition.checkpoint).offsets), *sink_check.check(definition, admin)]
+    database = admin.checks(position(definition.checkpoint).offsets)
+    return [*warnings(definition.config()), *database, *sink_check.check(definition, admin)]
 
 
 def before_start(definition: Definition) -> list[Finding]:
     """The problems and warnings of a pipeline that is about to start. Raises what its first start cannot do without.
 
     A pipeline that has begun may resume in spite of a problem: a server comes back, a lost position is read again where
-    snapshot.mode says so. Nothing is checked beside another run, and where only Spark can read the checkpoint.
+    snapshot.mode says so. Only properties are checked beside another run, and where Spark alone reads the checkpoint.
     """
     if "://" in definition.checkpoint or standing(definition.checkpoint).state == "running":
-        return []
+        return warnings(definition.config())
     found = [finding for finding in findings(definition) if finding.ok is not True]
     problems = [finding for finding in found if finding.ok is False]
     if not problems or position(definition.checkpoint).committed is not None:

@@ -13,22 +13,32 @@ from tailrace.model.table import TableId
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
-from tailrace.sinks.kafka.creation import Creation
+from tailrace.sinks.kafka.creation import PREFIX, Creation
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.transforms import parse, renamed_by
 
 
 def check(definition: Definition, admin: Admin) -> list[Finding]:
-    """The sink's problems, each with its remedy; writes nothing. Sinks of files and the console have no finding."""
+    """The sink's problems, each with its remedy; writes nothing."""
     target = definition.sink.target
-    if isinstance(target, ReplicaTarget):
-        return list(_collisions(_captured(definition, admin), target.names))
     if not isinstance(target, KafkaTarget):
-        return []
+        names = target.names if isinstance(target, ReplicaTarget) else None
+        collisions = [] if names is None else _collisions(_captured(definition, admin), names)
+        return [*_without_topics(definition), *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
     return preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
+
+
+def _without_topics(definition: Definition) -> Iterator[Finding]:
+    """The properties about topics, of which this sink has none."""
+    for name in definition.config().given:
+        if name.lower().startswith(PREFIX):
+            what = (
+                f"has no effect, only the sink kafka creates topics, and this pipeline's sink is {definition.sink.kind}"
+            )
+            yield Finding(name, None, what, "remove it, or choose the sink kafka")
 
 
 def _topics(definition: Definition, admin: Admin) -> set[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from tailrace.config.resolve import log_warnings
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.spark.logs import write_to_stderr
@@ -93,6 +94,7 @@ class ChangeDataSource(DataSource):
         package = self._package
         write_to_stderr()
         config = package.resolve(self.properties)
+        log_warnings(config)
         if schema is not None and config.text("shape") == "table":
             from tailrace.spark.shapes import row_type
 

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from tailrace.cli.main import app
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.following import Follower
+from tailrace.pipeline.preflight import before_start
 from tests.unit.connectors.installed import install
 
 LAMP = """
@@ -132,6 +134,22 @@ def test_check_asks_the_connector_of_the_pipeline_or_of_the_class(pipeline: Path
     given = {"connector.class": "com.acme.LampConnector", "topic.prefix": "t", "lamp.folder": "/bag"}
     file.write_text(json.dumps(given), encoding="utf-8")
     assert "folder: /bag is small, begun: False" in said(3, "check", str(file))
+
+
+def test_check_and_run_name_ignored_properties_that_change_what_arrives(pipeline: Path, tmp_path: Path) -> None:
+    given = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dead", "heartbeat.intervall.ms": "1"}
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["source"]["config"] |= {**given, "topic.creation.default.partitions": 3, "errors.log.enable": "true"}
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    found = json.loads(said(3, "check", str(pipeline), "--json"))
+    names = {*given, "folder", "topic.creation.default.partitions"}
+    assert {finding["name"] for finding in found} == names
+    assert all(finding["remedy"] for finding in found)
+    assert "errors.tolerance: has no effect, a faulty record stops the pipeline" in said(3, "check", str(pipeline))
+    assert {finding.name for finding in before_start(load(pipeline))} == names
+    file = tmp_path / "connector.json"
+    file.write_text(json.dumps({"connector.class": "com.acme.LampConnector", **content["source"]["config"]}), "utf-8")
+    assert {finding["name"] for finding in json.loads(said(3, "check", str(file), "--json"))} == {*given, "folder"}
 
 
 def test_status_prints_what_the_database_says(pipeline: Path) -> None:

@@ -35,8 +35,8 @@ def test_old_names_and_values_work_with_a_warning(old: str, value: str, name: st
     config = resolve({**{key: text for key, text in BASE.items() if key != name}, old: value})
     assert config.given[name] == today
     (warning,) = config.warnings
-    assert old in warning
-    assert "deprecated" in warning
+    assert old in str(warning)
+    assert "deprecated" in str(warning)
 
 
 def test_the_oplog_brings_the_records_of_its_time() -> None:

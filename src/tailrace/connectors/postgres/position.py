@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,18 +128,20 @@ def remembered(
     slot: str | None = None,
     moved_from: int | None = None,
     seen: Seen | None = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """What an offset has in `log`; see Seen.
 
     `last_commit` is the end of the last transaction seen when this was planned, for `source.sequence`; `timeline` the
     one the server was on then, None if unknown. `moved_from` is stored before `slot` is created, or moved to a
-    snapshot: it will not be before this position.
+    snapshot: it will not be before this position. `labels` are those that the schemas of enums show, by the type's oid.
     """
     return {
         "last_commit": last_commit,
         **({} if timeline is None else {"timeline": timeline}),
         **({} if moved_from is None else {"slot": {"name": slot, "from": format_lsn(moved_from)}}),
         **({} if seen is None else {"server": {"confirmed": format_lsn(seen.confirmed), "clock_us": seen.clock_us}}),
+        **({"labels": dict(labels)} if labels else {}),
     }
 
 

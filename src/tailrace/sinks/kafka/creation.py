@@ -19,7 +19,7 @@ from tailrace.sinks.kafka.client import Settings, library, refused
 
 log = logging.getLogger(__name__)
 
-_PREFIX, _DEFAULT = "topic.creation.", "default"
+PREFIX, _DEFAULT = "topic.creation.", "default"
 # The topics of each cluster that this process knows to be there.
 _known: set[tuple[str, str]] = set()
 
@@ -52,9 +52,9 @@ class Creation:
     def of(config: Config) -> Creation | None:
         """What the connector's properties say; None if they say nothing. Raises ConfigError."""
         given = {
-            name.lower().removeprefix(_PREFIX): text.strip()
+            name.lower().removeprefix(PREFIX): text.strip()
             for name, text in config.given.items()
-            if name.lower().startswith(_PREFIX)
+            if name.lower().startswith(PREFIX)
         }
         given.pop("enable", None)  # of Connect's worker
         if not given:
@@ -103,10 +103,10 @@ def _wait(topic: str, done: Future[None]) -> None:
 def _group(name: str, given: Mapping[str, str], default: Group | None) -> Group:
     own = {key.removeprefix(f"{name}."): text for key, text in given.items() if key.startswith(f"{name}.")}
     if default is not None and "include" not in own:
-        raise ConfigError("no value, and a group needs one", where=f"{_PREFIX}{name}.include", remedy="set it")
+        raise ConfigError("no value, and a group needs one", where=f"{PREFIX}{name}.include", remedy="set it")
 
     def number(key: str, inherited: int | None) -> int:
-        text, where = own.pop(key, None), f"{_PREFIX}{name}.{key}"
+        text, where = own.pop(key, None), f"{PREFIX}{name}.{key}"
         if text is None and inherited is not None:
             return inherited
         if text is None or not re.fullmatch(r"-1|[1-9]\d*", text):
@@ -125,5 +125,5 @@ def _patterns(text: str, group: str, key: str) -> tuple[re.Pattern[str], ...]:
     try:
         return tuple(map(compile_pattern, split_list(text)))
     except re.error as error:
-        where = f"{_PREFIX}{group}.{key}"
+        where = f"{PREFIX}{group}.{key}"
         raise ConfigError(f"{text} is no regular expression: {error}", where=where, remedy="correct it") from error

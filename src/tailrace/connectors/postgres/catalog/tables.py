@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -47,9 +47,10 @@ SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier, b.asked
   (SELECT e.oid::int8 FROM pg_type e WHERE e.oid = b.typelem AND e.typarray = b.oid),
   (SELECT o.typoutput::regproc::text FROM pg_type o WHERE o.oid = b.oid), format_type(b.oid, NULL), s.typname,
   CASE WHEN pg_type_is_visible(s.oid) THEN s.typname ELSE format('"%%s"."%%s"', n.nspname, s.typname) END,
-  ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[]
+  ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[], b.oid::text
 FROM base b JOIN pg_type s ON s.oid = b.asked JOIN pg_namespace n ON n.oid = s.typnamespace WHERE b.typtype <> 'd'
 """
+_LABELS = "SELECT enumtypid::text, array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum GROUP BY enumtypid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +75,20 @@ class TableInfo:
 
 
 class Catalog:
-    """Reads the catalog over one connection. Raises psycopg.Error when the server refuses."""
+    """Reads the catalog over one connection. Raises psycopg.Error when the server refuses.
 
-    def __init__(self, connection: psycopg.Connection, config: Config) -> None:
+    `labels`, if given, are what enums have, by the type's oid, whatever the catalog says by now.
+    """
+
+    def __init__(
+        self, connection: psycopg.Connection, config: Config, labels: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         self.connection = connection
         self.config = config
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
         self._faults = config.flag("compat.faults")
+        self._labels = labels or {}
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
         self._prepared: dict[int, TableInfo | None] = {}
@@ -207,18 +214,16 @@ class Catalog:
         )
 
     def _load_types(self, oids: Iterable[int]) -> None:
-        """Look up types, and the elements of arrays among them. An enum may have got labels since the last time."""
-        is_old = _is_enum if not self._prepared else lambda pg: False
-        missing = [oid for oid in oids if oid not in self._types or is_old(self._types[oid][0])]
+        """Look up types that are not known yet, and the elements of arrays among them."""
+        missing = [oid for oid in oids if oid not in self._types]
         if not missing:
             return
         rows = self.connection.execute(_TYPES, [missing]).fetchall()
         self._load_types({row[5] for row in rows if row[5] is not None})
-        for asked, name, printed, modifier, domain, element, function, base, own, qualified, labels in rows:
+        for asked, name, printed, modifier, domain, element, function, base, own, qualified, found, oid in rows:
             inner, inner_modifier = self._types[element] if element else (None, None)
-            pg = PgType(
-                name, printed, tuple(labels), inner, domain, _output(name, function, base, domain), own, qualified
-            )
+            labels = tuple(self._labels.get(oid, found))
+            pg = PgType(name, printed, labels, inner, domain, _output(name, function, base, domain), own, qualified)
             # An array of a domain has no modifier, yet its elements have the domain's.
             self._types[asked] = (pg, inner_modifier if modifier is None else modifier)
         for oid in missing:
@@ -239,8 +244,9 @@ def _escaped(name: str) -> str:
     return name.replace("{", "{{").replace("}", "}}")
 
 
-def _is_enum(pg: PgType) -> bool:
-    return bool(pg.labels or (pg.element is not None and pg.element.labels))
+def enum_labels(connection: psycopg.Connection) -> dict[str, list[str]]:
+    """The labels of every enum, in their order, by the type's oid."""
+    return dict(connection.execute(_LABELS).fetchall())
 
 
 def system_identifier(connection: psycopg.Connection) -> str:

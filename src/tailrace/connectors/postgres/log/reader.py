@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
@@ -36,10 +36,12 @@ from tailrace.model.table import TableId
 class Known:
     """What a worker knows of a pipeline's log: the tables that were described to it, as `config` captures them.
 
+    Their enums have the `labels` of a LogRange.
     `epoch` and `described` tell the reader process which descriptions these are, see Wish.
     """
 
     config: Config
+    labels: Mapping[str, Sequence[str]]
     epoch: str = ""
     described: int = 0
     relations: Relations = field(default_factory=Relations)
@@ -77,7 +79,9 @@ known: dict[str, Known] = {}
 class LogRange:
     """A range of the log, [start, end) by commit records, which `last_commit` precedes.
 
-    `timeline`, `since_us` and `seen` are those of a Claim. `xmin` is what events show of the slot.
+    `timeline`, `since_us` and `seen` are those of a Claim. `xmin` is what events show of the slot,
+    `labels` what their schemas show of enums: the catalog's when the range was planned, so that a range that is read
+    again has the same schemas. The log does not tell of labels.
     """
 
     application: str
@@ -88,6 +92,7 @@ class LogRange:
     timeline: int | None = None
     since_us: int | None = None
     seen: Seen | None = None
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
@@ -98,11 +103,11 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
 
 def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
     about = known.get(wanted.application)
-    if about is None or about.config != config:
-        about = known[wanted.application] = Known(config)
+    if about is None or (about.config, about.labels) != (config, wanted.labels):
+        about = known[wanted.application] = Known(config, wanted.labels)
     wish = reselect(config)
     with ExitStack() as opened:
-        descriptions = opened.enter_context(closing(Descriptions(config)))
+        descriptions = opened.enter_context(closing(Descriptions(config, wanted.labels)))
         decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
         decoder.prepare = descriptions.prepare
         decoder.messages, decoder.xmin = LogicalMessages.of(config), wanted.xmin
@@ -156,8 +161,9 @@ def _joined(blocks: Iterable[Block], pace: Pace) -> Iterator[list[Block]]:
 class Descriptions:
     """Describes the relations of one read; the connection is made for the first one, and used for all others."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, labels: Mapping[str, Sequence[str]]) -> None:
         self.config = config
+        self._labels = labels
         self._filter = TableFilter.from_config(config)
         self._connection: psycopg.Connection | None = None
         self._catalog: Catalog | None = None
@@ -177,13 +183,13 @@ class Descriptions:
     def _prepared(self, relations: Sequence[Relation]) -> None:
         if not any(map(self._captures, relations)):
             return
-        self._catalog = Catalog(self._connected(), self.config)
+        self._catalog = Catalog(self._connected(), self.config, self._labels)
         self._catalog.prepare(relations)
 
     def _described(self, relation: Relation) -> CapturedTable | None:
         connection = self._connected()
         if self._catalog is None or self._catalog.connection is not connection:
-            self._catalog = Catalog(connection, self.config)
+            self._catalog = Catalog(connection, self.config, self._labels)
         return self._catalog.relation(relation)
 
     def _captures(self, relation: Relation) -> bool:

@@ -1,0 +1,48 @@
+"""The labels in the schemas of enums: those of when a range of the log was planned, whoever reads it and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.behaviour.capture import Capture, capturing, rows
+from tests.conftest import Database
+
+DDL = ("CREATE TYPE mood AS ENUM ('sad', 'ok')", "CREATE TABLE t (id int PRIMARY KEY, m mood, ms mood[])")
+
+
+def shown(found: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """A value and the labels that its schema and that of the array allow, of each row."""
+    said = []
+    for row in found:
+        one, many = (next(c.schema for c in row["schema"].columns if c.name == name) for name in ("m", "ms"))
+        assert many.items is not None
+        said.append((row["after"]["m"], dict(one.parameters)["allowed"], dict(many.items.parameters)["allowed"]))
+    return said
+
+
+def read_again(capture: Capture, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
+    """A range as a new process plans and reads it."""
+    capture.close()
+    other = Capture(capture.database, capture.config.given)
+    try:
+        return rows(chunk for split in other.reader.plan(start, end) for chunk in other.reader.read(split))
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("faults", ["false", "true"])
+def test_a_range_has_the_labels_of_its_planning_whenever_it_is_read(database: Database, faults: str) -> None:
+    database.execute(*DDL, "INSERT INTO t VALUES (1, 'ok', '{ok}')")
+    with capturing(database, compat__faults=faults) as capture:
+        assert shown(capture.step()) == [("ok", "sad,ok", "sad,ok")]
+        database.execute("INSERT INTO t VALUES (2, 'sad', '{ok}')")
+        assert shown(capture.step()) == [("sad", "sad,ok", "sad,ok")]
+        # The server describes no table again for a label.
+        database.execute("ALTER TYPE mood ADD VALUE 'fine' BEFORE 'ok'", "INSERT INTO t VALUES (3, 'fine', '{fine}')")
+        labels = "sad,ok" if faults == "true" else "sad,fine,ok"
+        start, first = capture.offset, capture.step()
+        assert shown(first) == [("fine", labels, labels)]
+        database.execute("ALTER TYPE mood ADD VALUE 'great'")
+    assert shown(read_again(capture, start, capture.offset)) == shown(first)
