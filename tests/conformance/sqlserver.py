@@ -47,9 +47,9 @@ class SqlServerSource(Source):
         self._versions: dict[str, int] = {}
         server.execute(f"CREATE DATABASE {name}")
         self.run("EXEC sys.sp_cdc_enable_db")
-        self.run("EXEC sys.sp_cdc_change_job @job_type = N'capture', @pollinginterval = 1")
         self.run("CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048))")
         self._capture("signals")
+        self.run("EXEC sys.sp_cdc_change_job @job_type = N'capture', @pollinginterval = 0")
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements in one transaction; the rows of the last one."""

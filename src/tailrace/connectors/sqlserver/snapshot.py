@@ -187,9 +187,10 @@ def _polling(connection: Connection, database: str) -> float:
         f"WHERE job_type = N'capture' AND database_id = DB_ID({statements.text(database)})"
     )
     try:
-        return float(connection.value(query) or _POLLING_S)
+        found = connection.value(query)
     except FAILURES.driver_error:
         return _POLLING_S
+    return _POLLING_S if found is None else float(found)
 
 
 DIALECT = SqlServerDialect()

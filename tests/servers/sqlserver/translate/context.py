@@ -108,7 +108,9 @@ class Context:
         return found if found is not None and found.kind in kinds else None
 
     def system_view(self, name: Name) -> SystemView | None:
-        """A view of sys or INFORMATION_SCHEMA."""
+        """A view of sys or INFORMATION_SCHEMA, or the table of capture jobs in msdb."""
+        if tuple(part.lower() for part in name) == ("msdb", "dbo", "cdc_jobs"):
+            return self.views.get(("sys", "cdc_jobs"))
         if len(name) < 2:
             return (
                 self.views.get(("sys", name[-1].lower()))
