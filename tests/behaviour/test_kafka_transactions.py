@@ -285,6 +285,7 @@ def test_a_timeout_that_the_brokers_do_not_allow_is_an_error_with_both_settings(
     assert "transaction.max.timeout.ms" in str(caught.value.remedy)
 
 
+@pytest.mark.long  # test_sinks has a pipeline whose brokers are down
 def test_brokers_out_of_reach_are_an_error_with_their_address() -> None:
     settings = Settings({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 1500})
     with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:

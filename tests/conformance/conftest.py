@@ -61,14 +61,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.name == "test_killed.py" and not subject.is_killed:
             item.add_marker(pytest.mark.crash)
         for name in behaviours(item):
+            if name in subject.long:
+                item.add_marker(pytest.mark.long)
             if name in subject.cannot:
                 item.add_marker(pytest.mark.skip(f"{subject.connector}: {subject.cannot[name]}"))
                 break
     known = {name for item in own for name in behaviours(item)}
     whole = {file.name for file in HERE.glob("test_*.py")} <= {item.path.name for item in own}
-    unknown = [f"{each.connector}: {name}" for each in SUBJECTS for name in each.cannot if name not in known]
+    unknown = [
+        f"{each.connector}: {name}" for each in SUBJECTS for name in (*each.cannot, *each.long) if name not in known
+    ]
     if whole and unknown:
-        raise pytest.UsageError(f"a subject of the conformance suite lacks behaviours that do not exist: {unknown}")
+        raise pytest.UsageError(f"a subject of the conformance suite names behaviours that do not exist: {unknown}")
 
 
 @pytest.hookimpl(wrapper=True)

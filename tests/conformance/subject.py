@@ -140,6 +140,9 @@ class Subject(ABC):
     cannot: Mapping[str, str] = {}
     """Names of tests without `test_`, or their parameters in brackets as well: the reason is printed in the report."""
 
+    long: frozenset[str] = frozenset()
+    """Names as in `cannot`, of what `make long` runs: it takes long, and other subjects show most of it by default."""
+
     is_killed = True
     """Whether its pipelines are killed in the default suite, too."""
 

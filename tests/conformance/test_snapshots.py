@@ -30,6 +30,8 @@ MODES: dict[str, tuple[dict[str, str], list[tuple[str, int]], list[tuple[str, in
     "configuration_based": (BASED, READ, READ_AGAIN),
     "custom": ({"snapshot.mode": "custom", "snapshot.mode.custom.name": "every_start"}, READ, READ_AGAIN),
 }
+# The modes whose position is lost in the end.
+LOST = ("initial", "when_needed")
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,21 @@ def row(key: int) -> Row:
 
 
 @pytest.fixture(scope="module")
-def runs(subject: Subject, source: Source, folder: Path, spark: SparkSession) -> Runs:
-    """Two runs of a pipeline of each mode, two modes at a time."""
+def runs(subject: Subject, source: Source, folder: Path, spark: SparkSession, request: pytest.FixtureRequest) -> Runs:
+    """Two runs of a pipeline of each mode that a selected test needs, two modes at a time."""
+    selected = [item.callspec.params for item in request.session.items if getattr(item, "callspec", None) is not None]
+    wanted = {given["mode"] for given in selected if "mode" in given and given.get("subject") is subject}
     source.create("items")
     source.commit(Insert("items", row(1)), Insert("items", row(2)))
     lines = {
         mode: Line(subject, source, folder / mode, tables=["items"], properties=properties)
         for mode, (properties, _, _) in MODES.items()
+        if mode in {*wanted, *LOST}
     }
     first = _run(lines, spark)
     source.commit(Insert("items", row(3)))
     both = _run(lines, spark)
-    return Runs(first, {mode: both[mode][len(first[mode]) :] for mode in MODES}, lines)
+    return Runs(first, {mode: both[mode][len(first[mode]) :] for mode in lines}, lines)
 
 
 def _run(lines: dict[str, Line], spark: SparkSession) -> dict[str, list[tuple[str, int]]]:
@@ -114,7 +119,7 @@ def test_a_run_without_changes_has_no_events(runs: Runs, spark: SparkSession) ->
 @pytest.fixture(scope="module")
 def lost(runs: Runs, source: Source) -> Runs:
     """The same, and what they need to resume is gone."""
-    for mode in ("initial", "when_needed"):
+    for mode in LOST:
         source.lose_position(runs.lines[mode].name)
     source.commit(Update("items", 1, {NOTE: "in the gap"}))
     return runs

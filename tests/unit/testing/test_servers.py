@@ -119,6 +119,7 @@ def test_a_version_that_is_not_there() -> None:
         EmbeddedPostgres(9)
 
 
+@pytest.mark.long
 def test_kafka_keeps_its_topics_over_a_kill() -> None:
     with EmbeddedKafka() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
