@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 from tailrace.pipeline.session import local_session
 from tailrace.testing.jars import resolve_jars
 from tests.behaviour.engines import DELTA, ENGINE, JARS
+from tests.behaviour.replicas import Replica
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +26,9 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     session = local_session("replica", folder / "spark.log", conf)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def replica(session: SparkSession, tmp_path: Path) -> Replica:
+    """An empty replica."""
+    return Replica(session, tmp_path)

@@ -6,145 +6,38 @@ Both engines run these tests: `deltalake` here, `spark` from test_replica_spark.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from tailrace.errors import SinkError
-from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch, SnapshotRead
+from tailrace.model.change import ControlBatch
 from tailrace.model.native import native_rows
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.schema_change import ALTER, DROP, SchemaChange
-from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.sinks.replica import delta_rs
+from tailrace.model.table import Column, TableId
 from tailrace.sinks.replica.aside import found
-from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.compare import Replica as Compared
 from tailrace.sinks.replica.compare import Totals
-from tailrace.sinks.replica.marks import Extent, Place
-from tailrace.sinks.replica.renames import Rename, Stop
-from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table, row_count
+from tailrace.sinks.replica.sink import read_table, row_count
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
-from tailrace.spark.shapes import Blobs
 from tests.behaviour.engines import ENGINE
-
-# Delta for Spark takes no space in a name; delta-rs does.
-LINE = "line no" if ENGINE == "deltalake" else "line`no"
-ORDERS = TableSchema(
-    TableId("shop", "public", "orders"),
-    (
-        Column("id", ConnectSchema("int32"), pa.int32()),
-        Column(LINE, ConnectSchema("string"), pa.string()),
-        Column("note", ConnectSchema("string", True), pa.string()),
-        Column(
-            "Total`s", ConnectSchema("bytes", True, "org.apache.kafka.connect.data.Decimal", 1), pa.decimal128(9, 2)
-        ),
-        Column("at", ConnectSchema("int64", True, "io.debezium.time.MicroTimestamp", 1), pa.int64()),
-        Column("tags", ConnectSchema("array", True), pa.list_(pa.string())),
-    ),
-    ("id", LINE),
-    ("id", LINE),
+from tests.behaviour.replicas import (
+    EVENTS,
+    ORDERS,
+    Replica,
+    changes,
+    created,
+    event,
+    key,
+    order,
+    placed_in,
+    read,
+    retyped,
 )
-EVENTS = TableSchema(
-    TableId("shop", "public", "events"),
-    (
-        Column("kind", ConnectSchema("string", True), pa.string()),
-        Column("score", ConnectSchema("double", True), pa.float64()),
-        Column("path", ConnectSchema("array", True), pa.list_(pa.int32())),
-        Column("more", ConnectSchema("map", True), pa.map_(pa.string(), pa.string())),
-    ),
-    (),
-    ("kind", "score", "path", "more"),
-)
-
-Row = dict[str, Any]
-Write = Callable[..., dict[str, TableReport]]
-
-
-@pytest.fixture
-def replica(session: SparkSession, tmp_path: Path) -> Replica:
-    return Replica(session, tmp_path)
-
-
-class Replica:
-    """A sink with its session: batches in, rows out."""
-
-    def __init__(self, session: SparkSession, root: Path) -> None:
-        self.session = session
-        self.root = str(root / "lake")
-        self.sink = ReplicaSink(self.root, f"query-{uuid4()}", ENGINE)  # type: ignore[arg-type]
-
-    def write(self, batch_id: int, *batches: ChangeBatch | ControlBatch, splits: int = 1) -> dict[str, TableReport]:
-        """The batches as one micro-batch of one transaction, dealt out to source partitions one after another."""
-        blobs = Blobs()
-        placed = [placed_in(batch, batch_id) if isinstance(batch, ChangeBatch) else batch for batch in batches]
-        rows = [tuple(row.values()) for batch in placed for part in blobs.rows(batch) for row in part.to_pylist()]
-        kind = "table string, sequence long, count int, bytes binary, split string"
-        dealt = self.session.sparkContext.parallelize(rows, splits)
-        return self.sink.write(self.session.createDataFrame(dealt, kind), batch_id)
-
-    def rows(self, table: TableSchema = ORDERS) -> list[Row]:
-        """What the target holds, in a stable order."""
-        return sorted(read_table(self.root, str(table.id)).to_pylist(), key=repr)
-
-    def notes(self) -> dict[tuple[int, str], str | None]:
-        """The orders' notes by key."""
-        return {(row["id"], row[LINE]): row["note"] for row in self.rows()}
-
-
-def order(id: int, note: Any = "n", line: str = "a", **more: Any) -> Row:
-    return {"id": id, LINE: line, "note": note, "Total`s": None, "at": None, "tags": None, **more}
-
-
-def key(id: int, line: str = "a") -> Row:
-    return {"id": id, LINE: line}
-
-
-def changes(table: TableSchema, *rows: Row, lsn: int = 1, snapshot: str | None = None) -> ChangeBatch:
-    """A batch from `op`, `before`, `after`, and where needed `other_key` and `unchanged` (names)."""
-    names = table.row_type.names
-    columns = {
-        "op": pa.array([row["op"] for row in rows], pa.string()),
-        "order": pa.array(range(len(rows)), pa.int64()),
-        "ts_us": pa.array([0] * len(rows), pa.int64()),
-        "snapshot": pa.array([snapshot] * len(rows), pa.string()),
-        "source": pa.array([{"lsn": lsn}] * len(rows), pa.struct([("lsn", pa.int64())])),
-        "before": pa.array([row.get("before") for row in rows], table.row_type),
-        "after": pa.array([row.get("after") for row in rows], table.row_type),
-    }
-    if any("other_key" in row for row in rows):
-        key_type = pa.struct([table.row_type.field(name) for name in table.key])
-        columns["other_key"] = pa.array([row.get("other_key") for row in rows], key_type)
-    if any("unchanged" in row for row in rows):
-        masks = [{name: name in row.get("unchanged", ()) for name in names} for row in rows]
-        columns["unchanged"] = pa.array(masks, pa.struct([(name, pa.bool_()) for name in names]))
-    return ChangeBatch(table, pa.RecordBatch.from_pydict(columns))
-
-
-def placed_in(batch: ChangeBatch, number: int) -> ChangeBatch:
-    """A batch as a micro-batch brings it: read by that one, or committed in its range of the log."""
-    if batch.read is not None:
-        return replace(batch, read=replace(batch.read, id=f"batch {number}"))
-    commits = pa.array([1000 * (number + 1)] * len(batch), pa.int64())
-    return batch.with_rows(batch.rows.append_column(COMMIT, commits))
-
-
-def created(*rows: Row, table: TableSchema = ORDERS) -> ChangeBatch:
-    return changes(table, *({"op": "c", "after": row} for row in rows))
-
-
-def read(lsn: int, *rows: Row, table: TableSchema = ORDERS, marker: str = "true") -> ChangeBatch:
-    rows_read = changes(table, *({"op": "r", "after": row} for row in rows), lsn=lsn, snapshot=marker)
-    whole = marker != "incremental"
-    return replace(rows_read, read=SnapshotRead("", str(lsn) if whole else None, lsn if whole else None))
 
 
 def test_inserts_updates_and_deletes(replica: Replica) -> None:
@@ -235,10 +128,6 @@ def test_a_large_value_that_was_not_repeated_stays(replica: Replica) -> None:
     assert sorted(str(row["tags"]) for row in replica.rows()) == ["None", "None", "['t']", "['u']"]
 
 
-def event(kind: str | None, score: float | None = None, path: list[int] | None = None, more: Any = None) -> Row:
-    return {"kind": kind, "score": score, "path": path, "more": more}
-
-
 def test_without_a_key_equal_rows_are_counted(replica: Replica) -> None:
     nan = float("nan")
     twice, null, rich = event("a", nan, [1, 2]), event(None), event("b", 1.5, [], [("k", "v")])
@@ -309,10 +198,6 @@ def test_columns_are_added_and_dropped_ones_stay(replica: Replica) -> None:
     assert [str(row["extra"]) for row in replica.rows()] == ["None", "1970-01-01 00:00:00"]
 
 
-def retyped(column: Column) -> TableSchema:
-    return replace(EVENTS, columns=(column, *EVENTS.columns[1:]))
-
-
 def test_a_widened_type_widens_the_table(replica: Replica) -> None:
     small = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
     wide = retyped(Column("kind", ConnectSchema("int64", True), pa.int64()))
@@ -381,142 +266,3 @@ def test_what_cannot_be_written_says_where_and_what_to_do(replica: Replica, tmp_
     (tmp_path / "lake").write_text("a file in the way")
     with pytest.raises((SinkError, PySparkException), match=r"lake: the replica could not be written(.|\n)*Remedy"):
         replica.write(0, created(order(1)))
-
-
-def named(name: str, table: TableSchema = ORDERS, *columns: Column) -> TableSchema:
-    """The table under another name, with other columns where some are given."""
-    return replace(table, id=TableId("shop", "public", name), columns=columns or table.columns)
-
-
-def ddl(
-    table: TableSchema, position: int = 1, kind: str = ALTER, previous: TableSchema | None = None, **more: Any
-) -> ChangeBatch:
-    """A schema change of a table, as the log tells it."""
-    change = SchemaChange(kind, "DDL", position, previous=None if previous is None else previous.id, **more)
-    bare = replace(table, columns=(), key=(), identity=())
-    return replace(changes(bare, {"op": "s"}), schema_change=change)
-
-
-REMARKED = replace(
-    ORDERS, columns=tuple(replace(each, name="remark") if each.name == "note" else each for each in ORDERS.columns)
-)
-
-
-def remarked(id: int, remark: str) -> Row:
-    row = order(id)
-    return {**{name: value for name, value in row.items() if name != "note"}, "remark": remark}
-
-
-def test_a_renamed_column_keeps_its_values(replica: Replica) -> None:
-    replica.write(0, created(order(1, "one"), order(2, "two")))
-    renamed = ddl(REMARKED, renamed=(("note", "remark"),))
-    batch = [created(order(3, "three")), renamed, created(remarked(4, "four"), table=REMARKED)]
-    for _ in range(2):
-        replica.write(1, *batch)
-        rows = replica.rows()
-        assert {row["id"]: row["remark"] for row in rows} == {1: "one", 2: "two", 3: "three", 4: "four"}
-        assert "note" not in rows[0]
-    replica.write(2, ddl(REMARKED, 2, renamed=(("note", "remark"),)), ddl(ORDERS, 3, renamed=(("remark", "note"),)))
-    assert replica.notes() == {(1, "a"): "one", (2, "a"): "two", (3, "a"): "three", (4, "a"): "four"}
-
-
-def test_columns_swap_their_names(replica: Replica) -> None:
-    replica.write(0, created({**event("x"), "path": [1]}, table=EVENTS))
-    swaps = [("kind", "t"), ("score", "kind"), ("t", "score")]
-    replica.write(1, *(ddl(EVENTS, place, renamed=(pair,)) for place, pair in enumerate(swaps)))
-    (row,) = replica.rows(EVENTS)
-    assert (row["kind"], row["score"], row["path"]) == (None, "x", [1])
-
-
-def test_a_dropped_column_goes_and_may_come_back_as_another(replica: Replica) -> None:
-    replica.write(0, created(order(1, "one"), order(2, "two")))
-    number = tuple(
-        Column("note", ConnectSchema("int32", True), pa.int32()) if each.name == "note" else each
-        for each in ORDERS.columns
-    )
-    again = named("orders", ORDERS, *number)
-    for _ in range(2):
-        replica.write(1, ddl(again, dropped=("note",)), created(order(3, 7), table=again))
-        assert {row["id"]: row["note"] for row in replica.rows()} == {1: None, 2: None, 3: 7}
-
-
-def test_a_dropped_table_is_emptied_and_may_come_back_as_another(replica: Replica) -> None:
-    replica.write(0, created(event("a"), table=EVENTS))
-    number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
-    batch = [created(event("b"), table=EVENTS), ddl(EVENTS, kind=DROP)]
-    for _ in range(2):
-        replica.write(1, *batch)
-        assert replica.rows(EVENTS) == []
-    replica.write(2, created({**event(None), "kind": 5}, table=number))
-    assert [row["kind"] for row in replica.rows(EVENTS)] == [5]
-    replica.sink = replace(replica.sink, on_drop="keep")
-    replica.write(3, ddl(EVENTS, 2, kind=DROP))
-    assert [row["kind"] for row in replica.rows(EVENTS)] == [5]
-
-
-def test_a_renamed_table_takes_its_rows_along(replica: Replica) -> None:
-    bills = named("bills")
-    replica.write(0, created(order(1, "one")))
-    batch = [
-        created(order(2, "two")),
-        ddl(bills, previous=ORDERS),
-        changes(bills, {"op": "u", "after": order(1, "changed")}, {"op": "c", "after": order(3, "three")}),
-        created(order(9, "of a new table under the old name")),
-    ]
-    for _ in range(2):
-        replica.write(1, *batch)
-        assert {row["id"]: row["note"] for row in replica.rows(bills)} == {1: "changed", 2: "two", 3: "three"}
-        assert [row["id"] for row in replica.rows()] == [9]
-
-
-def test_a_table_takes_the_place_of_another(replica: Replica) -> None:
-    """The usual way to rebuild a table: a new one is filled, the old one dropped, the new one renamed."""
-    new = named("orders_new", ORDERS, *ORDERS.columns[:2], Column("extra", ConnectSchema("int32", True), pa.int32()))
-    orders = replace(new, id=ORDERS.id)
-
-    def row(id: int) -> Row:
-        return {"id": id, LINE: "a", "extra": id}
-
-    replica.write(0, created(order(1), order(2)))
-    batch = [
-        created(order(3)),
-        created(row(7), row(8), table=new),
-        ddl(ORDERS, 1, kind=DROP),
-        ddl(orders, 2, previous=new),
-        created(row(9), table=orders),
-    ]
-    for _ in range(2):
-        replica.write(1, *batch)
-        assert replica.rows() == [row(7), row(8), row(9)]
-        assert replica.rows(new) == []
-
-
-def test_tables_swap_their_names(replica: Replica) -> None:
-    copies, spare = named("copies"), named("spare")
-    replica.write(0, created(order(1)), created(order(2), table=copies))
-    batch = [
-        ddl(spare, 1, previous=ORDERS),
-        ddl(ORDERS, 2, previous=copies),
-        ddl(copies, 3, previous=spare),
-        created(order(20)),
-        created(order(10), table=copies),
-    ]
-    for _ in range(2):
-        replica.write(1, *batch)
-        assert [row["id"] for row in replica.rows()] == [2, 20]
-        assert [row["id"] for row in replica.rows(copies)] == [1, 10]
-        assert replica.rows(spare) == []
-
-
-def test_a_rename_broken_off_between_its_commits_is_completed(replica: Replica) -> None:
-    bills = named("bills")
-    replica.write(0, created(order(1)))
-    before, renamed = created(order(2)), ddl(bills, previous=ORDERS)
-    replica.write(1, before)
-    batch, place = MicroBatch(replica.root, replica.sink.query_id, 1), Place(2000, 1)
-    rename = Rename(1, "public.orders", "public.bills")
-    old, new = (Stop(name, Extent(0, upto=place), rename) for name in ("public.orders", "public.bills"))
-    delta_rs.copy(batch, old, new)
-    replica.write(1, before, renamed, created(order(3), table=bills))
-    assert [row["id"] for row in replica.rows(bills)] == [1, 2, 3]
-    assert replica.rows() == []

@@ -20,7 +20,8 @@ MERGES = "inserts or changed_key or renamed"
 @pytest.mark.parametrize("chosen", [MERGES, pytest.param("", marks=pytest.mark.big)], ids=["merges", "all"])
 def test_the_spark_engine_passes_the_same_tests(chosen: str) -> None:
     tests = [
-        str(Path(__file__).with_name(name)) for name in ("test_replica.py", "test_rewound.py", "test_odd_names.py")
+        str(Path(__file__).with_name(name))
+        for name in ("test_replica.py", "test_replica_ddl.py", "test_rewound.py", "test_odd_names.py")
     ]
     run = subprocess.run(
         [

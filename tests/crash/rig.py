@@ -105,6 +105,10 @@ class Rig:
         end = parse_lsn(row[0])
         self._until(lambda: self._committed_lsn() >= end, f"the log is not read up to {format_lsn(end)}")
 
+    def await_(self, done: Callable[[], bool], complaint: str) -> None:
+        """Wait for a condition."""
+        self._until(done, complaint)
+
     def kill(self) -> None:
         """End the driver's process group by SIGKILL."""
         if self._process is not None:

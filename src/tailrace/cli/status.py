@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Status:
-    """What the command shows. `lag_seconds` is the age of the committed position, 0 when nothing lies after it.
+    """What the command shows. `lag_seconds`: how long ago the log ended at the position, 0 if it still does.
 
     `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
     `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
@@ -84,6 +84,7 @@ def command(
         config, package = definition.config(), definition.package()
         found = position(definition.checkpoint)
         admin = package.admin(captured_by(config, found))
+        run = standing(definition.checkpoint)
         server, here = admin.state(found.pipeline), None if found.committed is None else found.committed.offset
         status = assess(
             definition.name,
@@ -92,12 +93,13 @@ def command(
             None if here is None else admin.position(here),
             time.time(),
             fixed_size(config),
+            run.caught_up,
         )
         running = status.snapshot or first(found, server, lambda: estimate(admin, config), time.time())
         problems = tuple(admin.problems(begun=found.committed is not None))
         resumable = None if found.committed is None else admin.resumable(found.offsets)
         problems += () if resumable is None else (resumable,)
-        status = replace(status, snapshot=running, problems=problems, run=standing(definition.checkpoint))
+        status = replace(status, snapshot=running, problems=problems, run=run)
         status = replace(status, set_aside=set_aside(definition))
         status.tables.update(replica_rows(definition))
     if json:
@@ -122,10 +124,12 @@ def assess(
     here: LogPosition | None,
     now: float,
     chunk_size: int | None = None,
+    caught_up: float | None = None,
 ) -> Status:
     """The status from what checkpoint and server say.
 
-    `here` is the committed offset's position in the log; `now` is the time in seconds since 1970.
+    `here` is the committed offset's position in the log; `now` and `caught_up` are times in seconds since
+    1970. The latter is what the run says, by the planner's looks at the log; without it the age of the position counts.
     """
     from tailrace.snapshot.progress import Progress
     from tailrace.snapshot.report import report
@@ -134,7 +138,9 @@ def assess(
     offset: dict[str, Any] = done.offset if done else {}
     distance = None if here is None else server.log_end.distance(here)
     lag = None if distance is None else max(0, distance)
-    age = None if offset.get("ts_us") is None else max(0.0, now - offset["ts_us"] / 1e6)
+    planned = None if offset.get("ts_us") is None else offset["ts_us"] / 1e6
+    since = planned if caught_up is None else caught_up
+    age = None if since is None else max(0.0, now - since)
     return Status(
         name=name,
         phase=offset.get("phase", "not started" if position.planned is None else "first batch"),

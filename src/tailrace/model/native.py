@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from tailrace.errors import DecodeError
 from tailrace.model import odd_times
+from tailrace.model.odd_times import DAY_US, FIRST_DAY, LAST_DAY
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import ERROR, TEXT, Column, TableSchema
 
@@ -51,8 +52,6 @@ _ZONED = _DEBEZIUM + "ZonedTimestamp"
 _DECIMAL = _CONNECT + "Decimal"
 _VARIABLE = "io.debezium.data.VariableScaleDecimal"
 
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
-_DAY_US = 86_400_000_000
 _MIDNIGHT_AFTER = "24:00:00.000000"
 _MAX_DIGITS = 38
 _WIDE = pa.decimal256(76, 0)
@@ -138,13 +137,13 @@ class _Conversion:
     def _days(self, values: pa.Array) -> pa.Array:
         if self.out_of_range == TEXT:
             return odd_times.dates(values)
-        return self._fit(values, _FIRST_DAY, _LAST_DAY)
+        return self._fit(values, FIRST_DAY, LAST_DAY)
 
     def _timestamps(self, values: pa.Array, unit: odd_times.Unit) -> pa.Array:
         if self.out_of_range == TEXT:
             return odd_times.timestamps(values, unit)
         multiply, divide = _UNITS[unit]
-        first, last = _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1
+        first, last = FIRST_DAY * DAY_US, (LAST_DAY + 1) * DAY_US - 1
         wide = values.cast(pa.int64())
         if multiply > 1:
             fit = self._fit(wide, first // multiply, last // multiply)
@@ -209,7 +208,7 @@ def _within(values: pa.Array, low: int, high: int) -> pa.Array:
 
 
 def _clock(micros: pa.Array) -> pa.Array:
-    whole_day = pc.equal(micros, _DAY_US)
+    whole_day = pc.equal(micros, DAY_US)
     text = pc.if_else(whole_day, 0, micros).cast(pa.time64("us")).cast(pa.string())
     return pc.if_else(whole_day, pa.scalar(_MIDNIGHT_AFTER, pa.string()), text)
 

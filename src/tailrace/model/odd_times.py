@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 # instant, and of nanoseconds the outermost ones.
 INFINITY_US = {"infinity": 9_223_372_036_825_200_000, "-infinity": -9_223_372_036_832_400_000}
 INFINITY_DAYS = {"infinity": -2_147_472_692, "-infinity": -2_147_472_691}
+# What a lakehouse table holds: the years 1 to 9999, in days since 1970.
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+DAY_US = 86_400_000_000
 _LAST_FOUR_DIGITS = np.datetime64("9999-12-31T23:59:59.999999", "us")
 
 Unit = Literal["ms", "us", "ns"]

@@ -58,7 +58,8 @@ class Owner:
     """Who holds a lease.
 
     `machine` is equal for two processes only if they share their process ids (it is None where that is unknown);
-    `started` distinguishes a process from a later one with the same id. `beat` counts renewals.
+    `started` distinguishes a process from a later one with the same id. `beat` counts renewals. `caught_up` is when the
+    log last ended where the run has read to, in seconds since 1970; None if it does not know.
     """
 
     token: str
@@ -68,6 +69,7 @@ class Owner:
     started: str | None
     since: str
     beat: int = 0
+    caught_up: float | None = None
 
     @staticmethod
     def me() -> Owner:
@@ -129,14 +131,20 @@ class Lease:
             if owner is None or owner.token != self._owner.token:
                 raise self._held(owner)
 
-    def keep(self, is_needed: Callable[[], bool], on_lost: Callable[[], None]) -> None:
+    def keep(
+        self,
+        is_needed: Callable[[], bool],
+        on_lost: Callable[[], None],
+        caught_up: Callable[[], float | None] = lambda: None,
+    ) -> None:
         """Renew the lease in a thread for as long as it is needed; call `on_lost` if another run has taken it.
 
-        Called again, it goes on where the thread has ended meanwhile.
+        Each renewal stores what `caught_up` says, see Owner. Called again, it goes on where the thread has ended.
         """
         if self._thread is not None and self._thread.is_alive():
             return
-        self._thread = threading.Thread(target=self._renew, args=(is_needed, on_lost), name="lease", daemon=True)
+        some = (is_needed, on_lost, caught_up)
+        self._thread = threading.Thread(target=self._renew, args=some, name="lease", daemon=True)
         self._thread.start()
 
     def release(self) -> None:
@@ -185,13 +193,15 @@ class Lease:
             remedy="stop that run, or give this pipeline a checkpoint of its own, and see `tailrace check`",
         )
 
-    def _renew(self, is_needed: Callable[[], bool], on_lost: Callable[[], None]) -> None:
+    def _renew(
+        self, is_needed: Callable[[], bool], on_lost: Callable[[], None], caught_up: Callable[[], float | None]
+    ) -> None:
         while not self._ended.wait(RENEW_SECONDS) and is_needed():
             try:
                 found = self._file.read()
                 owner = self._owner if found is None else Owner.read(found)
                 if owner is not None and owner.token == self._owner.token:
-                    self._owner = replace(self._owner, beat=self._owner.beat + 1)
+                    self._owner = replace(self._owner, beat=self._owner.beat + 1, caught_up=caught_up())
                     self._file.write(self._owner.content)
                     continue
             except TailraceError as error:

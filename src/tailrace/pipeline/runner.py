@@ -24,7 +24,7 @@ from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.session import local_session
-from tailrace.pipeline.standing import LAST_RUN, LEASE, ended
+from tailrace.pipeline.standing import LAST_RUN, LEASE, caught_up, ended
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
@@ -100,7 +100,7 @@ class Run:
         definition, tracker = self._pipeline.definition, self._session.sparkContext.statusTracker()
         self._query = query
         self._first = FirstSnapshot(self._admin, definition.config(), definition.checkpoint, tracker, query)
-        self._lease.keep(lambda: self._due is not None or self._is_active(), self._lost)
+        self._lease.keep(lambda: self._due is not None or self._is_active(), self._lost, self._caught_up)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of.
@@ -203,7 +203,7 @@ class Run:
     def _ended(self, error: TailraceError | None) -> None:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
         if self._lease.lost is None:
-            ended(self._last_run, error)
+            ended(self._last_run, error, self._caught_up())
         self._lease.release()
 
     def _is_active(self) -> bool:
@@ -212,6 +212,15 @@ class Run:
                 return bool(self._query.isActive)
         except TailraceError:  # Java is no more, and nor is the query
             return False
+
+    def _caught_up(self) -> float | None:
+        """See Owner."""
+        try:
+            with _sentences(self._pipeline):
+                last = self._query.lastProgress
+        except TailraceError:  # Java is no more
+            return None
+        return None if last is None else caught_up(json.loads(last.json))
 
     def _lost(self) -> None:
         """Another run has taken the checkpoint over: `await_` raises the error."""

@@ -10,7 +10,7 @@ import logging
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import Literal
+from typing import Any, Literal
 
 from pyarrow import fs
 
@@ -28,11 +28,15 @@ State = Literal["never started", "running", "stopped", "failed", "killed"]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: when (ISO 8601), and of what error, None if it was stopped or had read everything."""
+    """How a run ended: when (ISO 8601), and of what error, None if it was stopped or had read everything.
+
+    `caught_up` is that of its Owner.
+    """
 
     at: str
     error: str | None = None
     remedy: str | None = None
+    caught_up: float | None = None
 
     @staticmethod
     def read(content: str) -> Ended | None:
@@ -56,6 +60,12 @@ class Standing:
         """Whether it does not run, and nobody has stopped it."""
         return self.state in ("failed", "killed")
 
+    @property
+    def caught_up(self) -> float | None:
+        """When the log last ended where the pipeline has read to, as its run saw it; None if that is unknown."""
+        told = self.owner or self.last
+        return None if told is None else told.caught_up
+
     def __str__(self) -> str:
         if self.state in ("running", "killed") and self.owner is not None:
             verb = "running" if self.state == "running" else "killed, or its machine is out of reach"
@@ -63,12 +73,13 @@ class Standing:
         return self.state if self.last is None else f"{self.state} at {self.last.at}"
 
 
-def ended(file: LeaseFile, error: TailraceError | None) -> None:
+def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None = None) -> None:
     """Write down how a run ended. What cannot be written is logged: the run itself has ended all the same."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     text = None if error is None else str(error).partition("\n  Remedy: ")[0]
+    end = Ended(now, text, None if error is None else error.remedy, caught_up)
     try:
-        file.write(json.dumps(asdict(Ended(now, text, None if error is None else error.remedy))))
+        file.write(json.dumps(asdict(end)))
     except TailraceError as failure:
         log.warning("how the run ended is not written down: %s", failure)
 
@@ -87,6 +98,15 @@ def standing(checkpoint: str) -> Standing:
         written = filesystem.get_file_info(f"{root}/{LEASE}").mtime
         is_alive = written is not None and time.time() - written.timestamp() < _SILENT_SECONDS
     return Standing("running" if is_alive else "killed", owner, end)
+
+
+def caught_up(progress: dict[str, Any]) -> float | None:
+    """When the log last ended where a micro-batch ends, by its progress in Spark; None if the source does not say."""
+    source = (progress.get("sources") or [{}])[0]
+    latest = source.get("latestOffset") or {}
+    lag = (json.loads(latest) if isinstance(latest, str) else latest).get("lag_ms")
+    begun = datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00"))
+    return None if lag is None else begun.timestamp() - lag / 1000
 
 
 def _content(filesystem: fs.FileSystem, path: str) -> str | None:

@@ -39,6 +39,16 @@ def test_lag_in_bytes_and_seconds() -> None:
     assert status.to_json()["slot"]["name"] == "s"
 
 
+def test_the_lag_is_what_the_run_has_seen_of_the_log() -> None:
+    """Of an idle pipeline the position is old; with a backlog it is younger than the changes behind it."""
+
+    def lag(end: str, caught_up: float) -> float | None:
+        here = position({"phase": "stream", "lsn": "0/200"})
+        return assess_at("p", at("0/200"), state_of(end, SLOT), here, 3.5, None, caught_up).lag_seconds
+
+    assert (lag("1/300", 3.0), lag("1/300", 0.5), lag("1/300", 4.0), lag("0/200", 0.5)) == (0.5, 3.0, 0.0, 0.0)
+
+
 def test_nothing_to_read_is_no_lag_however_old_the_position() -> None:
     status = assess("p", at("0/300"), state_of("0/300", SLOT), now=1e9)
     assert (status.lag_bytes, status.lag_seconds) == (0, 0.0)

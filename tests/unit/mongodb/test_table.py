@@ -12,11 +12,16 @@ import bson
 import pyarrow as pa
 import pytest
 from bson import Binary, Decimal128, Int64, ObjectId
+from bson.datetime_ms import DatetimeMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.connectors.mongodb.config import resolve
+from tailrace.connectors.mongodb.documents import Documents, declared, sampled
 from tailrace.connectors.mongodb.types.table import document_rows, inferred_fields
 from tailrace.errors import ConfigError
+from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_TABLE
 from tests.unit.mongodb.types_documents import PlainReader, document, documents, string, values_of
 
 UTC = datetime.timezone.utc
@@ -95,6 +100,9 @@ def test_what_a_type_holds(kind: pa.DataType, value: Any, expected: Any, times: 
         (pa.bool_(), 1, "1"),
         (pa.date32(), NOON, '{"$date": "2026-07-03T12:30:00.25Z"}'),
         (pa.timestamp("s"), NOON, '{"$date": "2026-07-03T12:30:00.25Z"}'),
+        (pa.timestamp("us", "UTC"), DatetimeMS(-62_135_596_800_001), '{"$date": {"$numberLong": "-62135596800001"}}'),
+        (pa.timestamp("us", "UTC"), DatetimeMS(253_402_300_800_000), '{"$date": {"$numberLong": "253402300800000"}}'),
+        (pa.date32(), DatetimeMS(253_402_300_800_000), '{"$date": {"$numberLong": "253402300800000"}}'),
         (pa.timestamp("ns"), datetime.datetime(9000, 1, 1), '{"$date": "9000-01-01T00:00:00Z"}'),
         (pa.decimal128(4, 2), Decimal128("123.4"), '{"$numberDecimal": "123.4"}'),
         (pa.decimal128(4, 2), Decimal128("1.234"), '{"$numberDecimal": "1.234"}'),
@@ -114,6 +122,28 @@ def test_what_a_type_does_not_hold_stays_in_the_rest(kind: pa.DataType, value: A
     rows = table({"v": kind}, *[{"v": value}] * times, {"v": None})
     assert rows[:-1] == [{"v": None, "_rest": f'{{"v": {rest}}}'}] * times
     assert rows[-1] == {"v": None, "_rest": None}
+
+
+@pytest.mark.parametrize("is_sampled", [True, False])
+def test_columns_of_dates_and_decimals_are_texts_where_the_configuration_says_so(is_sampled: bool) -> None:
+    columns = {} if is_sampled else {"document.columns": ".*: at TIMESTAMP, price DECIMAL(10,2), on TIMESTAMP"}
+    given = {"mongodb.connection.string": "mongodb://h", "topic.prefix": "t", **columns}
+    texts = {"column.out.of.range.text": r"shop\.a\.(at|price)", "column.out.of.range.null": ".*"}
+    config, id_ = resolve({**given, **texts}), TableId("shop", "", "a", DATABASE_TABLE)
+    rows = [{"at": NOON, "price": Decimal128("2.50"), "on": NOON}]
+    odd = [{"at": DatetimeMS(10**15), "price": Decimal128("1E+50"), "on": DatetimeMS(10**15)}, {"price": 3, "at": True}]
+    documents = values_of([bson.encode(row) for row in [*rows, *odd]])
+    if is_sampled:
+        schema = sampled(config, id_, values_of([bson.encode(row) for row in rows]))
+        config = resolve({**given, **texts, **declared(schema.row_type)})
+    else:
+        schema = Documents(config).schema(id_)
+    found = Documents(config).images(schema, documents, pa.array(["1", "2", "3"])).to_pylist()
+    assert [(row["at"], row["price"], row["on"], row["_rest"]) for row in found] == [
+        ("2026-07-03T12:30:00.25Z", "2.50", NOON, None),
+        ("+33658-09-27T01:46:40Z", "1E+50", None, '{"on": {"$date": {"$numberLong": "1000000000000000"}}}'),
+        (None, "3", None, '{"at": true}'),
+    ]
 
 
 def test_undeclared_fields_and_rows_of_all_kinds() -> None:

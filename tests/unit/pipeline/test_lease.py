@@ -150,10 +150,13 @@ def test_one_that_is_released_while_it_is_watched(file: LocalFile) -> None:
 def test_the_owner_renews_and_is_told_when_another_run_took_over(file: LocalFile) -> None:
     mine, told = Lease(file), threading.Event()
     mine.acquire()
-    mine.keep(lambda: True, told.set)
+    mine.keep(lambda: True, told.set, lambda: 12.5)
     before = file.read()
     time.sleep(0.3)
     assert file.read() != before
+    renewed = Owner.read(file.read() or "")
+    assert renewed is not None
+    assert renewed.caught_up == 12.5
     file.write(replace(Owner.me(), host="elsewhere").content)
     assert told.wait(5)
     assert "on elsewhere" in str(mine.lost)

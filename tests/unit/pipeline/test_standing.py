@@ -13,7 +13,7 @@ from pathlib import Path
 from tailrace.errors import SourceError
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import Owner
-from tailrace.pipeline.standing import LAST_RUN, LEASE, Ended, ended, standing
+from tailrace.pipeline.standing import LAST_RUN, LEASE, Ended, caught_up, ended, standing
 
 
 def test_a_pipeline_that_runs_and_one_that_was_killed(tmp_path: Path) -> None:
@@ -53,3 +53,19 @@ def test_how_a_run_ended(tmp_path: Path) -> None:
     file.write(json.dumps({"at": "x"})[:-1])
     assert standing(str(tmp_path)).last is None
     assert Ended.read('{"of": "a later version"}') is None
+
+
+def test_when_the_run_had_read_the_whole_log_is_known_while_it_runs_and_after(tmp_path: Path) -> None:
+    def progress(latest: object) -> dict[str, object]:
+        return {"timestamp": "1970-01-01T00:00:10.500Z", "sources": [{"latestOffset": latest}]}
+
+    assert caught_up(progress({"position": "0/1", "lag_ms": 2000})) == 8.5
+    assert caught_up(progress(json.dumps({"lag_ms": 0}))) == 10.5
+    assert caught_up(progress({"position": "0/1"})) is None
+    assert caught_up({"timestamp": "1970-01-01T00:00:10Z", "sources": []}) is None
+
+    (tmp_path / LEASE).write_text(replace(Owner.me(), caught_up=7.0).content)
+    assert standing(str(tmp_path)).caught_up == 7.0
+    (tmp_path / LEASE).unlink()
+    ended(LocalFile(tmp_path / LAST_RUN), None, 8.0)
+    assert standing(str(tmp_path)).caught_up == 8.0

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
-from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, POSITIVE_LONG, TEXT, choice
+from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_LONG, TEXT, choice
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.resolve import Config, Problem
 from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
@@ -177,6 +177,21 @@ FILTERS = (
     Option("field.renames", TEXT, None, "New names of fields (`database.collection.field:name`).", protects=True),
     *shared.EVENT_FILTERS,
 )
+OUT_OF_RANGE = (
+    Option(
+        "column.out.of.range.null",
+        PATTERNS,
+        None,
+        "Columns (`database.collection.field`) that are null where a document has a date or decimal that they do not "
+        "hold. All columns are: such a value stays in `_rest`.",
+    ),
+    Option(
+        "column.out.of.range.text",
+        PATTERNS,
+        None,
+        "Columns of dates, decimals or strings that are texts instead, which hold every date (ISO 8601) and decimal.",
+    ),
+)
 SNAPSHOT = (
     *_with_names(shared.SNAPSHOT, {"snapshot.max.threads": "initial.sync.max.threads"}),
     Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, "documents have no schema"),
@@ -190,6 +205,7 @@ OPTIONS = OptionTable(
         "Spark": shared.spark("the oplog is not measured in bytes, and a batch is read piece by piece"),
         "Capture": CAPTURE,
         "Filters": FILTERS,
+        "Dates and decimals out of range": OUT_OF_RANGE,
         "Snapshot": SNAPSHOT,
         "Events": shared.EVENTS,
         "Topics": _with_names(shared.TOPICS, {"topic.prefix": "mongodb.name"}),

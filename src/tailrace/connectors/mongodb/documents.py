@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.masks import OutOfRange
 from tailrace.connectors.mongodb.declared import OPTION, declaration, declared_fields, parse_declarations
 from tailrace.connectors.mongodb.fields import CollectionFields, parse_rules, rules_for
 from tailrace.connectors.mongodb.position import JSON
+from tailrace.connectors.mongodb.types.columns import takes_text
 from tailrace.connectors.mongodb.types.json import EXTENDED, RELAXED, SPACED, STRICT, json_text
 from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
 from tailrace.connectors.mongodb.types.names import Names
@@ -18,7 +21,7 @@ from tailrace.connectors.mongodb.types.table import REST, document_rows, inferre
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
 from tailrace.model.schema import STRING
-from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.model.table import TEXT, Column, TableId, TableSchema
 
 DOCUMENT, KEY = "document", "id"
 # The key beside declared columns: a document may have a field of the other name.
@@ -37,15 +40,16 @@ class Documents:
         self.key = STRICT if config.text("key.json.mode") == "strict" else RELAXED
         self._rules = parse_rules(config.optional("field.exclude.list"), config.optional("field.renames"))
         self._declared = parse_declarations(config.optional(OPTION))
-        self._of: dict[TableId, tuple[CollectionFields, tuple[pa.Field, ...]]] = {}
+        self._out_of_range = OutOfRange.from_config(config)
+        self._of: dict[TableId, _Rules] = {}
 
     def schema(self, table: TableId) -> TableSchema:
         """The table of a collection; its key is the text of `_id`."""
-        return table_of(table, self._rules_of(table)[1])
+        return table_of(table, self._rules_of(table).columns)
 
     def fields(self, table: TableId) -> CollectionFields:
         """The rules for fields of a collection."""
-        return self._rules_of(table)[0]
+        return self._rules_of(table).fields
 
     def keys(self, documents: Values) -> pa.Array:
         """The texts of the documents' `_id`."""
@@ -54,9 +58,12 @@ class Documents:
 
     def images(self, schema: TableSchema, documents: Values, keys: pa.Array) -> pa.StructArray:
         """Row images of documents with these keys; null where there is no key."""
-        rules, fields = self._rules_of(schema.id)
-        values = rules.documents(documents) if rules else documents
-        columns = document_rows(values, fields, held="_id").flatten() if fields else [json_text(values, self._texts)]
+        rules = self._rules_of(schema.id)
+        values = rules.fields.documents(documents) if rules.fields else documents
+        if rules.columns:
+            columns = document_rows(values, rules.columns, held="_id", texts=rules.texts).flatten()
+        else:
+            columns = [json_text(values, self._texts)]
         absent = keys.is_null() if keys.null_count else None
         return pa.StructArray.from_arrays([*columns, keys], fields=list(schema.row_type), mask=absent)
 
@@ -75,17 +82,37 @@ class Documents:
         rules = self.fields(schema.id)
         return json_text(rules.changes(values) if rules else values, self._changed)
 
-    def _rules_of(self, table: TableId) -> tuple[CollectionFields, tuple[pa.Field, ...]]:
+    def typed(self, table: TableId, fields: Sequence[pa.Field]) -> tuple[list[pa.Field], frozenset[str]]:
+        """Columns under `column.out.of.range.text`, and the names of those that are texts because of it."""
+        texts = frozenset(
+            field.name
+            for field in fields
+            if takes_text(field.type) and self._out_of_range.of(table, field.name, is_key=False) == TEXT
+        )
+        return [field.with_type(pa.string()) if field.name in texts else field for field in fields], texts
+
+    def _rules_of(self, table: TableId) -> _Rules:
         if table not in self._of:
-            rules = rules_for(self._rules, table.database, table.table)
-            self._of[table] = rules, declared_fields(self._declared, f"{table.database}.{table.table}")
+            fields = rules_for(self._rules, table.database, table.table)
+            declared = declared_fields(self._declared, f"{table.database}.{table.table}")
+            self._of[table] = _Rules(fields, *self.typed(table, declared))
         return self._of[table]
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What holds for one collection: its fields, its declared columns, and which of these are texts."""
+
+    fields: CollectionFields
+    columns: Sequence[pa.Field]
+    texts: frozenset[str]
 
 
 def sampled(config: Config, table: TableId, documents: Values) -> TableSchema:
     """The table of a collection with the columns that a sample of its documents shows. Raises ConfigError for none."""
-    rules = Documents(config).fields(table)
-    fields = inferred_fields(rules.documents(documents) if rules else documents)
+    rows = Documents(config)
+    rules = rows.fields(table)
+    fields, _ = rows.typed(table, inferred_fields(rules.documents(documents) if rules else documents))
     if not fields:
         raise ConfigError(
             "no document shows which columns the rows have",

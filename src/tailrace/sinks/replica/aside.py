@@ -98,7 +98,7 @@ def found(root: str, storage_options: Mapping[str, str], names: Names = "source"
 def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> TableReport:
     """Bring a part into its table, or into its dead letters where that is set aside or cannot take it.
 
-    `is_aside`: whether the table was set aside by an earlier part of the micro-batch. Raises SinkError.
+    `is_aside`: whether an earlier part of the micro-batch may have set the table aside. Raises SinkError.
     """
     if (is_aside or folder(table) in batch.aside) and _takes(batch, table, part):
         return put(batch, table, part, None)
@@ -132,7 +132,9 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
             record = replace(record, aside=Aside(_now(), error or "", last))
         standing.record = record
         letters = _letters(part, standing)
-        if error is None and not letters.num_rows and standing.has(replace(part.extent, read=None)):
+        is_stored = not letters.num_rows and standing.has(replace(part.extent, read=None))
+        # A snapshot that fails again has another error to store.
+        if is_stored and (error is None or (is_open and part.extent.read is None)):
             return
         write_deltalake(
             place.uri if target is None else target,
@@ -148,10 +150,15 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
 
 def carry(batch: MicroBatch, old: str, new: str, extent: Extent) -> bool:
     """Set a table aside that is the new name of one that is set aside; whether that is so."""
-    if folder(old) not in batch.aside or not _takes(batch, old, Part(extent)):
+    if not _takes(batch, old, Part(extent)):
         return False
-    put(batch, new, Part(extent), f"it was {old} before, which is set aside")
+    put(batch, new, Part(extent), renamed(old))
     return True
+
+
+def renamed(old: str) -> str:
+    """Why a table is set aside that had this name when it was set aside."""
+    return f"it was {old} before, which is set aside"
 
 
 def _takes(batch: MicroBatch, table: str, part: Part) -> bool:

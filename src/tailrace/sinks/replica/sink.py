@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any, Literal
@@ -101,12 +102,7 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
         if done and not ordered.is_cached:
             ordered.persist()  # the log is decoded once more, and then no more
-        rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _RESULT).collect()]
-        _tell(row["failure"] for row in rows)
-        return (
-            [_reported(row) for row in rows if row["upserted"] is not None],
-            [Stop.from_json(json.loads(row["stop"])) for row in rows if row["stop"] is not None],
-        )
+        return _advanced(ordered, batch, done)
 
     def move(old: Stop, new: Stop) -> None:
         ordered.sparkSession.range(0, 1, 1, 1).mapInArrow(_moving(batch, old, new), "id bigint").collect()
@@ -117,6 +113,16 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         ordered.unpersist()
 
 
+def _advanced(ordered: DataFrame, batch: MicroBatch, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+    """Write the tables in tasks, up to renames that are not done; see in_rounds."""
+    rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _RESULT).collect()]
+    _tell(row["failure"] for row in rows)
+    return (
+        [_reported(row) for row in rows if row["upserted"] is not None],
+        [Stop.from_json(json.loads(row["stop"])) for row in rows if row["stop"] is not None],
+    )
+
+
 def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     """The same with Spark's MERGE. Tables that are set aside go the other way, until a snapshot has ended that."""
     known = (
@@ -124,13 +130,21 @@ def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         if batch.aside
         else []
     )
-    reports, failed = spark_merge.write(ordered.where(~ordered.table.isin(known)) if known else ordered, batch)
-    reports = _kept(ordered.sparkSession, reports, batch)
-    if known:
-        reports += _merge(ordered.where(ordered.table.isin(known)), batch)
+    others = ordered.where(~ordered.table.isin(known)) if known else ordered
+    with closing(spark_merge.Merging(others, batch)) as merging:
+
+        def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+            reports, stops = merging.advance(done)
+            some = _advanced(ordered.where(ordered.table.isin(known)), batch, done) if known else ([], [])
+            return [*reports, *some[0]], [*stops, *some[1]]
+
+        reports = in_rounds(advance, merging.move)
+    _keep(ordered.sparkSession, [report for report in reports if report.table not in known], batch)
+    failed = {table: first for table, first in merging.failed.items() if table not in known}
     if failed:
         some = ordered.where(ordered.table.isin(list(failed)))
-        reports += [_reported(row.asDict()) for row in some.mapInArrow(_putting(batch, failed), _RESULT).collect()]
+        put = some.mapInArrow(_putting(batch, failed), _RESULT).collect()
+        reports += [_reported(row.asDict()) for row in put]
     return reports
 
 
@@ -165,6 +179,7 @@ def _merging(
             versions, is_aside = [], False
             for part in parts:
                 if part.rename is not None and part.rename in done:
+                    is_aside = True  # if the other name was
                     continue
                 if part.rename is not None:
                     stop = Stop(table, part.extent, part.rename)
@@ -186,8 +201,8 @@ def _result(**columns: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([columns], _RESULT_SCHEMA)
 
 
-def _kept(session: SparkSession, reports: list[TableReport], batch: MicroBatch) -> list[TableReport]:
-    """The reports, once their tables are maintained, each in a task."""
+def _keep(session: SparkSession, reports: list[TableReport], batch: MicroBatch) -> None:
+    """Maintain the tables of the reports, each in a task."""
     tables = [
         (table, [report.version for report in some])
         for table, some in groupby(sorted(reports, key=lambda each: each.table), key=lambda each: each.table)
@@ -202,7 +217,6 @@ def _kept(session: SparkSession, reports: list[TableReport], batch: MicroBatch) 
     if tables:
         places = session.range(0, len(tables), 1, len(tables))
         _tell(row["failure"] for row in places.mapInArrow(keep, _RESULT).collect())
-    return reports
 
 
 def _tell(failures: Iterable[str | None]) -> None:

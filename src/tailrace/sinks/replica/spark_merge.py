@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
 
@@ -14,19 +16,19 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from tailrace.errors import DecodeError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
-from tailrace.sinks.replica import merge, spark_sql
+from tailrace.sinks.replica import aside, merge, spark_sql
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, table_parts
 from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
 from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Standing
 from tailrace.sinks.replica.parts import Part
-from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
+from tailrace.sinks.replica.renames import Rename, Stop
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
@@ -67,45 +69,64 @@ class Failed:
     error: str
 
 
-def write(ordered: DataFrame, batch: MicroBatch) -> tuple[list[TableReport], dict[str, Failed]]:
-    """Merges rows (`table`, `bytes`), each table's in one partition and in order. Raises SinkError.
+class Merging:
+    """Merges rows (`table`, `bytes`), each table's in one partition and in order. Close it.
 
-    The second result are the tables to be set aside, which are written up to the part that failed.
+    `failed` are the tables to be set aside, which are written up to the part that failed.
     """
-    failed: dict[str, Failed] = {}
-    folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
-    session = ordered.sparkSession
 
-    def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+    def __init__(self, ordered: DataFrame, batch: MicroBatch) -> None:
+        self.failed: dict[str, Failed] = {}
+        self._session, self._batch = ordered.sparkSession, batch
+        self._folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
+
+    @cached_property
+    def _heads(self) -> list[Row]:
+        return self._folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
+
+    def advance(self, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+        """Write what comes before a rename that is not done; see in_rounds. Raises SinkError."""
         reports, stops = [], []
-        for table, parts in groupby(heads, key=lambda head: str(head.table)):
+        for table, parts in groupby(self._heads, key=lambda head: str(head.table)):
             for part in parts:
                 head = json.loads(part.header)
                 extent = Extent.from_json(head["extent"])
                 rename = Rename(**head["rename"]) if "rename" in head else None
-                if rename is None and table not in failed:
-                    try:
-                        reports.append(_write_part(folded, batch, table, extent, head))
-                    except TableError as error:
-                        if not batch.sets_aside:
-                            raise
-                        failed[table] = Failed(extent.number, str(error))
-                elif rename is not None and rename not in done:
+                if rename is not None and rename not in done:
                     stops.append(Stop(table, extent, rename))
                     break
+                if rename is None and extent.number < self._end(table):
+                    try:
+                        reports.append(_write_part(self._folded, self._batch, table, extent, head))
+                    except TableError as error:
+                        if not self._batch.sets_aside:
+                            raise
+                        self.failed[table] = Failed(extent.number, str(error))
         return reports, stops
 
-    def move(old: Stop, new: Stop) -> None:
-        with _refusals(batch.target(new.table)):
-            _copy(session, batch, old, new)
-            failpoint.reach("after-copy")
-            _clear(session, batch, old.table, old.extent)
+    def _end(self, table: str) -> float:
+        """The number of the first part that is not written."""
+        return self.failed[table].part if table in self.failed else math.inf
 
-    try:
-        heads = folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
-        return in_rounds(advance, move), failed
-    finally:
-        folded.unpersist()
+    def move(self, old: Stop, new: Stop) -> None:
+        """Copy the rows of a table to that of its new name; see in_rounds. Raises SinkError.
+
+        If the first one is set aside, so is the second: its replica would lack changes.
+        """
+        batch = self._batch
+        if old.table in self.failed:
+            aside.put(batch, new.table, Part(new.extent), aside.renamed(old.table))
+        elif not aside.carry(batch, old.table, new.table, new.extent):
+            with _refusals(batch.target(new.table)):
+                _copy(self._session, batch, old, new)
+                failpoint.reach("after-copy")
+                _clear(self._session, batch, old.table, old.extent)
+            return
+        self.failed[new.table] = Failed(new.extent.number, aside.renamed(old.table))
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        self._folded.unpersist()
 
 
 def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -7,7 +7,7 @@ another place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.connectors.mongodb.types import layout
-from tailrace.connectors.mongodb.types.decimals import decimal_column
+from tailrace.connectors.mongodb.types.decimals import decimal_column, decimal_text
 from tailrace.connectors.mongodb.types.json import RELAXED, json_text
 from tailrace.connectors.mongodb.types.layout import Flags, Ints, Values
 from tailrace.connectors.mongodb.types.names import Names
@@ -24,11 +24,14 @@ from tailrace.connectors.mongodb.types.strings import string_column
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
 from tailrace.events.encode.arrow import indices, mask
+from tailrace.model import odd_times
+from tailrace.model.odd_times import FIRST_DAY, LAST_DAY
 
 # A part of a column: the rows that it has values for, and these. What is not among the rows did not fit.
 Part = tuple[Ints, pa.Array]
 Reader = Callable[[Values, Ints, pa.DataType], Part]
 _EXACT = 2.0**63
+_DAY_MS = 86_400_000
 
 
 def typed_column(values: Values, kind: pa.DataType) -> tuple[pa.Array, Flags]:
@@ -36,15 +39,26 @@ def typed_column(values: Values, kind: pa.DataType) -> tuple[pa.Array, Flags]:
 
     Raises ConfigError for a type that no BSON value has.
     """
-    column, fits = _column(values, kind)
+    column, fits = _column(values, kind, _readers(kind))
     return column, ~fits
 
 
-def _column(values: Values, kind: pa.DataType) -> tuple[pa.Array, Flags]:
+def takes_text(kind: pa.DataType) -> bool:
+    """Whether a column of the type may be one of `text_column` instead."""
+    return _is_text(kind) or _is_time(kind) or bool(pt.is_decimal(kind))
+
+
+def text_column(values: Values) -> tuple[pa.Array, Flags]:
+    """The same as strings, which hold every date, in ISO 8601, and every number without a binary fraction as well."""
+    column, fits = _column(values, pa.string(), {**_readers(pa.string()), **_PRINTERS})
+    return column, ~fits
+
+
+def _column(values: Values, kind: pa.DataType, readers: Mapping[int, Reader]) -> tuple[pa.Array, Flags]:
     """The column, and which rows are in it: those with a value that fits, with null, or without a value."""
     fits = (values.kinds == layout.ABSENT) | (values.kinds == layout.NULL) | (values.kinds == layout.UNDEFINED)
     parts: list[Part] = []
-    for bson, reader in _readers(kind).items():
+    for bson, reader in readers.items():
         rows = np.flatnonzero(values.kinds == bson)
         if rows.size:
             part = reader(values.take(rows), rows, kind)
@@ -142,11 +156,12 @@ def _binary(values: Values, rows: Ints, kind: pa.DataType) -> Part:
 
 
 def _date(values: Values, rows: Ints, kind: pa.DataType) -> Part:
-    """Milliseconds since 1970 as a timestamp, or as a date where they are a whole day."""
+    """Milliseconds since 1970 as a timestamp, or as a date where they are a whole day; of the years 1 to 9999."""
     times = values.buffer.int64[values.starts]
+    held = (times >= FIRST_DAY * _DAY_MS) & (times < (LAST_DAY + 1) * _DAY_MS)
     factor = {"s": (1, 1000), "ms": (1, 1), "us": (1000, 1), "ns": (1000000, 1), "day": (1, 86400000)}
     times_by, divided_by = factor["day" if pt.is_date(kind) else kind.unit]
-    fits = (times % divided_by == 0) & (np.abs(times.astype(np.float64)) * times_by < _EXACT)
+    fits = held & (times % divided_by == 0) & (np.abs(times.astype(np.float64)) * times_by < _EXACT)
     numbers = np.where(fits, times, 0) // divided_by * times_by
     if pt.is_date64(kind):
         numbers = numbers * divided_by
@@ -169,6 +184,21 @@ def _integer_as_decimal(values: Values, rows: Ints, kind: pa.DataType) -> Part:
     return rows[fits], pc.cast(whole, kind)
 
 
+def _printed_date(values: Values, rows: Ints, kind: pa.DataType) -> Part:
+    text = odd_times.timestamps(pa.array(values.buffer.int64[values.starts]), "ms")
+    return rows, pc.binary_join_element_wise(text, "Z", "")
+
+
+def _printed_decimal(values: Values, rows: Ints, kind: pa.DataType) -> Part:
+    return rows, decimal_text(values.buffer, values.starts)
+
+
+def _printed_integer(values: Values, rows: Ints, kind: pa.DataType) -> Part:
+    is_int = values.kinds == layout.INT32
+    numbers = np.where(is_int, values.buffer.int32[values.starts], values.buffer.int64[values.starts])
+    return rows, pc.cast(pa.array(numbers), kind)
+
+
 def _struct(values: Values, rows: Ints, kind: pa.DataType) -> Part:
     """A document with exactly the fields of the struct, where each value fits."""
     elements = members(values)
@@ -178,7 +208,7 @@ def _struct(values: Values, rows: Ints, kind: pa.DataType) -> Part:
     fits[elements.rows[~known]] = False
     columns = []
     for column, field in zip(names.columns(values, elements), kind, strict=True):
-        converted, fitting = _column(column, field.type)
+        converted, fitting = _column(column, field.type, _readers(field.type))
         columns.append(converted)
         fits &= fitting
     return _where(rows, fits, pa.StructArray.from_arrays(columns, fields=list(kind)))
@@ -187,7 +217,8 @@ def _struct(values: Values, rows: Ints, kind: pa.DataType) -> Part:
 def _list(values: Values, rows: Ints, kind: pa.DataType) -> Part:
     """An array whose items all fit."""
     found = members(values)
-    items, fitting = _column(Values(values.buffer, found.kinds, found.starts), kind.value_type)
+    of = kind.value_type
+    items, fitting = _column(Values(values.buffer, found.kinds, found.starts), of, _readers(of))
     fits = np.ones(len(values), np.bool_)
     fits[found.rows[~fitting]] = False
     cls = pa.LargeListArray if pt.is_large_list(kind) else pa.ListArray
@@ -227,3 +258,9 @@ _READERS: tuple[tuple[Callable[[pa.DataType], bool], dict[int, Reader]], ...] = 
     (pt.is_struct, {layout.DOCUMENT: _struct}),
     (lambda kind: pt.is_list(kind) or pt.is_large_list(kind), {layout.ARRAY: _list}),
 )
+_PRINTERS: dict[int, Reader] = {
+    layout.DATE: _printed_date,
+    layout.DECIMAL128: _printed_decimal,
+    layout.INT32: _printed_integer,
+    layout.INT64: _printed_integer,
+}

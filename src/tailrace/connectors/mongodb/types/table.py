@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.connectors.mongodb.types import layout
-from tailrace.connectors.mongodb.types.columns import typed_column
+from tailrace.connectors.mongodb.types.columns import text_column, typed_column
 from tailrace.connectors.mongodb.types.json import RELAXED, json_text
 from tailrace.connectors.mongodb.types.layout import Flags, Values
 from tailrace.connectors.mongodb.types.names import Names, column
@@ -33,10 +33,13 @@ _TYPES: dict[frozenset[int], pa.DataType] = {
 }
 
 
-def document_rows(values: Values, fields: Sequence[pa.Field], held: str | None = None) -> pa.StructArray:
+def document_rows(
+    values: Values, fields: Sequence[pa.Field], held: str | None = None, texts: Collection[str] = ()
+) -> pa.StructArray:
     """A struct for each document: the fields, and `_rest`, which is JSON text of all that is in none of them.
 
-    `held` is a name that somebody else keeps: it is not in `_rest`, either.
+    `held` is a name that somebody else keeps: it is not in `_rest`, either. `texts` are the fields that also hold dates
+    and decimals as texts, see text_column.
 
     A value that its field's type does not hold exactly is in `_rest`, and the field is null. `_rest` is null when there
     is nothing in it; a row without a document is null. Raises ConfigError for a type that no BSON value has.
@@ -48,7 +51,7 @@ def document_rows(values: Values, fields: Sequence[pa.Field], held: str | None =
     names = Names([field.name for field in fields])
     for field, places in zip(fields, names.places(values.buffer, elements), strict=True):
         source = column(values, elements, places)
-        typed, misfits = typed_column(source, field.type)
+        typed, misfits = text_column(source) if field.name in texts else typed_column(source, field.type)
         columns.append(typed)
         # Of equal names in a document the last one is in the column.
         left[places] = misfits[rows[places]] | (source.starts[rows[places]] != elements.starts[places])
