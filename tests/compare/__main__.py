@@ -1,8 +1,9 @@
-"""Compares Tailrace with the reference engine on random scenarios: `python -m tests.compare DATABASE SEEDS [FOLDER]`.
+"""Compares Tailrace with the reference engine: `python -m tests.compare DATABASE SEEDS [FOLDER]`.
 
-SEEDS is a list of numbers and ranges: `1-20,35`. A seed always makes the same scenario. TAILRACE_REFERENCE names the
-folder of the engine. The scenario of a seed with differences is kept in FOLDER (.work/compare) with both recordings;
-`make golden SCENARIOS=...` repeats it. The exit status is 0 if every seed is equal, or its differences are explained.
+SEEDS is a list of numbers and ranges, which make random scenarios, and of names of written ones, or `cases` for all of
+these: `1-20,35,pagila`. A seed always makes the same scenario. TAILRACE_REFERENCE names the folder of the engine. The
+scenario of a seed with differences is kept in FOLDER (.work/compare) with both recordings; `make golden SCENARIOS=...`
+repeats it. The exit status is 0 if every seed is equal, or its differences are explained.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.pipeline.failure import summary
+from tests.compare.cases import cases, write_case
 from tests.compare.engine import EngineError, record
 from tests.compare.generator import DATABASES, Generator, generator_of
 from tests.golden.compare import Event, compare
@@ -40,12 +42,17 @@ class Comparer:
     kept: Path
     servers: Servers
 
-    def outcome(self, seed: int) -> str:
+    cases: Mapping[str, Path]
+
+    def outcome(self, seed: str) -> str:
         """Compare one seed, print what was found and return what it counts as."""
-        folder = self.kept / str(seed)
+        folder = self.kept / seed
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        self.generator.write(seed, folder)
+        if seed in self.cases:
+            write_case(self.cases[seed], self.generator, folder)
+        else:
+            self.generator.write(int(seed), folder)
         scenario = Scenario(folder)
         server = self.servers.of(scenario)
         try:
@@ -88,11 +95,16 @@ class Comparer:
         return any(re.search(pattern, line) for pattern, _ in self.generator.EXPLAINED)
 
 
-def seeds_of(text: str) -> Iterator[int]:
-    """The numbers of `1-20,35`. Raises ValueError for another form."""
+def seeds_of(text: str, cases: Iterable[str]) -> Iterator[str]:
+    """The seeds of `1-20,pagila`. Raises ValueError for what is neither a number, a range nor a case."""
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
+        if part == "cases":
+            yield from cases
+        elif part in cases:
+            yield part
+        else:
+            first, _, last = part.partition("-")
+            yield from map(str, range(int(first), int(last or first) + 1))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -108,8 +120,8 @@ def main(arguments: Sequence[str]) -> int:
     database, seeds, *folder = arguments
     kept = Path(folder[0] if folder else ".work/compare") / database
     with Servers() as servers:
-        comparer = Comparer(generator_of(database), Path(reference) / "run.sh", kept, servers)
-        outcomes = Counter(comparer.outcome(seed) for seed in seeds_of(seeds))
+        comparer = Comparer(generator_of(database), Path(reference) / "run.sh", kept, servers, cases(database))
+        outcomes = Counter(comparer.outcome(seed) for seed in seeds_of(seeds, comparer.cases))
     print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()))
     return 1 if outcomes[DIFFERENT] else 0
 

@@ -16,6 +16,12 @@ class Generator(Protocol):
     ENGINE: Mapping[str, str]
     """Properties that only the reference engine needs; `${work}` is its folder."""
 
+    CONNECTION: Mapping[str, str]
+    """Properties that written scenarios begin with."""
+
+    MARK: str
+    """A statement that gives an event with the text `{}`, or nothing; see `marker` below."""
+
     EXPLAINED: Sequence[tuple[str, str]]
     """Deliberate differences: an expression that the line of a difference contains, and where it is documented."""
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+
+from tests.compare.cases import write_settings
 
 NUMBER = "n"  # every table has this column, which tells its rows apart
 
@@ -132,6 +137,102 @@ class Rows:
 
     def _is_left_out(self, column: Column) -> bool:
         return not column.is_key and (column.default is not None or not column.required) and self._chance.random() < 0.2
+
+
+class RandomScenario(ABC):
+    """A scenario of change tables: tables with rows, then changes with pauses, restarts and signals between them."""
+
+    signals: str
+    """The name of the signal table."""
+    database = ""
+    """What precedes schema and table in the names of a signal, with its point."""
+    begin: str
+    ends: Sequence[str]
+    kinds: Sequence[Kind]
+
+    def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str]) -> None:
+        self._chance, self._tables = chance, tables
+        self._rows = Rows(chance)
+        self._with_signals = chance.random() < 0.15
+        self._properties = {**properties, **masks(chance, tables)}
+        if self._with_signals:
+            size = chance.choice(("2", "3", "100"))
+            name = f"{self.database.replace('testdb', '${dbname}')}{self.signals}"
+            self._properties |= {"signal.data.collection": name, "incremental.snapshot.chunk.size": size}
+        elif chance.random() < 0.25:
+            self._properties |= unwrap(chance)
+
+    def write(self, folder: Path) -> None:
+        """Write it into the empty folder."""
+        (folder / "setup.sql").write_text(self._setup(), encoding="utf-8")
+        (folder / "workload.sql").write_text(self._workload(), encoding="utf-8")
+        settings = {"settle_seconds": 4, "unordered_reads": True} if self._with_signals else {}
+        write_settings(folder, self._properties, settings)
+
+    @abstractmethod
+    def _captured(self, table: Table) -> str:
+        """A statement that begins the capture of a table."""
+
+    @abstractmethod
+    def _signal_table(self) -> list[str]:
+        """Statements that create the signal table and begin its capture."""
+
+    @abstractmethod
+    def _altered(self, table: Table, column: Column) -> list[str]:
+        """Statements that add the column to the table and to what is captured of it."""
+
+    def _setup(self) -> str:
+        lines = []
+        for table in self._tables:
+            lines += table.statements()
+            lines += [self._rows.insert(table) for _ in range(self._chance.randrange(5))]
+            lines.append(self._captured(table))
+        return _script([*lines, *(self._signal_table() if self._with_signals else [])])
+
+    def _workload(self) -> str:
+        parts = [self._changes()]
+        for number in range(3):
+            parts += [self._between(number), self._changes()]
+        # The reference ends a transaction when the next change comes.
+        return "".join([*parts, "-- @wait\n", _script([self._rows.insert(self._tables[0])])])
+
+    def _between(self, number: int) -> str:
+        draw = self._chance.random()
+        if self._with_signals:
+            keyed = [table for table in self._tables if table.key == "primary"]
+            names = [f"{self.database}{table.schema}.{table.name}" for table in keyed]
+            data = {"data-collections": names, "type": self._chance.choice(("incremental", "blocking"))}
+            signal = f"INSERT INTO {self.signals} VALUES ('s{number}', 'execute-snapshot', '{json.dumps(data)}')"
+            return f"-- @wait\n{_script([signal])}-- @wait\n" if names else "-- @wait\n"
+        if draw < 0.2:
+            return f"-- @stop\n{self._changes()}-- @start\n-- @wait\n"
+        if draw < 0.4 and number == 1:
+            table = self._chance.choice(self._tables)
+            table.extra.append(Column("ADDED" if table.name.isupper() else "added", self._chance.choice(self.kinds)))
+            return f"-- @wait\n{_script(self._altered(table, table.extra[0]))}"
+        return "-- @wait\n"
+
+    def _changes(self) -> str:
+        return self._rows.some(self._tables, self.begin, self.ends)
+
+
+def _script(statements: Sequence[str]) -> str:
+    return "".join(f"{line};\n" for line in statements)
+
+
+_UNWRAP = {
+    "delete.tombstone.handling.mode": ("drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"),
+    "add.fields": ("op,table", "source.commit_lsn:lsn,op", "op,source.snapshot,source.schema"),
+    "add.headers": ("op", "db,schema"),
+    "drop.fields.header.name": ("dropped",),
+}
+
+
+def unwrap(chance: Random) -> dict[str, str]:
+    """Rows without envelope."""
+    settings = {f"transforms.unwrap.{name}": text for name, text in some(chance, _UNWRAP, 0.4).items()}
+    kind = "io.debezium.transforms.ExtractNewRecordState"
+    return {"transforms": "unwrap", "transforms.unwrap.type": kind, **settings}
 
 
 def random_columns(chance: Random, kinds: Sequence[Kind], names: Sequence[str], odd: Sequence[str]) -> list[Column]:

@@ -197,12 +197,17 @@ def _without_repetitions(events: Iterable[Event]) -> Iterator[Event]:
     known: dict[str, Any] = {}
     for event in events:
         payload = payload_of(event["value"])
-        if isinstance(payload, dict) and "tableChanges" in payload and payload["source"]["connector"] == "db2":
+        if isinstance(payload, dict) and "tableChanges" in payload and _connector(payload) == "db2":
             told = {change["id"]: change["table"] for change in payload["tableChanges"]}
             if all(known.get(name) == table for name, table in told.items()):
                 continue
             known.update(told)
         yield event
+
+
+def _connector(payload: Event) -> Any:
+    """None where a transform has taken the source apart."""
+    return (payload.get("source") or {}).get("connector")
 
 
 def _prepared(events: list[Event], rules: Rules) -> list[Event]:

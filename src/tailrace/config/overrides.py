@@ -34,7 +34,7 @@ def unmatched(config: Config, tables: Collection[str]) -> Iterator[tuple[str, st
             yield f"snapshot.include.collection.list: no captured table matches {pattern.pattern}", remedy
     listed = _listed(config)
     for name in listed:
-        if name not in tables:
+        if not any(table == name or ("." in name and table.endswith(f".{name}")) for table in tables):
             remedy = "write the name as the catalog has it, schema.table, or take it out of the list"
             yield f"{OVERRIDES}: no captured table is called {name}", remedy
     known = {name.lower() for name in listed}

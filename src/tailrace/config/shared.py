@@ -106,6 +106,10 @@ TOPICS = (
     Option("topic.regex.enable", FLAG, "false", "Route by topic.regex.", CONNECT, "the naming strategy decides"),
     Option("topic.regex", PATTERN, None, "Expression of the regex naming strategies."),
     Option("topic.replacement", TEXT, None, "Replacement for topic.regex."),
+    Option("topic.key.enforce.uniqueness", FLAG, "true", "Regex naming strategies add the table's name to keys."),
+    Option("topic.key.field.name", TEXT, "__dbz__physicalTableIdentifier", "Name of that field of keys."),
+    Option("topic.key.field.regex", PATTERN, None, "Expression that the table's name in that field must match."),
+    Option("topic.key.field.replacement", TEXT, None, "Replacement for topic.key.field.regex."),
     Option("topic.cache.size", INT, "10000", "Number of cached names.", CONNECT, "names are computed once a batch"),
     Option(
         "topic.heartbeat.prefix",
@@ -379,6 +383,9 @@ def check_together(config: Config) -> Iterator[Problem]:
         for name in ("topic.regex", "topic.replacement"):
             if not config.optional(name):
                 yield Problem(name, "A value is required", "the regex naming strategies need it")
+        if config.optional("topic.key.field.regex") and not config.optional("topic.key.field.replacement"):
+            message = "topic.key.field.replacement must be non-empty if topic.key.field.regex is set."
+            yield Problem("topic.key.field.replacement", message)
     if len(config.names("signal.data.collection")) > 1:
         message = "For single task connector only one signal data collection is permitted."
         yield Problem("signal.data.collection", message)

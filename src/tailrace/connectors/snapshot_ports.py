@@ -210,6 +210,10 @@ class OnDemandSnapshots(Snapshots, Protocol):
     def chunks(self, config: Config) -> AbstractContextManager[ChunkSession | None]:
         """A session for one chunk; None while a change that was read from the log may not be visible yet."""
 
+    def shown(self, part: str) -> str:
+        """A part of a chunk's key as notifications show it."""
+        return part
+
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         """Those of the tables that there are, captured or not."""
 

@@ -28,7 +28,8 @@ class TopicNaming:
         self._strategy = config.text("topic.naming.strategy").rpartition(".")[2]
         self._unicode = "Unicode" in self._strategy
         self._with_schema = self._strategy.startswith("Schema")
-        self._rewrite = _rewrite(config) if "Regex" in self._strategy else None
+        self._rewrite = _rewrite(config, "topic") if "Regex" in self._strategy else None
+        self._extra = _key_field(config) if self._rewrite is not None else None
         self._schema_mode = config.text("schema.name.adjustment.mode")
         self._field_mode = config.text("field.name.adjustment.mode")
         self._topics: dict[TableId, str] = {}
@@ -50,7 +51,11 @@ class TopicNaming:
 
     def key_field(self, table: TableId) -> tuple[str, str] | None:
         """Name and value of the key field by which the regex strategies distinguish the tables of one topic."""
-        return None if self._rewrite is None else ("__dbz__physicalTableIdentifier", self._plain(table))
+        if self._extra is None:
+            return None
+        name, rewrite = self._extra
+        plain = self._plain(table)
+        return name, (rewrite(plain) if rewrite is not None else None) or plain
 
     def schema_name(self, name: str) -> str:
         """A schema's full name under `schema.name.adjustment.mode`."""
@@ -83,12 +88,20 @@ class TopicNaming:
         return topic
 
 
-def _rewrite(config: Config) -> Rewrite:
-    """What the regex strategies do with a name. Raises ConfigError."""
+def _rewrite(config: Config, name: str) -> Rewrite:
+    """What `<name>.regex` and `<name>.replacement` do with a text. Raises ConfigError."""
     try:
-        return Rewrite.of(config.text("topic.regex"), config.optional("topic.replacement") or "")
+        return Rewrite.of(config.text(f"{name}.regex"), config.optional(f"{name}.replacement") or "")
     except ValueError as error:
-        raise ConfigError(str(error), where="topic.replacement") from error
+        raise ConfigError(str(error), where=f"{name}.replacement") from error
+
+
+def _key_field(config: Config) -> tuple[str, Rewrite | None] | None:
+    """Name of the field that is added to keys, and what is done with a table's name; None if none is added."""
+    if not config.flag("topic.key.enforce.uniqueness"):
+        return None
+    has_regex = (config.optional("topic.key.field.regex") or "").strip()
+    return config.text("topic.key.field.name"), _rewrite(config, "topic.key.field") if has_regex else None
 
 
 def sanitised(name: str, *, unicode: bool = False) -> str:

@@ -7,14 +7,14 @@ again, is the log alone, and the first batch after the restart reads the chunk o
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.signal import Signal
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
-from tailrace.connectors.snapshots import PagingKey, ReadChunk
+from tailrace.connectors.snapshots import ReadChunk
 from tailrace.errors import TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
@@ -107,7 +107,7 @@ class AdHocSnapshots:
             return Step(progress, moves=moves, notices=notices)
         at = progress
         for after, status in stages:
-            notices += _read(at, after, status)
+            notices += _read(at, after, status, self._server.shown)
             at = after
         return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
 
@@ -225,21 +225,20 @@ def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def _read(before: Progress, after: Progress, status: str) -> tuple[Notice, ...]:
+def _read(before: Progress, after: Progress, status: str, shown: Callable[[str], str]) -> tuple[Notice, ...]:
     """What a chunk did: a table continues, or is read, and with the last one all is."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        shown = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for
-        keys = (("maximum_key", _listed(after.maximum[shown])), ("last_processed_key", _listed(after.last[shown])))
+        told = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for
+        ends = {"maximum_key": after.maximum[told], "last_processed_key": after.last[told]}
+        keys = [
+            (name, ",".join("<null>" if part is None else shown(part) for part in key)) for name, key in ends.items()
+        ]
         place = (notifications.INCREMENTAL, request.table, before.names)
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
-
-
-def _listed(key: PagingKey) -> str:
-    return ",".join("null" if part is None else part for part in key)
 
 
 def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:

@@ -135,8 +135,11 @@ class ExtractNewRecordState:
     def _tombstones(self, records: Records) -> list[Records]:
         if not len(records) or self.mode != REWRITE_WITH_TOMBSTONE:
             return []
-        headers = [Header.of(each.name, STRING, "d") for each in self.headers if each.field == "op"]
-        return [records.adding(*headers)]
+        return [self.as_tombstones(records)]
+
+    def as_tombstones(self, records: Records) -> Records:
+        """Tombstones with the header of their operation, if that is asked for."""
+        return records.adding(*(Header.of(each.name, STRING, "d") for each in self.headers if each.field == "op"))
 
     def _events(self, records: Records) -> list[Records]:
         if records.value is None or not records.value.is_envelope:

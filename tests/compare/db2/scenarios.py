@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from random import Random
 
 from tests.compare.db2.types import KINDS
-from tests.compare.rows import Rows, Table, masks, random_columns, some
+from tests.compare.rows import Column, RandomScenario, Table, random_columns, some
 
 ENGINE = {
     "database.query.timeout.ms": "0",
@@ -16,11 +15,22 @@ ENGINE = {
     "schema.history.internal.file.filename": "${work}/history.jsonl",
 }
 
+CONNECTION = {
+    "connector.class": "io.debezium.connector.db2.Db2Connector",
+    "database.hostname": "${host}",
+    "database.port": "${port}",
+    "database.user": "${user}",
+    "database.password": "${password}",
+    "database.dbname": "${dbname}",
+    "topic.prefix": "db2",
+}
+
+MARK = ""
+
 EXPLAINED: tuple[tuple[str, str], ...] = ()
 
 _NAMES = ("ID", "NAME", "TOTAL", "NOTE", "MADE", "FLAG", "CODE", "DATA", "PRICE")
 _ODD = ("mixed case", "ORDER", "da-sh", "a.b", "1ST")
-_SIGNALS = "MYSCHEMA.DEBEZIUM_SIGNAL"
 _REINIT = "VALUES ASNCDC.ASNCDCSERVICES('reinit', 'asncdc')"
 _CHOICES = {
     "time.precision.mode": ("adaptive", "connect", "isostring", "microseconds", "nanoseconds"),
@@ -46,79 +56,46 @@ _CHOICES = {
 def write(seed: int, folder: Path) -> None:
     """See Generator.write."""
     chance = Random(seed)
-    scenario = _Scenario(chance)
-    (folder / "setup.sql").write_text(scenario.setup(), encoding="utf-8")
-    (folder / "workload.sql").write_text(scenario.workload(), encoding="utf-8")
-    (folder / "scenario.json").write_text(json.dumps(scenario.settings()) + "\n", encoding="utf-8")
-    document = {"name": "compare", "config": scenario.properties}
-    (folder / "connector.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    tables = [_table(chance, f"T{number}") for number in range(3)]
+    properties = {
+        **CONNECTION,
+        "table.include.list": "MYSCHEMA.*",
+        "include.schema.changes": "false",
+        **some(chance, _CHOICES, 0.12),
+    }
+    _Scenario(chance, tables, properties).write(folder)
 
 
-class _Scenario:
-    def __init__(self, chance: Random) -> None:
-        self._chance = chance
-        self._rows = Rows(chance)
-        self._tables = [self._table(f"T{number}") for number in range(3)]
-        self._with_signals = chance.random() < 0.15
-        self.properties = {
-            "connector.class": "io.debezium.connector.db2.Db2Connector",
-            "database.hostname": "${host}",
-            "database.port": "${port}",
-            "database.user": "${user}",
-            "database.password": "${password}",
-            "database.dbname": "${dbname}",
-            "topic.prefix": "db2",
-            "table.include.list": "MYSCHEMA.*",
-            "include.schema.changes": "false",
-            **some(chance, _CHOICES, 0.12),
-            **masks(chance, self._tables),
-        }
-        if self._with_signals:
-            self.properties |= {"signal.data.collection": _SIGNALS, "incremental.snapshot.chunk.size": "3"}
+class _Scenario(RandomScenario):
+    signals = "MYSCHEMA.DEBEZIUM_SIGNAL"
+    begin, ends = "BEGIN", ("COMMIT", "COMMIT", "ROLLBACK")
+    kinds = KINDS
 
-    def settings(self) -> dict[str, object]:
-        """How it is compared."""
-        return {"settle_seconds": 4, "unordered_reads": True} if self._with_signals else {}
+    def _setup(self) -> str:
+        return f"{super()._setup()}{_REINIT};\n"
 
-    def setup(self) -> str:
-        """Tables with rows, registered for capture."""
-        lines = []
-        for table in self._tables:
-            lines += table.statements()
-            lines += [self._rows.insert(table) for _ in range(self._chance.randrange(5))]
-            lines.append(f"CALL ASNCDC.ADDTABLE('MYSCHEMA', '{table.name}')")
-        if self._with_signals:
-            columns = "ID VARCHAR(64) NOT NULL PRIMARY KEY, TYPE VARCHAR(32) NOT NULL, DATA VARCHAR(2048)"
-            lines += [f"CREATE TABLE {_SIGNALS} ({columns})", "CALL ASNCDC.ADDTABLE('MYSCHEMA', 'DEBEZIUM_SIGNAL')"]
-        return "".join(f"{line};\n" for line in [*lines, _REINIT])
+    def _captured(self, table: Table) -> str:
+        return f"CALL ASNCDC.ADDTABLE('MYSCHEMA', '{table.name}')"
 
-    def workload(self) -> str:
-        """Changes, alone and in transactions, with pauses, restarts and signals between them."""
-        parts = [self._changes()]
-        for number in range(3):
-            parts += [self._between(number), self._changes()]
-        # The reference ends a transaction when the next change comes.
-        parts += ["-- @wait\n", f"{self._rows.insert(self._tables[0])};\n"]
-        return "".join(parts)
+    def _signal_table(self) -> list[str]:
+        columns = "ID VARCHAR(64) NOT NULL PRIMARY KEY, TYPE VARCHAR(32) NOT NULL, DATA VARCHAR(2048)"
+        return [f"CREATE TABLE {self.signals} ({columns})", "CALL ASNCDC.ADDTABLE('MYSCHEMA', 'DEBEZIUM_SIGNAL')"]
 
-    def _between(self, number: int) -> str:
-        if self._with_signals:
-            names = [f"MYSCHEMA.{table.name}" for table in self._tables if table.key == "primary"]
-            data = {"data-collections": names, "type": self._chance.choice(("incremental", "blocking"))}
-            signal = f"INSERT INTO {_SIGNALS} VALUES ('s{number}', 'execute-snapshot', '{json.dumps(data)}');\n"
-            return f"-- @wait\n{signal}-- @wait\n" if names else "-- @wait\n"
-        if self._chance.random() < 0.2:
-            return f"-- @stop\n{self._changes()}-- @start\n-- @wait\n"
-        return "-- @wait\n"
+    def _altered(self, table: Table, column: Column) -> list[str]:
+        register = "UPDATE ASNCDC.IBMSNAP_REGISTER SET STATE = '{}' WHERE SOURCE_TABLE = '" + table.name + "'"
+        added = f"ADD COLUMN {table.ddl(column)}"
+        return [
+            *(register.format("I"), _REINIT),
+            *(f"ALTER TABLE {table.quoted} {added}", f"ALTER TABLE ASNCDC.CDC_MYSCHEMA_{table.name} {added}"),
+            *(register.format("A"), _REINIT),
+        ]
 
-    def _changes(self) -> str:
-        return self._rows.some(self._tables, "BEGIN", ("COMMIT", "COMMIT", "ROLLBACK"))
 
-    def _table(self, name: str) -> Table:
-        columns = random_columns(self._chance, KINDS, _NAMES, _ODD)
-        # No unique index: when the reference forgets the key that it has by one is a matter of timing.
-        key = self._chance.choices(("primary", None), (8, 1))[0]
-        return Table("MYSCHEMA", name, columns, key, _quote)
+def _table(chance: Random, name: str) -> Table:
+    columns = random_columns(chance, KINDS, _NAMES, _ODD)
+    # No unique index: when the reference forgets the key that it has by one is a matter of timing.
+    key = chance.choices(("primary", None), (8, 1))[0]
+    return Table("MYSCHEMA", name, columns, key, _quote)
 
 
 def _quote(name: str) -> str:

@@ -7,11 +7,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.compare.cases import write_settings
 from tests.compare.mongodb import options
 from tests.compare.mongodb.changes import Changes, Collection, as_step
 from tests.compare.mongodb.values import Document, Values
 
 ENGINE: dict[str, str] = {}
+
+CONNECTION = options.base()
+
+MARK = ""
 
 EXPLAINED: tuple[tuple[str, str], ...] = ()
 
@@ -57,9 +62,7 @@ def write(seed: int, folder: Path) -> None:
     steps = {"setup": made.setup(), "run": made.run()}
     (folder / "steps.json").write_text(json.dumps(steps, indent=0) + "\n", encoding="utf-8")
     (folder / "workload.py").write_text(_WORKLOAD, encoding="utf-8")
-    (folder / "scenario.json").write_text(json.dumps(settings) + "\n", encoding="utf-8")
-    document = {"name": "compare", "config": properties}
-    (folder / "connector.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_settings(folder, properties, settings)
 
 
 class _Scenario:

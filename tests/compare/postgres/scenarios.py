@@ -6,16 +6,17 @@ import json
 from pathlib import Path
 from random import Random
 
+from tests.compare.cases import MARKER, marked, write_settings
 from tests.compare.postgres.alter import alterations
 from tests.compare.postgres.changes import changes, insert
 from tests.compare.postgres.options import random_options
-from tests.compare.postgres.tables import Table, World, random_table, random_world
+from tests.compare.postgres.tables import NUMBER, Table, World, random_table, random_world
 
 ENGINE: dict[str, str] = {}
 
 EXPLAINED: tuple[tuple[str, str], ...] = ()
 
-_CONNECTION = {
+CONNECTION = {
     "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
     "database.hostname": "${host}",
     "database.port": "${port}",
@@ -27,8 +28,7 @@ _CONNECTION = {
     "topic.prefix": "srv",
 }
 
-_MARKER = "all-read-"
-_WAITS = ("-- @wait", "-- @stop")
+MARK = "SELECT pg_logical_emit_message(true, '{}', '')"
 
 
 def write(seed: int, folder: Path) -> None:
@@ -39,15 +39,18 @@ def write(seed: int, folder: Path) -> None:
     options = random_options(random, tables)
     setup = _setup(random, world, tables)
     workload = [*changes(random, tables, 100, random.randrange(70, 130)), *_later(random, world, tables)]
+    settings: dict[str, object] = {"marker": MARKER, "requires": ["vector"]}
+    if random.random() < 0.2 and not {"skipped.operations", "transforms"} & options.keys():
+        setup.append(_SIGNAL_TABLE)
+        workload += _signals(random, tables)
+        options |= {"signal.data.collection": "public.signals", "incremental.snapshot.chunk.size": "3"}
+        settings |= {"settle_seconds": 4, "unordered_reads": True}
     (folder / "setup.sql").write_text(_script(setup), encoding="utf-8")
-    workload = _marked(workload)
-    settings: dict[str, object] = {"marker": _MARKER, "requires": ["vector"]}
+    workload = marked(workload, MARK)
     if "-- @stop" in workload:
         settings["collapse_topics"] = [r"[._]message$"]  # the engine repeats the last message after a restart
-    (folder / "scenario.json").write_text(json.dumps(settings) + "\n", encoding="utf-8")
     (folder / "workload.sql").write_text(_script(workload), encoding="utf-8")
-    document = {"name": "compare", "config": {**_CONNECTION, **options}}
-    (folder / "connector.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_settings(folder, {**CONNECTION, **options}, settings)
 
 
 def _setup(random: Random, world: World, tables: list[Table]) -> list[str]:
@@ -74,15 +77,25 @@ def _later(random: Random, world: World, tables: list[Table]) -> list[str]:
     return statements
 
 
-def _marked(workload: list[str]) -> list[str]:
-    """The workload with a message before each wait, and at its end."""
-    marked, number = [], 0
-    for line in (*workload, _WAITS[0]):
-        if line in _WAITS:
-            number += 1
-            marked.append(f"SELECT pg_logical_emit_message(true, '{_MARKER}{number}', '')")
-        marked.append(line)
-    return marked[:-1]
+_SIGNAL_TABLE = "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32), data varchar(2048))"
+
+
+def _signals(random: Random, tables: list[Table]) -> list[str]:
+    """Snapshots of tables by signals, with changes between them."""
+    # The engine takes no chunks of other keys, and skips tables with generated columns.
+    able = [table for table in tables if table.key == [NUMBER] and table.is_plain and not table.has_expressions]
+    statements = ["-- @wait"]
+    for number in range(3):
+        chosen = random.sample(able, min(len(able), 2))
+        data = {
+            "type": random.choice(("incremental", "incremental", "blocking")),
+            "data-collections": [f"{table.schema}.{table.name}" for table in chosen],
+        }
+        if not chosen:
+            continue
+        statements.append(f"INSERT INTO signals VALUES ('{number}', 'execute-snapshot', '{json.dumps(data)}')")
+        statements += ["-- @wait", *changes(random, tables, 900 + 20 * number, 6), "-- @wait"]
+    return statements
 
 
 def _script(statements: list[str]) -> str:

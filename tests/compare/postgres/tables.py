@@ -64,6 +64,11 @@ class Table:
         return all(name.replace("_", "a").isalnum() and name.isascii() for name in (self.schema, self.name))
 
     @property
+    def has_expressions(self) -> bool:
+        """Whether a column is generated from an expression."""
+        return any("STORED" in (column.generated or "") for column in self.columns)
+
+    @property
     def constraint(self) -> str:
         """The name of its primary key."""
         return f"{self.name.lower()}_key"

@@ -85,6 +85,28 @@ def test_the_schema_regex_strategy() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({}, ("__dbz__physicalTableIdentifier", "server1.shard_1")),
+        ({"topic_key_enforce_uniqueness": "false"}, None),
+        ({"topic_key_field_name": "origin"}, ("origin", "server1.shard_1")),
+        (
+            {"topic_key_field_regex": r".*\.(.*)", "topic_key_field_replacement": "t_$1"},
+            ("__dbz__physicalTableIdentifier", "t_shard_1"),
+        ),
+        (
+            {"topic_key_field_regex": "other", "topic_key_field_replacement": "x"},
+            ("__dbz__physicalTableIdentifier", "server1.shard_1"),
+        ),
+    ],
+)
+def test_the_field_that_regex_strategies_add_to_keys(options: dict[str, str], field: tuple[str, str] | None) -> None:
+    strategy = "io.debezium.schema.DefaultRegexTopicNamingStrategy"
+    given = {"topic_naming_strategy": strategy, "topic_regex": ".*", "topic_replacement": "all", **options}
+    assert TopicNaming(config(**given)).key_field(TableId("d", "public", "shard_1")) == field
+
+
+@pytest.mark.parametrize(
     ("replacement", "topic"),
     [
         (r"\$1-$1", "$1-server1.public."),

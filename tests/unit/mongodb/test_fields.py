@@ -103,6 +103,8 @@ def test_dotted_names() -> None:
     fields = rules("shop.orders.a.b", "shop.orders.c:x")
     names = ["a", "a.b", "a.0.b", "a.b.c", "a.bc", "c", "c.0.d", "d"]
     assert [fields.name(name) for name in names] == ["a", None, None, None, "a.bc", "x", "x.0.d", "d"]
+    faulty = rules_for(parse_rules("shop.orders.a.b", "shop.orders.c:x"), "shop", "orders", faults=True)
+    assert [faulty.name(name) for name in names] == [None, None, None, "a.b.c", "a.bc", "x", "c.0.d", "d"]
 
 
 def test_which_collections() -> None:

@@ -50,7 +50,9 @@ class SplitPlanner:
         tables = self._tables(wanted, place)
         for table in tables:
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-            found = self._of_table(moment, table, given.get(str(table)), resumed)
+            # A SELECT of the configuration may be given for schema.table, too.
+            select = given.get(str(table), given.get(table.filtered))
+            found = self._of_table(moment, table, select, resumed)
             if resumed is None and found:
                 is_first = not splits and (place is None or place.is_whole)
                 found[0] = replace(found[0], first="first" if is_first else "first_in_data_collection")

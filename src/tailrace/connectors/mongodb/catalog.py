@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tailrace.config import Config
@@ -31,8 +32,9 @@ class Collections:
         return sorted(found, key=lambda table: (table.table, table.database))
 
     def read_first(self) -> list[TableId]:
-        """Those that a first snapshot reads."""
-        return [table for table in self.captured() if self.filter.snapshots(table)]
+        """Those that a first snapshot reads. A collection of signals is one of them if it is listed like any other."""
+        listed = replace(self.filter, signals=frozenset())
+        return [table for table in self.captured() if listed.snapshots(table)]
 
     def all(self) -> list[TableId]:
         """All of the watched databases, without views, time series and the server's own."""

@@ -15,6 +15,7 @@ from tailrace.config.resolve import Config, Problem
 from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
 from tailrace.connectors.mongodb.declared import parse_declarations
 from tailrace.connectors.mongodb.fields import parse_rules
+from tailrace.connectors.mongodb.shell import loads
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import DATABASE_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -243,19 +244,15 @@ def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:
 
 def stages(config: Config) -> list[object]:
     """The stages of cursor.pipeline. Raises ValueError."""
-    from bson import json_util
-
-    found = json_util.loads(config.optional("cursor.pipeline") or "[]")
+    found = loads(config.optional("cursor.pipeline") or "[]")
     if not isinstance(found, list) or not all(isinstance(stage, dict) for stage in found):
         raise ValueError("it is no list of stages")
     return found
 
 
 def condition(text: str | None) -> dict[str, object]:
-    """A condition on documents from its JSON text. Raises ValueError."""
-    from bson import json_util
-
-    found = json_util.loads(text or "{}")
+    """A condition on documents from its JSON text, as the shell reads it. Raises ValueError."""
+    found = loads(text or "{}")
     if not isinstance(found, dict):
         raise ValueError("it is no JSON object")
     return found

@@ -38,6 +38,7 @@ class Documents:
         mode = config.text("json.serialization.mode")
         self._texts, self._changed = _TEXTS[mode], _CHANGED[mode]
         self.key = STRICT if config.text("key.json.mode") == "strict" else RELAXED
+        self._faults = config.flag("compat.faults")
         self._rules = parse_rules(config.optional("field.exclude.list"), config.optional("field.renames"))
         self._declared = parse_declarations(config.optional(OPTION))
         self._out_of_range = OutOfRange.from_config(config)
@@ -93,7 +94,7 @@ class Documents:
 
     def _rules_of(self, table: TableId) -> _Rules:
         if table not in self._of:
-            fields = rules_for(self._rules, table.database, table.table)
+            fields = rules_for(self._rules, table.database, table.table, self._faults)
             declared = declared_fields(self._declared, f"{table.database}.{table.table}")
             self._of[table] = _Rules(fields, *self.typed(table, declared))
         return self._of[table]

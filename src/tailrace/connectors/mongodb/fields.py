@@ -43,10 +43,14 @@ class FieldRule:
 
 
 class CollectionFields:
-    """The rules for one collection, in the order in which they apply: what is left out, then what is renamed."""
+    """The rules for one collection, in the order in which they apply: what is left out, then what is renamed.
 
-    def __init__(self, rules: Sequence[FieldRule]) -> None:
-        self._rules = rules
+    With `faults` the names of removed fields are chosen as the reference engine chooses them: a rule is for the field
+    and for all that it is in, but not for what is in it.
+    """
+
+    def __init__(self, rules: Sequence[FieldRule], faults: bool = False) -> None:
+        self._rules, self._faults = rules, faults
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -73,7 +77,7 @@ class CollectionFields:
     def name(self, name: str) -> str | None:
         """A dotted name of a removed field or a truncated array; None where it is left out."""
         for rule in self._rules:
-            if _is_in(name, rule.path):
+            if _holds(name, rule.path) if self._faults else _is_in(name, rule.path):
                 return rule.renamed(name)
         return name
 
@@ -90,9 +94,9 @@ def parse_rules(excluded: str | None, renamed: str | None) -> list[FieldRule]:
     return rules
 
 
-def rules_for(rules: Sequence[FieldRule], database: str, collection: str) -> CollectionFields:
+def rules_for(rules: Sequence[FieldRule], database: str, collection: str, faults: bool = False) -> CollectionFields:
     """The rules that apply to a collection."""
-    return CollectionFields([rule for rule in rules if rule.collections.fullmatch(f"{database}.{collection}")])
+    return CollectionFields([rule for rule in rules if rule.collections.fullmatch(f"{database}.{collection}")], faults)
 
 
 def _entries(text: str | None) -> list[str]:
@@ -123,6 +127,12 @@ def _nodes(name: str) -> tuple[str, ...]:
 def _is_in(name: str, path: tuple[str, ...]) -> bool:
     """Whether a dotted name is the field of that path or in it."""
     return name == ".".join(path) or _nodes(name)[: len(path)] == path
+
+
+def _holds(name: str, path: tuple[str, ...]) -> bool:
+    """Whether a dotted name is the field of that path or one that it is in."""
+    nodes = _nodes(name) if "." in name else (name,)
+    return nodes == path[: len(nodes)]
 
 
 def _member_names(values: Values) -> list[str]:

@@ -77,7 +77,7 @@ class Session(ChunkSession):
         """See ChunkSession.table."""
         collections = Collections(self.client, self.config)
         if not collections.filter.captures(table) or not collections.existing([table]):
-            raise Unread("no such collection is captured", "UNKNOWN_SCHEMA")
+            raise Unread("no such collection is captured", "EMPTY")
         yield TableAtTime(self.client, self.config, table, cluster_time(self.client))
 
 

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from bson import ObjectId
+
 from tailrace.config import Config
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, Server
 from tailrace.connectors.mongodb.position import time_of
 from tailrace.connectors.mongodb.snapshot import splits
 from tailrace.connectors.mongodb.snapshot.chunks import Session
-from tailrace.connectors.mongodb.snapshot.reads import cluster_time
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time, id_of
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
 from tailrace.connectors.offset import Reached
@@ -94,6 +96,11 @@ class MongoSnapshots(OnDemandSnapshots):
     def chunks(self, config: Config) -> Iterator[Session]:
         """See OnDemandSnapshots.chunks."""
         yield Session(self._server.client, config, self._signals)
+
+    def shown(self, part: str) -> str:
+        """See OnDemandSnapshots.shown: the value of `_id`, as JSON if Java's text of it is another one."""
+        value = id_of(part)
+        return str(value) if isinstance(value, (str, int, ObjectId)) and not isinstance(value, bool) else part
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         """See OnDemandSnapshots.existing."""

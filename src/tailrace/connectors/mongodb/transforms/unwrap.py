@@ -71,6 +71,7 @@ class ExtractNewDocumentState:
 
     def _keyed(self, records: Records) -> list[Records]:
         """Records without a value, by the schemas of their keys."""
+        records = self.rows.as_tombstones(records)
         keys = [_key(text) for text in _ids(records)]
         groups = _groups([self.converter.struct(key, None) for key in keys])
         return [self._with_key(records, keys, schema, places).with_(value=None) for schema, places in groups]

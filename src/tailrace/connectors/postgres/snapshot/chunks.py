@@ -103,7 +103,7 @@ class Session:
             self.connection.execute(lock)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
             raise nothing from error
-        table = catalog.table(id_)
+        table = catalog.table(id_, as_in_chunks=True)
         if table is None:
             raise nothing
         return table

@@ -108,6 +108,10 @@ class PostgresSnapshots:
         """See OnDemandSnapshots.chunks."""
         return self._chunks.session(config)
 
+    def shown(self, part: str) -> str:
+        """See OnDemandSnapshots.shown."""
+        return part
+
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         """See OnDemandSnapshots.existing."""
 

@@ -114,6 +114,10 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     return None
 
 
+# Types whose unchanged large arrays have a placeholder in the reference; arrays of others are null.
+_PLACEHOLDERS = frozenset({"text", "varchar", "bpchar", "json", "jsonb", "bytea", "int4", "int8", "date", "uuid"})
+
+
 def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     """An array of one dimension; elements of more are null, with a warning or an error as configured."""
     faults, unknown = config.flag("compat.faults"), config.flag("include.unknown.datatypes")
@@ -145,8 +149,8 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
     schema = ConnectSchema("array", items=item.schema.with_(optional=not required))
-    is_text_of_bytes = element.name == "bytea" and item.schema.type == "string"
-    return ValueType(schema, arrow, convert, placeholder=not (faults and is_text_of_bytes))
+    has_placeholder = element.name in _PLACEHOLDERS and not (element.name == "bytea" and item.schema.type == "string")
+    return ValueType(schema, arrow, convert, placeholder=has_placeholder or not faults)
 
 
 def _with_null_elements(lists: pa.ListArray, strict: bool) -> pa.Array:

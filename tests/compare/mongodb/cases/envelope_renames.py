@@ -1,0 +1,19 @@
+"""The update operators in envelopes, with fields that are renamed."""
+
+from tests.compare.mongodb.cases.update_operators import FIRST
+from tests.compare.mongodb.cases.update_operators import run as play
+
+PROPERTIES = {
+    "capture.mode": "change_streams_update_full_with_pre_image",
+    "field.renames": "db1.docs.d.f:ff,*.docs.n:number,db1.docs.c:a-list,db1.docs.z.a.b:bee",
+    "tombstones.on.delete": "false",
+}
+
+
+def setup(client):
+    client.db1.create_collection("docs", changeStreamPreAndPostImages={"enabled": True})
+    client.db1.docs.insert_one(FIRST)
+
+
+def run(client):
+    yield from play(client)

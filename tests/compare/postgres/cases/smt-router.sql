@@ -1,0 +1,25 @@
+-- A logical table of two, with keys that stay apart; key regex.
+-- @property transforms=b
+-- @property transforms.b.type=io.debezium.transforms.ByLogicalTableRouter
+-- @property transforms.b.topic.regex=srv\.public\.(orders|no_key)
+-- @property transforms.b.topic.replacement=all
+-- @property transforms.b.key.field.name=part
+-- @property transforms.b.key.field.regex=srv\.public\.(.*)
+-- @property transforms.b.key.field.replacement=t_$1
+-- @property transforms.b.schema.name.adjustment.mode=avro
+
+CREATE TYPE mood AS ENUM ('sad', 'ok');
+CREATE TABLE orders (id integer PRIMARY KEY, customer text NOT NULL DEFAULT 'nobody', amount numeric(10,2), made timestamp, at timestamptz, d date, ti time, m mood, tags text[], data jsonb, flag boolean NOT NULL DEFAULT true, big bigint, r real, by bytea);
+CREATE TABLE no_key (v text, n integer);
+ALTER TABLE no_key REPLICA IDENTITY FULL;
+INSERT INTO orders VALUES (1, 'ann', 12.50, '2024-01-02 03:04:05.678901', '2024-01-02 03:04:05+02', '2024-01-02', '03:04:05', 'ok', '{a,b}', '{"a": 1}', false, 5000000000, 1.5, '\\x01'), (2, DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, DEFAULT, NULL, NULL, NULL);
+INSERT INTO no_key VALUES ('x', 1), (NULL, NULL);
+-- @run
+INSERT INTO orders (id, customer, amount) VALUES (3, 'bob', 0);
+UPDATE orders SET amount = 13, flag = NOT flag WHERE id = 1;
+UPDATE orders SET id = 4 WHERE id = 2;
+DELETE FROM orders WHERE id = 3;
+UPDATE no_key SET n = 2;
+DELETE FROM no_key;
+TRUNCATE orders;
+INSERT INTO orders (id) VALUES (7);
