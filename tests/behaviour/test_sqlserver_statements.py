@@ -18,6 +18,7 @@ from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.sqlserver import SqlServerSource
 from tests.servers.sqlserver.server import SqlServer
 
+CHOSEN = "SELECT * FROM dbo.orders WHERE id > 5 ORDER BY id DESC"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "sqlserver-statements.md"
 # What differs from run to run or from table to table, and what stands for it on the page.
 _VARIABLE = (
@@ -128,7 +129,7 @@ def pipelines(source: SqlServerSource) -> None:
         "skipped__operations": "u",
         "snapshot__isolation__mode": "read_committed",
         "snapshot__select__statement__overrides": f"{source.name}.dbo.orders",
-        f"snapshot__select__statement__overrides.{source.name}.dbo.orders": "SELECT * FROM dbo.orders WHERE id > 5",
+        f"snapshot__select__statement__overrides.{source.name}.dbo.orders": CHOSEN,
     }
     with stepping("sqlserver", source, **given, **other) as stream:
         source.run("INSERT INTO orders VALUES (9001, 1, N'a', 2)")

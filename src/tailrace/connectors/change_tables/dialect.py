@@ -263,6 +263,10 @@ class Dialect(Protocol):
     def limited(self, statement: str, rows: int) -> str:
         """A statement that begins with SELECT, limited to so many rows."""
 
+    def derived(self, select: str) -> str:
+        """A user's SELECT as a table in FROM, without its name."""
+        return f"({select})"
+
     def one_row(self, expressions: Sequence[str]) -> str:
         """A SELECT of values that are in no table."""
 

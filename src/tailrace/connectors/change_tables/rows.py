@@ -157,7 +157,7 @@ class _Rows:
         split, dialect = self.split, self.dialect
         listed = ", ".join(selected(dialect.name, self.captured))
         if split.select is not None:
-            return f"SELECT {listed} FROM ({split.select}) AS chosen"
+            return f"SELECT {listed} FROM {dialect.derived(split.select)} AS chosen"
         conditions = [
             *([after(dialect, split.key, split.low)] if split.low else []),
             *([f"NOT {after(dialect, split.key, split.high)}"] if split.high else []),

@@ -81,6 +81,10 @@ class SqlServerDialect(Dialect):
         """See Dialect.limited."""
         return f"SELECT TOP {rows}{statement.removeprefix('SELECT')}"
 
+    def derived(self, select: str) -> str:
+        """See Dialect.derived."""
+        return statements.derived(select)
+
     def one_row(self, expressions: Sequence[str]) -> str:
         """See Dialect.one_row."""
         return f"SELECT {', '.join(expressions)}"

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from ..catalogue.model import Table
 from ..datatypes import make
-from ..tsql.errors import invalid_object, unsupported
+from ..tsql.errors import error, invalid_object, unsupported
 from ..tsql.statements import Name
 from .bound import Bound, Scope, Source
 from .context import Context, SystemView, TableUse
@@ -215,6 +215,8 @@ def _derived(binder: Binder, node: exp.Expression) -> str:
         return f"({sql})"
     if isinstance(inner, exp.Subquery):
         inner = inner.this
+    if inner.args.get("order") and not (inner.args.get("limit") or inner.args.get("offset")):
+        raise error(1033)
     query = type(binder).query(_lateral(binder, node), inner)
     alias = node.args.get("alias")
     named = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
