@@ -299,7 +299,7 @@ def edited(checkpoint: Path, change: dict[str, object]) -> None:
     lines = file.read_text(encoding="utf-8").splitlines()
     lines[2] = json.dumps({**json.loads(lines[2]), **change})
     file.write_text("\n".join(lines), encoding="utf-8")
-    file.with_name(f".{file.name}.crc").unlink()
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
