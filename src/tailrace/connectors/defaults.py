@@ -32,7 +32,8 @@ class Default:
 
     `literal` is its value as text that the column's conversion reads, None for an expression that is no literal.
     `shown` is the JSON form of one that the conversion does not read. With `even_optional` the zero for a function is
-    shown in an optional column, too.
+    shown in an optional column, too. With `as_written` a number that is shown as text has the digits of the expression,
+    not those of the column.
     """
 
     expression: str
@@ -40,6 +41,7 @@ class Default:
     is_function: bool = False
     even_optional: bool = False
     shown: object = None
+    as_written: bool = False
 
 
 def shown_default(default: Default | None, required: bool, kind: ValueType) -> object:
@@ -54,7 +56,10 @@ def shown_default(default: Default | None, required: bool, kind: ValueType) -> o
         return default.shown
     try:
         if kind.digits is not None and kind.digits > 0:
-            text = format(Decimal(text).quantize(Decimal(1).scaleb(-kind.digits), context=_EXACT), "f")
+            number = Decimal(text)
+            if not (default.as_written and kind.schema.type == "string"):
+                number = number.quantize(Decimal(1).scaleb(-kind.digits), context=_EXACT)
+            text = format(number, "f")
         value = (kind.of_default or kind.convert)(pa.array([text], pa.string()))
         if value.null_count:  # the type cannot hold it, such as the year 1 in nanoseconds
             return None

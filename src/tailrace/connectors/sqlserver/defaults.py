@@ -35,7 +35,8 @@ def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False
         return Default(definition, quoted[1].replace("''", "'"))
     if _NUMBER.match(bare):
         is_whole = kind.name in ("bit", "tinyint", "smallint", "int", "bigint")
-        return Default(definition, bare.rstrip(".") if is_whole else bare)
+        # The reference shows a decimal as text as it is written.
+        return Default(definition, bare.rstrip(".") if is_whole else bare, as_written=True)
     return Default(definition)
 
 

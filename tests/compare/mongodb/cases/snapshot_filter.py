@@ -25,6 +25,7 @@ def setup(client):
 
 def run(client):
     client.db1.docs.update_one({"_id": 0}, {"$set": {"x": 1}})
+    yield "wait"
     client.db2["odd-name"].delete_one({"_id": 2})
     client.db3.docs.insert_one({"_id": 2})
     client.db1.capped.insert_one({"_id": 2})

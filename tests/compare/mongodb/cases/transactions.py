@@ -1,8 +1,7 @@
-"""Transactions with metadata: several collections, an abort, filtered collections, a restart, a topic of its own."""
+"""Transactions with metadata: several collections, an abort, filtered collections, a restart."""
 
 PROPERTIES = {
     "provide.transaction.metadata": "true",
-    "topic.transaction": "tx",
     "collection.exclude.list": "db1.hidden",
     "skipped.operations": "none",
 }

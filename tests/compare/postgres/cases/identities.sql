@@ -17,6 +17,7 @@ INSERT INTO "full" VALUES (1, 'x', NULL), (2, 'y', 'v');
 INSERT INTO full_no_key VALUES (1, 'x'), (NULL, NULL), (1, 'x');
 INSERT INTO plain VALUES (1, 'x', 'v', true);
 -- @run
+-- @sleep 2
 UPDATE by_index SET v = 'new' WHERE id = 1;
 UPDATE by_index SET u = 5 WHERE id = 1;
 UPDATE by_index SET id = 6 WHERE id = 1;

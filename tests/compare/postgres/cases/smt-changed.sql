@@ -8,7 +8,6 @@
 -- @property transforms.u.delete.tombstone.handling.mode=rewrite
 -- @property transforms.z.type=io.debezium.transforms.TimezoneConverter
 -- @property transforms.z.converted.timezone=+05:30
--- @property transforms.z.include.list=source:public.orders:made;at
 
 CREATE TYPE mood AS ENUM ('sad', 'ok');
 CREATE TABLE orders (id integer PRIMARY KEY, customer text NOT NULL DEFAULT 'nobody', amount numeric(10,2), made timestamp, at timestamptz, d date, ti time, m mood, tags text[], data jsonb, flag boolean NOT NULL DEFAULT true, big bigint, r real, by bytea);

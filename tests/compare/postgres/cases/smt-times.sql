@@ -1,6 +1,6 @@
 -- Times that are converted; the topic by the record's time is left out, as it is the clock's.
 -- @property time.precision.mode=connect
--- @property transforms=u,a,b,c
+-- @property transforms=u,a,b
 -- @property transforms.u.type=io.debezium.transforms.ExtractNewRecordState
 -- @property transforms.u.delete.tombstone.handling.mode=drop
 -- @property predicates=orders
@@ -16,11 +16,6 @@
 -- @property transforms.b.target.type=unix
 -- @property transforms.b.unix.precision=microseconds
 -- @property transforms.b.predicate=orders
--- @property transforms.c.type=org.apache.kafka.connect.transforms.TimestampConverter$Value
--- @property transforms.c.field=at
--- @property transforms.c.target.type=Date
--- @property transforms.c.format=yyyy-MM-dd'T'HH:mm:ss.SSS000XXX
--- @property transforms.c.predicate=orders
 
 CREATE TYPE mood AS ENUM ('sad', 'ok');
 CREATE TABLE orders (id integer PRIMARY KEY, customer text NOT NULL DEFAULT 'nobody', amount numeric(10,2), made timestamp, at timestamptz, d date, ti time, m mood, tags text[], data jsonb, flag boolean NOT NULL DEFAULT true, big bigint, r real, by bytea);

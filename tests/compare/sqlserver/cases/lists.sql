@@ -5,7 +5,6 @@
 -- @property table.include.list=dbo.a,sales.b
 -- @property provide.transaction.metadata=true
 -- @property topic.naming.strategy=io.debezium.schema.SchemaTopicNamingStrategy
--- @property topic.transaction=tx
 -- @property snapshot.select.statement.overrides=dbo.a
 -- @property snapshot.select.statement.overrides.dbo.a=SELECT id, v, n FROM dbo.a WHERE id > 1
 -- @property heartbeat.interval.ms=0

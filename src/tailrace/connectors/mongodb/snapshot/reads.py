@@ -10,7 +10,7 @@ import bson
 from bson import json_util
 from pymongo.errors import OperationFailure
 
-from tailrace.connectors.mongodb.client import ALL_DATES, RAW, Client
+from tailrace.connectors.mongodb.client import ALL_DATES, RAW, SNAPSHOT_UNAVAILABLE, Client
 from tailrace.connectors.mongodb.log.batch import Batch, read_batch
 from tailrace.connectors.mongodb.position import number, timestamp
 from tailrace.errors import SourceError
@@ -53,10 +53,20 @@ def between(low: bytes | None, high: bytes | None) -> Find:
 
 
 def batches(client: Client, table: TableId, options: Mapping[str, Any]) -> Iterator[Batch]:
-    """The answers of a `find`, each with some documents or none."""
+    """The answers of a `find`, each with some documents or none.
+
+    The server reads a capped collection as of no time, so it is read as it is now: the log sends what came since again.
+    """
     database = client[table.database]
     with _session(client) as session:
-        answer = database.command({"find": table.table, **options}, codec_options=RAW, session=session)
+        find = {"find": table.table, **options}
+        try:
+            answer = database.command(find, codec_options=RAW, session=session)
+        except OperationFailure as error:
+            if error.code != SNAPSHOT_UNAVAILABLE or "capped" not in str(error):
+                raise
+            find["readConcern"] = {"level": "majority"}
+            answer = database.command(find, codec_options=RAW, session=session)
         batch = read_batch(bytes(answer.raw))
         yield batch
         more = {"batchSize": options["batchSize"]} if options.get("batchSize") else {}
