@@ -166,10 +166,11 @@ class RangeReader:
             if len(each):
                 batches.append(batch_of(self._dialect, table, each))
         self._remember(ordered, None)
+        # A change of a key is two events, the second one place behind the first; END comes after both.
         marks = [
             mark
             for commit, first, last, ts_us in transactions(ordered)
-            for mark in (_mark(first - 2, BEGIN, commit, ts_us), _mark(last + 1, END, commit, ts_us))
+            for mark in (_mark(first - 2, BEGIN, commit, ts_us), _mark(last + 2, END, commit, ts_us))
         ]
         return Chunk(batches, marks=pa.RecordBatch.from_pylist(marks, schema=MARKS))
 
