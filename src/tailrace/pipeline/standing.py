@@ -63,8 +63,8 @@ class Standing:
     @property
     def caught_up(self) -> float | None:
         """When the log last ended where the pipeline has read to, as its run saw it; None if that is unknown."""
-        told = self.owner or self.last
-        return None if told is None else told.caught_up
+        known = self.owner or self.last
+        return None if known is None else known.caught_up
 
     def __str__(self) -> str:
         if self.state in ("running", "killed") and self.owner is not None:
