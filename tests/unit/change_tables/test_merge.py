@@ -96,9 +96,9 @@ Tables = st.lists(
 )
 
 
-@given(tables=Tables, size=st.integers(1, 5))
+@given(tables=Tables, size=st.integers(1, 5), enough=st.integers(0, 20))
 def test_whole_transactions_come_whatever_the_blocks(
-    tables: list[list[tuple[int, int, tuple[int, ...]]]], size: int
+    tables: list[list[tuple[int, int, tuple[int, ...]]]], size: int, enough: int
 ) -> None:
     listed = [
         [(str(commit), f"{table}{change}", kind) for commit, change, kinds in found for kind in kinds]
@@ -110,7 +110,7 @@ def test_whole_transactions_come_whatever_the_blocks(
 
     told: dict[int, list[Row]] = defaultdict(list)
     seen: set[str] = set()
-    for block in whole_transactions([iter(blocks(found)) for found in listed]):
+    for block in whole_transactions([iter(blocks(found)) for found in listed], enough):
         commits: set[str] = set()
         for table, each in enumerate(block):
             if each is not None:

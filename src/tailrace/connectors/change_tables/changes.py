@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heapreplace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 DELETED, INSERTED, BEFORE, AFTER, AFTER_ALONE = 1, 2, 3, 4, 5
 _KINDS = (DELETED, INSERTED, BEFORE, AFTER, AFTER_ALONE)
 ORDER_STEP = 4
+_ENOUGH = 20_000
 
 
 @dataclass(frozen=True)
@@ -187,29 +189,35 @@ def transactions(tables: Sequence[Changes]) -> list[tuple[str, int, int, int]]:
     return [(commit, *found[commit]) for commit in sorted(found)]
 
 
-def whole_transactions(cursors: Sequence[Iterator[ChangeRows]]) -> Iterator[list[ChangeRows | None]]:
+def whole_transactions(
+    cursors: Sequence[Iterator[ChangeRows]], enough: int = _ENOUGH
+) -> Iterator[list[ChangeRows | None]]:
     """Rows of whole transactions from several cursors, one item for each cursor, None where it has none of these.
 
-    Up to a commit that every cursor has passed: the one that is furthest back is read next.
+    Up to a commit that every cursor has passed: the one that is furthest back is read next. Rows are taken when
+    there are `enough` or no more, so that many tables with few rows are not gone through for every one of them.
     """
     held: list[list[ChangeRows]] = [[] for _ in cursors]
-    going = set(range(len(cursors)))
-    while going:
-        behind = min(going, key=lambda cursor: _last(held[cursor]))
+    # Each cursor with the commit up to which it was read, whose transaction may continue.
+    heap = [("", cursor) for cursor in range(len(cursors))]
+    rows = 0
+    passed: str | None = ""
+    while heap:
+        _, behind = heap[0]
         block = next(cursors[behind], None)
         if block is None:
-            going.remove(behind)
+            heappop(heap)
         elif len(block):
             held[behind].append(block)
-        limit = min((_last(held[cursor]) for cursor in going), default=None)
+            rows += len(block)
+            heapreplace(heap, (str(block.commit[-1].as_py()), behind))
+        limit = heap[0][0] if heap else None
+        if limit == passed or (limit is not None and rows < enough):
+            continue
         found = [_taken(blocks, limit) for blocks in held]
+        rows, passed = sum(len(block) for blocks in held for block in blocks), limit
         if any(each is not None for each in found):
             yield found
-
-
-def _last(blocks: list[ChangeRows]) -> str:
-    """The commit up to which a cursor was read, whose transaction may continue."""
-    return str(blocks[-1].commit[-1].as_py()) if blocks else ""
 
 
 def _taken(blocks: list[ChangeRows], limit: str | None) -> ChangeRows | None:

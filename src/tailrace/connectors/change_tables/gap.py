@@ -47,9 +47,12 @@ def is_reported(known: Known, instance: Instance) -> bool:
 
 def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> Gap | None:
     """The gap where an instance is gone and those there are of its table begin later; with none there is no log."""
+    by_table: dict[tuple[str, str, str], list[Instance]] = {}
+    for each in instances:
+        by_table.setdefault((each.table.database, each.table.schema, each.table.table), []).append(each)
     for database, names in known.items():
         for name, (number, schema, table, *_) in names.items():
-            mine = [each for each in instances if each.table == TableId(database, schema, table, each.table.shown)]
+            mine = by_table.get((database, schema, table), [])
             is_gone = all(each.number != number for each in mine)
             # Where nothing tells since when the other one has changes, it may lack some.
             if is_gone and mine and (mine[0].start > at.lsn(database) or not mine[0].start):
