@@ -114,10 +114,10 @@ def debezium(course: Course) -> Result:
     return Result(int(found[1]), float(found[2]), cpu, server.cpu() - server_before, tree.peak, dict(tree.peaks))
 
 
-def arguments(description: str, *, snapshot: bool = False) -> argparse.Namespace:
+def arguments(description: str, *, rows: int = 200_000, snapshot: bool = False) -> argparse.Namespace:
     """Rows of the backlog, rounds, and the file for all measurements; with `snapshot` whether that is measured."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=rows)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--json", type=Path)
     if snapshot:

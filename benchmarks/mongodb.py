@@ -119,7 +119,7 @@ def _answers(client: Client, start: int, end: str) -> Iterator[bytes]:
 
 def main() -> None:
     """Measure all in turn, several times."""
-    given = arguments(__doc__ or "", snapshot=True)
+    given = arguments(__doc__ or "", rows=2_000_000, snapshot=True)
     with ReplicaSet(options={"oplogSize": "2048"}) as servers:
         with servers.client() as client:
             course = MongoCourse(servers, given.rows, backlog(client, given.rows), given.snapshot)
