@@ -1,8 +1,9 @@
 """Written scenarios: a file each in `tests/compare/<database>/cases`, for what chance does not make.
 
 A file of SQL begins with what it shows. Lines `-- @property NAME=VALUE` are the connector's properties beyond those of
-the connection, a line `-- @compare {...}` is `scenario.json`, and `-- @run` separates setup and workload. A file of
-Python has `PROPERTIES`, perhaps `COMPARE`, and the functions of a workload (tests/golden/databases/mongodb.py).
+the connection, a line `-- @compare {...}` is `scenario.json`, and `-- @run` separates setup and workload. With a line
+`-- @as NAME` all but the properties is taken from another file. A
+file of Python has `PROPERTIES`, perhaps `COMPARE`, and the functions of a workload (tests/golden/databases/mongodb.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.compare.generator import Generator
 
 _PROPERTY = re.compile(r"^-- @property ([^=\s]+)=(.*)$", re.MULTILINE)
 _COMPARE = re.compile(r"^-- @compare (.*)$", re.MULTILINE)
+_AS = re.compile(r"^-- @as (\S+)$", re.MULTILINE)
 _RUN = "-- @run\n"
 _WAITS = ("-- @wait", "-- @stop")
 MARKER = "all-read-"
@@ -31,6 +33,8 @@ def cases(database: str) -> dict[str, Path]:
 def write_case(file: Path, generator: Generator, folder: Path) -> None:
     """Write a scenario into the empty folder, as Generator.write does."""
     text = file.read_text(encoding="utf-8")
+    if other := _AS.search(text):
+        text += _PROPERTY.sub("", file.with_stem(other[1]).read_text(encoding="utf-8"))
     if file.suffix == ".py":
         module = _load(file)
         properties, settings = module.PROPERTIES, getattr(module, "COMPARE", {})

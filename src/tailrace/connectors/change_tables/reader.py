@@ -167,6 +167,7 @@ class RangeReader:
                 batches.append(batch_of(self._dialect, table, each))
         self._remember(ordered, None)
         # A change of a key is two events, the second one place behind the first; END comes after both.
+        # The next BEGIN has the same place as END: sorting keeps the order of marks.
         marks = [
             mark
             for commit, first, last, ts_us in transactions(ordered)
