@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 from tailrace.capture.capture import Capture
@@ -13,6 +14,7 @@ from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.record import RecordEncoder
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.selection import select
+from tailrace.model.change import ChangeBatch
 from tests.conformance.subject import Source
 
 Record = dict[str, Any]
@@ -37,14 +39,15 @@ class Stepped:
         self.records, structures = [], []
         for split in self.capture.plan(start, self.offset):
             for chunk in self.capture.read(split):
+                found: list[tuple[int, Record]] = []
                 for batch in chunk.batches:
                     told = writer.record(batch)
                     if batch.schema_change is None:
                         changes = with_identity(batch) if self._block.is_old else batch
-                        chosen = select(split_key_changes(changes, faults=False), self.config)
-                        self.records += [_parsed(row) for rows in encoder.encode(chosen) for row in rows.to_pylist()]
+                        found += _ordered(select(split_key_changes(changes, faults=False), self.config), encoder)
                     elif told is not None:
                         structures += [json.loads(value) for value in told.rows.column("value").to_pylist()]
+                self.records += [record for _, record in sorted(found, key=itemgetter(0))]
         return [each["value"]["payload"] for each in self.records if each["value"]], structures
 
     def close(self) -> None:
@@ -62,6 +65,16 @@ def stepping(connector: str, source: Source, **properties: str) -> Iterator[Step
         yield stream
     finally:
         stream.close()
+
+
+def _ordered(batch: ChangeBatch, encoder: RecordEncoder) -> list[tuple[int, Record]]:
+    """The records of a batch with their places in the log: a chunk has a batch for each table."""
+    return [
+        (place, _parsed(record))
+        for row, place in enumerate(batch.rows.column("order").to_pylist())
+        for rows in encoder.encode(batch.with_rows(batch.rows.slice(row, 1)))
+        for record in rows.to_pylist()
+    ]
 
 
 def _parsed(row: Record) -> Record:
