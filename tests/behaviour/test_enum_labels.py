@@ -46,3 +46,51 @@ def test_a_range_has_the_labels_of_its_planning_whenever_it_is_read(database: Da
         assert shown(first) == [("fine", labels, labels)]
         database.execute("ALTER TYPE mood ADD VALUE 'great'")
     assert shown(read_again(capture, start, capture.offset)) == shown(first)
+
+
+def labels_of(capture: Capture) -> set[tuple[str, ...]]:
+    """What the offset stores."""
+    return {tuple(each) for each in capture.offset["log"]["labels"].values()}
+
+
+def test_an_offset_stores_the_labels_that_its_tables_may_have(database: Database) -> None:
+    database.execute(
+        "CREATE TYPE plain AS ENUM ('p')",
+        "CREATE TYPE listed AS ENUM ('l')",
+        "CREATE TYPE deep AS ENUM ('d')",
+        "CREATE TYPE other AS ENUM ('o')",
+        "CREATE TYPE unused AS ENUM ('u')",
+        "CREATE DOMAIN over AS deep",
+        "CREATE DOMAIN far AS over[]",
+        "CREATE TABLE t (id int PRIMARY KEY, a plain, b listed[], c far)",
+        "CREATE TABLE elsewhere (id int PRIMARY KEY, o other, p plain)",
+    )
+    with capturing(database, table__include__list="public.t") as capture:
+        capture.step()
+        insert = "INSERT INTO t (id, a) VALUES ({}, 'p')"
+        seen = []
+        for key, ddl in enumerate(("SELECT 1", "SELECT 2", "ALTER TABLE t DROP COLUMN a", "SELECT 3")):
+            database.execute(insert.format(key) if key < 3 else "DELETE FROM t", ddl)
+            capture.step()
+            seen.append(labels_of(capture))
+        # What this process has planned stays; another begins with all.
+        known = {("p",), ("l",), ("d",), ("u",)}
+        assert seen == [known | {("o",)}, known, known, known]
+
+
+def test_an_enum_that_came_and_went_is_text_whenever_it_is_read(database: Database) -> None:
+    """Only a table that is not captured has it when the range is planned."""
+    database.execute(*DDL, "CREATE TYPE short AS ENUM ('s')", "CREATE TABLE elsewhere (s short)")
+    with capturing(database, table__include__list="public.t") as capture:
+        capture.step()
+        database.execute("INSERT INTO t VALUES (1, 'ok', '{ok}')")
+        capture.step()
+        start = capture.offset
+        database.execute("ALTER TABLE t ADD s short", "INSERT INTO t VALUES (2, 'ok', '{}', 's')")
+        database.execute("ALTER TABLE t DROP COLUMN s")
+        first = capture.step()
+        database.execute("ALTER TYPE short ADD VALUE 'later'")
+    again = read_again(capture, start, capture.offset)
+    for (row,) in (first, again):
+        column = next(each for each in row["schema"].columns if each.name == "s")
+        assert (row["after"]["s"], column.schema.name, column.schema.parameters) == ("s", None, ())

@@ -139,7 +139,7 @@ class FirstSnapshot:
         return self._at(here, start, resumed if limit is None else self._connector.within(start, resumed, limit))
 
     def _at(self, here: Offset, start: Any, to: Any) -> Offset:
-        return here.at(position=to, log=self._connector.advanced(here, start, to, None))
+        return here.at(position=to, log=self._connector.advanced(self.config, here, start, to, None))
 
     def _reads_again(self, here: Offset, *, is_start: bool) -> bool:
         """Whether the tables are to be read again. Raises OffsetError where the log from here on is lost instead."""

@@ -157,7 +157,7 @@ class Planner:
         if end <= start and here.phase == STREAM and not step.moves and (until is not None or not is_due):
             return here
         end = max(end, start)
-        advanced = self._connector.advanced(here, start, end, log_end)
+        advanced = self._connector.advanced(self.config, here, start, end, log_end)
         there = here.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
         if self._adhoc is not None:
             self._adhoc.keep(there.to_json(self._connector.text), step)

@@ -153,7 +153,7 @@ class Connector(Protocol):
         """`log` of the offset that is stored before the tables are read again."""
         return {}
 
-    def advanced(self, here: Reached, start: Any, to: Any, end: Any) -> Mapping[str, Any]:
+    def advanced(self, config: Config, here: Reached, start: Any, to: Any, end: Any) -> Mapping[str, Any]:
         """`log` of an offset at position `to`, when the batch from `start` to there is planned.
 
         `end` is None between the batches of a first snapshot.

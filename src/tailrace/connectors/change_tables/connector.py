@@ -120,7 +120,9 @@ class ChangeTableConnector(SharedLogConnector):
         # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
 
-    def advanced(self, here: Reached, start: Reading, to: Reading, end: LogEnd | None) -> Mapping[str, Any]:
+    def advanced(
+        self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
+    ) -> Mapping[str, Any]:
         """See Connector.advanced."""
         if end is None:
             return here.log

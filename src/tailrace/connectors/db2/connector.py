@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.position import Reading
@@ -54,9 +55,11 @@ class Db2Connector(ChangeTableConnector):
         position, log = super().first(end, reads_tables=reads_tables)
         return position, {**log, READ: self._now()}
 
-    def advanced(self, here: Reached, start: Reading, to: Reading, end: CapturedEnd | None) -> Mapping[str, Any]:
+    def advanced(
+        self, config: Config, here: Reached, start: Reading, to: Reading, end: CapturedEnd | None
+    ) -> Mapping[str, Any]:
         """See Connector.advanced."""
-        log = super().advanced(here, start, to, end)
+        log = super().advanced(config, here, start, to, end)
         return log if end is None else {**log, READ: self._now()}
 
     def _now(self) -> str:

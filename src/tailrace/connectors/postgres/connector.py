@@ -15,7 +15,8 @@ from tailrace.config.filters import guard
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
-from tailrace.connectors.postgres.catalog.tables import Catalog, enum_labels, system_identifier
+from tailrace.connectors.postgres.catalog.enum_labels import EnumLabels
+from tailrace.connectors.postgres.catalog.tables import Catalog, system_identifier
 from tailrace.connectors.postgres.log.reader import LogRange, changes
 from tailrace.connectors.postgres.position import (
     SOURCE_TYPE,
@@ -63,7 +64,7 @@ class PostgresConnector:
         self._ask = self._control.ask
         self.snapshots = PostgresSnapshots(config, self._ask)
         self._watch = PublicationWatch(self._ask)
-        self._labels_at_start: Mapping[str, Sequence[str]] | None = None
+        self._labels = EnumLabels()
 
     @cached_property
     def identity(self) -> str:
@@ -83,8 +84,7 @@ class PostgresConnector:
         self._ask(lambda connection: guard(config, Catalog(connection, config).tables()))
         self._ask(lambda connection: warn_of_triggers(connection, config))
         if config.flag("compat.faults"):
-            # The reference reads the types once, at its start, and shows no label that is added later.
-            self._labels_at_start = self._ask(enum_labels)
+            self._ask(self._labels.keep)
 
     def watch(self, config: Config) -> Watched:
         """See Connector.watch: compares the publication."""
@@ -159,18 +159,16 @@ class PostgresConnector:
         moved_from = claim(here).moved_from if here.position is None else end.lsn
         return remembered(slot=self._slot, moved_from=moved_from)
 
-    def advanced(self, here: Reached, start: int, to: int, end: LogEnd | None) -> Mapping[str, Any]:
+    def advanced(self, config: Config, here: Reached, start: int, to: int, end: LogEnd | None) -> Mapping[str, Any]:
         """See Connector.advanced."""
         read = self._ask(lambda connection: slot.last_read(connection, here.application))
         last, before = max(last_commit(here.log) or 0, read) or None, claim(here)
+        # After the end of the range is known: no row before it has a label that is added later.
+        labels = self._ask(lambda connection: self._labels.read(connection, config)) if to > start else {}
         if end is None:
-            return remembered(last, timeline=before.timeline, seen=before.seen)
+            return remembered(last, timeline=before.timeline, seen=before.seen, labels=labels)
         # A batch without log moves no slot. Nobody moves it for us with lsn.flush.mode=manual.
         has_seen = to > start and self.config.text("lsn.flush.mode") != "manual"
-        labels = self._labels_at_start
-        if labels is None:
-            # After the end of the range is known: no row before it has a label that is added later.
-            labels = self._ask(enum_labels)
         return remembered(last, timeline=end.timeline, seen=end.seen if has_seen else before.seen, labels=labels)
 
     def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
@@ -209,7 +207,7 @@ class PostgresConnector:
             timeline=end.log.get("timeline"),
             since_us=start.ts_us,
             seen=claim(start).seen,
-            labels=end.log.get("labels", {}),
+            labels=end.log.get("labels"),
         )
         return [wanted]
 

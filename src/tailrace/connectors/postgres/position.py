@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.offset import SNAPSHOT, Reached
+from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import SourceBlock
 
@@ -128,7 +129,7 @@ def remembered(
     slot: str | None = None,
     moved_from: int | None = None,
     seen: Seen | None = None,
-    labels: Mapping[str, Sequence[str]] | None = None,
+    labels: Labels | None = None,
 ) -> dict[str, Any]:
     """What an offset has in `log`; see Seen.
 
@@ -141,7 +142,7 @@ def remembered(
         **({} if timeline is None else {"timeline": timeline}),
         **({} if moved_from is None else {"slot": {"name": slot, "from": format_lsn(moved_from)}}),
         **({} if seen is None else {"server": {"confirmed": format_lsn(seen.confirmed), "clock_us": seen.clock_us}}),
-        **({"labels": dict(labels)} if labels else {}),
+        **({} if labels is None else {"labels": dict(labels)}),
     }
 
 

@@ -71,8 +71,10 @@ class SqlServerConnector(ChangeTableConnector):
             self._agent.look(connection, database, lsn)
         self._renewal.create(connection, [database for database, _ in end.lsns])
 
-    def advanced(self, here: Reached, start: Reading, to: Reading, end: LogEnd | None) -> Mapping[str, Any]:
+    def advanced(
+        self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
+    ) -> Mapping[str, Any]:
         """See Connector.advanced. What lies before `start` is in the sink."""
         if end is not None:
             self._server.ask(lambda connection: self._renewal.drop(connection, start))
-        return super().advanced(here, start, to, end)
+        return super().advanced(config, here, start, to, end)

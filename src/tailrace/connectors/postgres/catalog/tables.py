@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -13,6 +13,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.postgres.catalog.defaults import parse_default
+from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.types.pg_type import PgType
@@ -54,7 +55,6 @@ SELECT b.asked::int8, b.typname, format_type(b.asked, NULL), b.modifier, b.asked
   ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = b.oid ORDER BY e.enumsortorder)::text[], b.oid::text
 FROM base b JOIN pg_type s ON s.oid = b.asked JOIN pg_namespace n ON n.oid = s.typnamespace WHERE b.typtype <> 'd'
 """
-_LABELS = "SELECT enumtypid::text, array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum GROUP BY enumtypid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,17 @@ class TableInfo:
 class Catalog:
     """Reads the catalog over one connection. Raises psycopg.Error when the server refuses.
 
-    `labels`, if given, are what enums have, by the type's oid, whatever the catalog says by now.
+    `labels`, if given, are what enums have, by the type's oid, whatever the catalog says by now. Any other enum is
+    carried as text, as its labels would depend on when this is read.
     """
 
-    def __init__(
-        self, connection: psycopg.Connection, config: Config, labels: Mapping[str, Sequence[str]] | None = None
-    ) -> None:
+    def __init__(self, connection: psycopg.Connection, config: Config, labels: Labels | None = None) -> None:
         self.connection = connection
         self.config = config
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
         self._faults = config.flag("compat.faults")
-        self._labels = labels or {}
+        self._labels = labels
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
         self._prepared: dict[int, TableInfo | None] = {}
@@ -232,13 +231,17 @@ class Catalog:
         self._load_types({row[5] for row in rows if row[5] is not None})
         for asked, name, printed, modifier, domain, element, function, base, own, qualified, found, oid in rows:
             inner, inner_modifier = self._types[element] if element else (None, None)
-            labels = tuple(self._labels.get(oid, found))
-            pg = PgType(name, printed, labels, inner, domain, _output(name, function, base, domain), own, qualified)
+            labels = found if self._labels is None or not found else self._labels.get(oid)
+            if labels is None:
+                continue
+            pg = PgType(
+                name, printed, tuple(labels), inner, domain, _output(name, function, base, domain), own, qualified
+            )
             # An array of a domain has no modifier, yet its elements have the domain's.
             self._types[asked] = (pg, inner_modifier if modifier is None else modifier)
         for oid in missing:
             if oid not in self._types:
-                log.warning("the type with oid %d is dropped by now; its values are carried as text", oid)
+                log.warning("no captured table has the type with oid %d by now; its values are carried as text", oid)
                 self._types[oid] = (PgType("text", f"with oid {oid}"), None)
 
 
@@ -252,11 +255,6 @@ def _output(name: str, function: str, base: str, domain: bool) -> str:
 
 def _escaped(name: str) -> str:
     return name.replace("{", "{{").replace("}", "}}")
-
-
-def enum_labels(connection: psycopg.Connection) -> dict[str, list[str]]:
-    """The labels of every enum, in their order, by the type's oid."""
-    return dict(connection.execute(_LABELS).fetchall())
 
 
 def system_identifier(connection: psycopg.Connection) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +14,7 @@ from tailrace.config.processors import reselect
 from tailrace.connectors import reader_client
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
 from tailrace.connectors.postgres.log.decoder import LogDecoder
@@ -41,7 +42,7 @@ class Known:
     """
 
     config: Config
-    labels: Mapping[str, Sequence[str]]
+    labels: Labels | None
     epoch: str = ""
     described: int = 0
     relations: Relations = field(default_factory=Relations)
@@ -81,7 +82,7 @@ class LogRange:
 
     `timeline`, `since_us` and `seen` are those of a Claim. `xmin` is what events show of the slot,
     `labels` what their schemas show of enums: the catalog's when the range was planned, so that a range that is read
-    again has the same schemas. The log does not tell of labels.
+    again has the same schemas. The log does not tell of labels. None where an earlier version planned the range.
     """
 
     application: str
@@ -92,7 +93,7 @@ class LogRange:
     timeline: int | None = None
     since_us: int | None = None
     seen: Seen | None = None
-    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    labels: Labels | None = None
 
 
 def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
@@ -161,7 +162,7 @@ def _joined(blocks: Iterable[Block], pace: Pace) -> Iterator[list[Block]]:
 class Descriptions:
     """Describes the relations of one read; the connection is made for the first one, and used for all others."""
 
-    def __init__(self, config: Config, labels: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, config: Config, labels: Labels | None) -> None:
         self.config = config
         self._labels = labels
         self._filter = TableFilter.from_config(config)
