@@ -17,10 +17,11 @@ from tailrace.connectors.change_tables.changes import (
     BEFORE,
     DELETED,
     INSERTED,
+    STRUCTURE_PLACE,
     ChangeRows,
     in_log_order,
+    marks,
     paired,
-    transactions,
     whole_transactions,
 )
 from tailrace.connectors.change_tables.position import Reading, behind
@@ -82,7 +83,20 @@ def test_changes_of_tables_are_in_the_order_of_commits_and_changes() -> None:
     assert [order.index(each) for each in one.order] == [0, 4]
     assert [order.index(each) for each in two.order] == [1, 2, 3]
     assert (one.serial.tolist(), two.serial.tolist()) == ([1, 2], [1, 2, 1])
-    assert [each[0] for each in transactions([one, two])] == ["1", "2"]
+
+
+def test_begin_a_structure_both_events_of_a_changed_key_and_end_have_a_place_each() -> None:
+    """END was counted before the second event, and had the place of the next BEGIN."""
+    found = [(commit, "a", kind) for commit in ("1", "2", "3") for kind in (BEFORE, AFTER)]
+    (changes,) = in_log_order([paired(rows(*found), "t")], 10)
+    marked = [(row["order"], f"{row['status']} {row['id']}") for row in marks([changes]).to_pylist()]
+    for commit, place in zip(changes.commit.to_pylist(), changes.order.tolist(), strict=True):
+        events = ((STRUCTURE_PLACE, "structure"), (0, "d"), (1, "c"))
+        marked += [(place + behind, f"{event} {commit}") for behind, event in events]
+    assert [what for _, what in sorted(marked)] == [
+        f"{what} {commit}" for commit in "123" for what in ("BEGIN", "structure", "d", "c", "END")
+    ]
+    assert len({place for place, _ in marked}) == len(marked)
 
 
 def test_a_change_that_goes_back_within_its_table_keeps_its_place() -> None:

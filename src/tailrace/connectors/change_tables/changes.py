@@ -12,13 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import DecodeError
+from tailrace.events.transactions import BEGIN, END, MARKS
 from tailrace.model.change import CREATE, DELETE, UPDATE
 
 Ints = npt.NDArray[np.int64]
 # What a row of a change table is.
 DELETED, INSERTED, BEFORE, AFTER, AFTER_ALONE = 1, 2, 3, 4, 5
 _KINDS = (DELETED, INSERTED, BEFORE, AFTER, AFTER_ALONE)
-ORDER_STEP = 4
+# The places around a change, each of one thing: BEGIN, a new structure, the change itself, the second event of a
+# changed key (events/keychange.py), END. The next change is a step behind this one.
+BEGIN_PLACE, STRUCTURE_PLACE, END_PLACE = -2, -1, 2
+ORDER_STEP = 5
 _ENOUGH = 20_000
 
 
@@ -173,7 +177,17 @@ def _ranks(values: pa.DictionaryArray) -> Ints:
     return found
 
 
-def transactions(tables: Sequence[Changes]) -> list[tuple[str, int, int, int]]:
+def marks(tables: Sequence[Changes]) -> pa.RecordBatch:
+    """BEGIN and END of each transaction, in log order (schema MARKS)."""
+    found = [
+        {"order": place, "status": status, "id": commit, "ts_us": ts_us}
+        for commit, first, last, ts_us in _transactions(tables)
+        for place, status in ((first + BEGIN_PLACE, BEGIN), (last + END_PLACE, END))
+    ]
+    return pa.RecordBatch.from_pylist(found, schema=MARKS)
+
+
+def _transactions(tables: Sequence[Changes]) -> list[tuple[str, int, int, int]]:
     """Each transaction: its commit, and order of its first change, of its last one, and its time."""
     found: dict[str, tuple[int, int, int]] = {}
     for each in tables:

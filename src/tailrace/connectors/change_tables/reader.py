@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,13 @@ from tailrace.connectors.change_tables.changes import (
     BEFORE,
     DELETED,
     INSERTED,
+    ORDER_STEP,
+    STRUCTURE_PLACE,
     ChangeRows,
     Changes,
     in_log_order,
+    marks,
     paired,
-    transactions,
     whole_transactions,
 )
 from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance, LastChange, Row
@@ -41,7 +42,6 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.retry import Backoff
 from tailrace.errors import SourceError
 from tailrace.events.notifications import Notice, notify
-from tailrace.events.transactions import BEGIN, END, MARKS
 from tailrace.model.change import COMMIT, ChangeBatch
 
 _SKIPPED = {"c": (INSERTED,), "u": (BEFORE, AFTER), "d": (DELETED,)}
@@ -128,7 +128,7 @@ class RangeReader:
                 yield self._chunk(present, waiting)
         if waiting:
             yield Chunk([self._switched(each, self.order + place) for place, each in enumerate(waiting)])
-            self.order += 4
+            self.order += len(waiting)
 
     def _connected(self) -> closing[Connection]:
         return closing(self._dialect.connect(self._config, "tailrace log", self._database))
@@ -153,27 +153,20 @@ class RangeReader:
 
     def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
         known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]
-        ordered = in_log_order(known, self.order + 4)
-        self.order += 4 * (sum(map(len, ordered)) + 2)
+        ordered = in_log_order(known, self.order + ORDER_STEP)
+        self.order += ORDER_STEP * (sum(map(len, ordered)) + 2)
         batches: list[ChangeBatch] = []
         for (table, _), each in zip(found, ordered, strict=True):
             mine = [switch for switch in waiting if switch.instance.table == table.instance.table]
             for switch in mine:
                 if len(each) and each.commit[0].as_py() >= switch.instance.start:
                     self._remember(ordered, int(each.order[0]))
-                    batches.append(self._switched(switch, int(each.order[0]) - 1))
+                    batches.append(self._switched(switch, int(each.order[0]) + STRUCTURE_PLACE))
                     waiting.remove(switch)
             if len(each):
                 batches.append(batch_of(self._dialect, table, each))
         self._remember(ordered, None)
-        # A change of a key is two events, the second one place behind the first; END comes after both.
-        # The next BEGIN has the same place as END: sorting keeps the order of marks.
-        marks = [
-            mark
-            for commit, first, last, ts_us in transactions(ordered)
-            for mark in (_mark(first - 2, BEGIN, commit, ts_us), _mark(last + 2, END, commit, ts_us))
-        ]
-        return Chunk(batches, marks=pa.RecordBatch.from_pylist(marks, schema=MARKS))
+        return Chunk(batches, marks=marks(ordered))
 
     def _remember_from(self, connection: Connection, instances: Sequence[Instance]) -> None:
         """Keep what `source` says of the last change before the range."""
@@ -253,10 +246,6 @@ def again_after_loss(dialect: Dialect, config: Config, attempt: Callable[[], Ite
             backoff.wait(error)
         else:
             return
-
-
-def _mark(order: int, status: str, id_: str, ts_us: int) -> dict[str, Any]:
-    return {"order": order, "status": status, "id": id_, "ts_us": ts_us}
 
 
 def _passed(config: Config, instance: Instance, end: Reading) -> Notice:
