@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tailrace.errors import TailraceError
-from tailrace.pipeline.scratch import java_options, scratch_folder
+from tailrace.pipeline import class_archive
+from tailrace.pipeline.scratch import java_options as scratch_options
+from tailrace.pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -59,7 +61,7 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
     `settings` are Spark properties that win over `SETTINGS`. Raises TailraceError if there is no usable Java, or if the
     log cannot be written.
     """
-    check_java()
+    java, version = check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers started from PATH would miss our packages
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark import SparkConf, SparkContext
@@ -73,7 +75,10 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
     conf.setIfMissing("spark.local.dir", str(scratch))
     options = conf.get("spark.driver.extraJavaOptions") or ""
     if "java.io.tmpdir" not in options:
-        conf.set("spark.driver.extraJavaOptions", options + java_options(scratch))
+        options += scratch_options(scratch)
+    if "ArchiveFile" not in options and "ArchiveClassesAtExit" not in options:
+        options += class_archive.java_options(class_archive.place(java, version))
+    conf.set("spark.driver.extraJavaOptions", options)
     with _opened(log) as output:
         arguments = _Arguments(stdout=output, stderr=output)
         gateway = launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
@@ -122,13 +127,18 @@ def _opened(log: Path) -> BinaryIO:
         raise TailraceError(f"the log cannot be written: {error.strerror}", where=str(log), remedy=remedy) from error
 
 
-def check_java() -> None:
-    """Raises TailraceError, saying what to install, unless a Java that Spark runs on is found."""
+def check_java() -> tuple[str, str]:
+    """The Java that Spark runs on, and what it prints of its version.
+
+    Raises TailraceError, saying what to install, unless there is one.
+    """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    found = _version(java) if java else None
-    if found is not None and found >= LOWEST_JAVA:
-        return
+    printed = _printed_version(java) if java else ""
+    match = re.search(r'version "(?:1\.)?(\d+)', printed)
+    found = int(match[1]) if match else None
+    if java is not None and found is not None and found >= LOWEST_JAVA:
+        return java, printed
     what = "Spark needs Java" if found is None else f"Spark needs a newer Java than {found}, which {java} is"
     if home and found is None:
         raise TailraceError(
@@ -142,11 +152,9 @@ def check_java() -> None:
     raise TailraceError(what, remedy=remedy)
 
 
-def _version(java: str) -> int | None:
-    """The feature release of that java, None if it cannot be run."""
+def _printed_version(java: str) -> str:
+    """What that java prints of its version; nothing if it cannot be run."""
     try:
-        printed = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        return subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError):
-        return None
-    match = re.search(r'version "(?:1\.)?(\d+)', printed)
-    return int(match[1]) if match else None
+        return ""

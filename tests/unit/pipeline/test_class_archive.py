@@ -1,0 +1,57 @@
+"""The archive of Spark's classes: where it lies, and when Java is told to use it."""
+
+from __future__ import annotations
+
+import atexit
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tailrace.pipeline import class_archive
+
+
+@pytest.fixture
+def at_exit(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """What is to be done when the process ends."""
+    found: list[tuple[object, ...]] = []
+    monkeypatch.setattr(atexit, "register", lambda *call: found.append(call))
+    return found
+
+
+def test_each_java_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    places = [class_archive.place(*java) for java in (("java", "17"), ("java", "21"), ("other/java", "17"))]
+    assert len(set(places)) == 3
+    assert {place.parent for place in places} == {tmp_path / "tailrace"}
+    assert class_archive.place("java", "17") == places[0]
+
+
+def test_it_is_used_where_there_is_one(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
+    archive = tmp_path / "spark.jsa"
+    archive.write_bytes(b"classes")
+    assert class_archive.java_options(archive).startswith(f" -XX:SharedArchiveFile={archive} ")
+    assert at_exit == []
+
+
+def test_it_is_made_behind_a_run_without_one(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
+    archive = tmp_path / "spark.jsa"
+    assert class_archive.java_options(archive) == ""
+    assert [call[1:] for call in at_exit] == [(archive,)]
+
+
+def test_a_java_that_cannot_make_one_is_asked_once(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
+    archive = tmp_path / "spark.jsa"
+    archive.touch()
+    assert class_archive.java_options(archive) == ""
+    assert at_exit == []
+
+
+def test_java_reads_the_archive(spark: SparkSession) -> None:
+    options = spark.sparkContext.getConf().get("spark.driver.extraJavaOptions") or ""
+    named = re.search(r"-XX:SharedArchiveFile=(\S+)", options)
+    maps = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/maps")  # type: ignore[union-attr]
+    if named is None or not maps.exists():
+        pytest.skip("needs the archive, which `make test` makes, and a /proc that shows what a process has mapped")
+    assert named[1] in maps.read_text()
