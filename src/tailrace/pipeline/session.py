@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -62,7 +63,6 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
     log cannot be written.
     """
     java, version = check_java()
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # workers started from PATH would miss our packages
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -73,6 +73,7 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
         conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     scratch = scratch_folder()
     conf.setIfMissing("spark.local.dir", str(scratch))
+    os.environ["PYSPARK_PYTHON"] = _python(conf.get("spark.master") or "")
     options = conf.get("spark.driver.extraJavaOptions") or ""
     if "java.io.tmpdir" not in options:
         options += scratch_options(scratch)
@@ -85,6 +86,23 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
     context = SparkContext(conf=conf, gateway=gateway)
     _write_no_checksum_files(context)
     return SparkSession(context)
+
+
+def _python(master: str) -> str:
+    """What starts Python workers; Python of PATH would miss our packages.
+
+    On this machine it starts them with the installed PySpark, if that is the running Spark's.
+    """
+    from pyspark.find_spark_home import _find_spark_home
+
+    program = Path(__file__).with_name("worker_python.sh")
+    installed = find_spec("pyspark")
+    is_own = installed is not None and Path(_find_spark_home()) == Path(installed.origin or "").parent
+    is_here = master.partition("[")[0] == "local"
+    if not (is_own and is_here and os.access(program, os.X_OK)):
+        return sys.executable
+    os.environ["TAILRACE_PYTHON"] = sys.executable
+    return str(program)
 
 
 def _write_no_checksum_files(context: SparkContext) -> None:

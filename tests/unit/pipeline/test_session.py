@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.pipeline import session
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.runner import Pipeline
 from tailrace.pipeline.session import check_java, local_session
@@ -77,3 +86,22 @@ def test_a_checkpoint_that_cannot_be_made(tmp_path: Path, checkpoint: str) -> No
     with pytest.raises(ConfigError, match=rf"checkpoint: the folder .*{checkpoint} cannot be made: ") as caught:
         pipeline.start()
     assert "no file on the way" in (caught.value.remedy or "")
+
+
+def test_python_of_spark_without_its_zip_files() -> None:
+    entries = ["/spark/python/lib/pyspark.zip", "/spark/python/lib/py4j-0.10-src.zip", "/own *", "/own/lib/own.zip"]
+    given = {"PYTHONPATH": ":".join(entries), "TAILRACE_PYTHON": sys.executable}
+    command = [str(session.__file__).replace("session.py", "worker_python.sh"), "-c", "import sys; print(sys.path)"]
+    printed = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, check=True).stdout
+    assert ast.literal_eval(printed)[1:3] == entries[2:]
+    assert "pyspark.zip" not in printed
+    assert "py4j" not in printed
+
+
+def test_workers_import_what_is_installed(spark: SparkSession) -> None:
+    def files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch({"file": [sys.modules["pyspark"].__file__]})
+
+    (row,) = spark.range(1).mapInArrow(files, "file string").collect()
+    assert row["file"] == find_spec("pyspark").origin  # type: ignore[union-attr]
