@@ -33,6 +33,10 @@ log = logging.getLogger(__name__)
 AHEAD_BYTES = 16 << 20
 # How long bytes may gather before they are taken.
 GATHER_SECONDS = 0.002
+# A stream that has sent so much since it was last looked at is far behind: its bytes may gather longer. Each look
+# costs 0.1 ms and a server that has just sent something, so that at 2 ms receiving took 1.2 us of CPU time a row, and
+# takes 0.5 us at 20 ms.
+_MUCH_BYTES, _GATHER_MUCH_SECONDS = 64 << 10, 0.02
 _KEEPALIVE, _KEEPALIVE_BYTES = ord("k"), 18
 _RELATION_OID = slice(XLOG_HEADER + 1, XLOG_HEADER + 5)
 # A server that stops asks for its reader's position as fast as it is answered, until all it sent is confirmed.
@@ -74,6 +78,7 @@ class Replication:
     heard: float = field(default_factory=time.monotonic)
     _questions: int = 0
     _questioned: float = 0.0
+    _last_bytes: int = 0
 
     @staticmethod
     def open(config: Config, application: str, start: int, patience: int) -> Replication:
@@ -140,6 +145,7 @@ class Replication:
         if segment is not None:
             self.ahead.append(segment)
             self.ahead_bytes += segment.size
+            self._last_bytes = segment.size
         has_come = segment is not None or bool(others) or self.feed.pending > pending
         if has_come:
             self.heard = time.monotonic()
@@ -162,6 +168,12 @@ class Replication:
             if not self.is_stopping:
                 self.report()
         return int.from_bytes(data[1:9], "big")
+
+    def gather(self, asker: Asker) -> None:
+        """Let bytes gather if much has come at once. Raises ClientGone."""
+        is_far_behind = not self.ahead and self._last_bytes >= _MUCH_BYTES
+        if is_far_behind and select.select([asker.client], [], [], _GATHER_MUCH_SECONDS)[0]:
+            raise ClientGone
 
     def await_bytes(self, asker: Asker) -> None:
         """Wait for bytes; ask an idle server now and then how far it has come. Raises ClientGone, Silent."""

@@ -174,6 +174,7 @@ class LogStream:
                 yield messages, described
             if is_end:
                 break
+            replication.gather(asker)
         if commit is not None:
             replication.last_commit = commit
 
