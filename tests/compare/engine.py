@@ -41,6 +41,7 @@ class Engine:
             "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
             "offset.storage.file.filename": str(work / "offsets.dat"),
             "offset.flush.interval.ms": "0",
+            "errors.max.retries": "0",  # what cannot be recorded fails at once
         }
         document = {"name": "compare", "config": {**own, **properties}}
         (work / "engine.json").write_text(json.dumps(document), encoding="utf-8")
@@ -59,6 +60,8 @@ class Engine:
             if time.monotonic() > deadline:
                 raise EngineError(f"the engine does not stream after {STARTUP_SECONDS} s{self._tail()}")
             time.sleep(0.05)
+        if self._marker is None:  # it may say so a moment before it listens
+            time.sleep(SETTLE_SECONDS)
 
     def wait(self, seconds: float) -> None:
         """Return once the marker has come, if there is one, and no event for so long. Raises EngineError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, time
 from typing import Any
 
 import pyarrow as pa
@@ -55,6 +56,37 @@ def test_times(name: str, scale: int, mode: str, text: str, expected: tuple[str,
     assert converted(SqlType(name, 8, 0, scale), text, time__precision__mode=mode) == expected
 
 
+@pytest.mark.parametrize("mode", ["adaptive", "connect", "isostring", "microseconds", "nanoseconds"])
+@pytest.mark.parametrize(
+    ("name", "scale", "value", "text"),
+    [
+        ("date", 0, date(1, 1, 1), "0001-01-01"),
+        ("date", 0, date(9999, 12, 31), "9999-12-31"),
+        ("time", 3, time(23, 59, 59, 999000), "23:59:59.999"),
+        ("time", 6, time(0, 0, 0, 1), "00:00:00.000001"),
+        ("datetime2", 6, datetime(1, 1, 1), "0001-01-01 00:00:00.000000"),
+        ("datetime2", 0, datetime(1969, 12, 31, 23, 59, 59), "1969-12-31 23:59:59"),
+        ("datetime", 3, datetime(1753, 1, 1, 0, 0, 0, 997000), "1753-01-01 00:00:00.997"),
+        ("smalldatetime", 0, datetime(2079, 6, 6, 23, 59), "2079-06-06 23:59:00"),
+    ],
+)  # fmt: skip
+def test_the_drivers_times_give_what_their_texts_give(
+    name: str, scale: int, value: object, text: str, mode: str
+) -> None:
+    kind = value_type(SqlType(name, 8, 0, scale), resolve({**BASE, "time.precision.mode": mode}))
+    assert kind is not None
+    assert kind.binary is not None
+    assert kind.binary.convert(pa.array([value, None])).to_pylist() == kind.convert(pa.array([text, None])).to_pylist()
+
+
+@pytest.mark.parametrize(("name", "scale"), [("time", 7), ("datetime2", 7), ("datetimeoffset", 3)])
+def test_what_the_driver_cannot_hold_is_read_as_text(name: str, scale: int) -> None:
+    kind = value_type(SqlType(name, 8, 0, scale), resolve(BASE))
+    assert kind is not None
+    assert kind.binary is None
+    assert "CONVERT" in kind.text
+
+
 @pytest.mark.parametrize(
     ("name", "size", "length"),
     [
@@ -74,6 +106,10 @@ def test_the_driver_reports_no_limit_as_the_largest_int(name: str, size: int, le
 def test_a_nanosecond_too_far_is_null_or_an_error() -> None:
     far = SqlType("datetime2", 8, 27, 7)
     assert converted(far, "9999-12-31 23:59:59.9999999")[1] is None
+    kind = value_type(far, resolve(BASE))
+    assert kind is not None
+    texts = pa.array(["9999-12-31 23:59:59.9999999", "1970-01-01 00:00:00.0000001"])
+    assert kind.convert(texts).to_pylist() == [None, 100]  # beside it the others keep their digits
     with pytest.raises(DecodeError):
         converted(far, "9999-12-31 23:59:59.9999999", event__converting__failure__handling__mode="fail")
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
-from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.change_tables.images import expression, images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.signals import SignalTables
@@ -161,8 +161,8 @@ class PagedTable(ChunkTable):
         rows = []
         for values in keys:
             listed = [
-                kinds[column.name].text.format(
-                    literal(self.dialect, key[known[column.name]], values[known[column.name]])
+                expression(
+                    kinds[column.name], literal(self.dialect, key[known[column.name]], values[known[column.name]])
                 )
                 if column.name in known
                 else "NULL"

@@ -14,17 +14,27 @@ from tailrace.connectors.value_type import ValueType, converted
 def selected(name: Callable[[str], str], table: CapturedTable, prefix: str = "") -> list[str]:
     """The expressions that give the columns of a table in the form that `images` takes; `name` quotes names."""
     columns = (f"{prefix}{name(column.name)}" for column in table.schema.columns)
-    return [kind.text.format(column) for kind, column in zip(table.types, columns, strict=True)]
+    return [expression(kind, column) for kind, column in zip(table.types, columns, strict=True)]
+
+
+def expression(kind: ValueType, value: str) -> str:
+    """The expression that gives an SQL value in the form that `images` takes."""
+    return (kind.text if kind.binary is None else kind.binary.select).format(value)
 
 
 def images(table: CapturedTable, columns: Sequence[Sequence[Any]], rows: int) -> pa.StructArray:
     """Row images of columns of the driver's values. Raises DecodeError."""
-    found = []
-    for column, kind, values in zip(table.schema.columns, table.types, columns, strict=True):
-        raw = pa.array(values)
-        where = f"{table.schema.id}.{column.name}"
-        found.append(nulls(rows, kind) if pa.types.is_null(raw.type) else converted(raw, kind, where))
+    found = [
+        image(kind, values, rows, f"{table.schema.id}.{column.name}")
+        for column, kind, values in zip(table.schema.columns, table.types, columns, strict=True)
+    ]
     return pa.StructArray.from_arrays(found, fields=list(table.schema.row_type))
+
+
+def image(kind: ValueType, values: Sequence[Any], rows: int, where: str) -> pa.Array:
+    """A column of the driver's values. Raises DecodeError."""
+    raw = pa.array(values)
+    return nulls(rows, kind) if pa.types.is_null(raw.type) else converted(raw, kind, where, binary=True)
 
 
 def nulls(rows: int, kind: ValueType) -> pa.Array:

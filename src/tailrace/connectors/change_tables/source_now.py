@@ -12,7 +12,7 @@ from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.change_tables.chunks import PagedTable
 from tailrace.connectors.change_tables.dialect import Connection, Dialect
-from tailrace.connectors.change_tables.images import images, nulls, selected
+from tailrace.connectors.change_tables.images import expression, image, images, selected
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
 from tailrace.errors import SourceError
@@ -91,15 +91,14 @@ class ChangeTableNow(SourceNow):
             rows = []
             for values in wanted[start : start + _PIECE]:
                 listed = [
-                    kinds[column.name].text.format(self._dialect.tried(column.type, value))
+                    expression(kinds[column.name], self._dialect.tried(column.type, value))
                     for column, value in zip(key, values, strict=True)
                 ]
                 with self._translated(f"keys of {table.id} cannot be read"):
                     rows += self._connection.rows(self._dialect.one_row(listed))
-            types = tuple(kinds[column.name] for column in key)
             columns = [
-                nulls(len(rows), kind) if pa.types.is_null(raw.type) else kind.convert(raw)
-                for kind, raw in zip(types, (pa.array(values) for values in zip(*rows, strict=True)), strict=True)
+                image(kinds[column.name], values, len(rows), f"{table.id}.{column.name}")
+                for column, values in zip(key, zip(*rows, strict=True), strict=True)
             ]
             yield _native(schema, pa.StructArray.from_arrays(columns, fields=list(schema.row_type)))
 

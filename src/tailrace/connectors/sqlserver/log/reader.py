@@ -18,7 +18,6 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.position import lsn_texts
 from tailrace.connectors.sqlserver.statements import name
-from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.errors import SourceError
 
 _FIELDS = ("__$start_lsn", "__$seqval", "__$operation", "__$update_mask")
@@ -46,7 +45,7 @@ class InstanceTable(ChangeTable):
             commit=lsn_texts(columns[0]),
             change=lsn_texts(columns[1]),
             kind=np.array(columns[2], np.int64),
-            ts_us=moments(pa.array(columns[4], pa.string())),
+            ts_us=pa.array(columns[4], pa.timestamp("us")).cast(pa.int64()),
             images=images(self.captured, columns[5 : 5 + shown], len(found)),
             mask=pa.array(columns[3], pa.binary()),
         )
@@ -125,7 +124,6 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
 
 
 def _statement(config: Config, instance: Instance, captured: CapturedTable) -> str:
-    shift = "DATEPART(TZOFFSET, SYSDATETIMEOFFSET())"
     if config.text("data.query.mode") == "direct":
         mapping = f"{name(instance.table.database)}.cdc.lsn_time_mapping"
         time = f"(SELECT ltm.tran_begin_time FROM {mapping} ltm WHERE ltm.start_lsn = cdc_data.[__$start_lsn])"
@@ -133,7 +131,8 @@ def _statement(config: Config, instance: Instance, captured: CapturedTable) -> s
         time = f"{name(instance.table.database)}.sys.fn_cdc_map_lsn_to_time(cdc_data.[__$start_lsn])"
     listed = [
         *(f"cdc_data.{name(field)}" for field in _FIELDS),
-        f"CONVERT(varchar(40), TODATETIMEOFFSET({time}, {shift}), 121)",
+        # In UTC: the server's times of transactions are in its own zone.
+        f"DATEADD(minute, -DATEPART(TZOFFSET, SYSDATETIMEOFFSET()), {time})",
         *selected(name, captured, "cdc_data."),
     ]
     return f"SELECT {', '.join(listed)} FROM {instance.changes} AS cdc_data"

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS
-from tailrace.connectors.value_type import Convert, ValueType, is_strict
+from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 
@@ -26,24 +26,29 @@ _TEXT = {
 }
 _TICKS_A_SECOND, _TICK_NS = 10_000_000, 100
 _DIGITS = 7
+# The driver's dates and times have microseconds, and no offset.
+_DRIVERS_DIGITS = 6
 
 
 def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     """A column of one of TYPES under `time.precision.mode`; `scale` is its digits of fraction."""
     mode = config.text("time.precision.mode")
-    text, digits = _TEXT[name], {"datetime": 3, "smalldatetime": 0}.get(name, scale)
+    digits = {"datetime": 3, "smalldatetime": 0}.get(name, scale)
+    convert: Convert
     if name == "datetimeoffset":
-        return replace(temporal.zoned_timestamp_form(0).read_by(offset_text), text=text)
+        return replace(temporal.zoned_timestamp_form(0).read_by(offset_text), text=_TEXT[name])
     if name == "date":
         form = temporal.date_form(mode)
-        return replace(form.read_by({DAYS: _days, ISO: _iso_date}[form.unit]), text=text)
-    if name == "time":
+        convert = {DAYS: _days, ISO: _iso_date}[form.unit]
+    elif name == "time":
         form = temporal.time_form(mode, digits)
-        return replace(form.read_by(_TIMES[form.unit]), text=text)
-    form, strict = temporal.timestamp_form(mode, digits), is_strict(config)
-    if form.unit == NANOS:
-        return replace(form.read_by(lambda found: _nanoseconds(found, strict)), text=text)
-    return replace(form.read_by(_TIMESTAMPS[form.unit]), text=text)
+        convert = _TIMES[form.unit]
+    else:
+        form, strict = temporal.timestamp_form(mode, digits), is_strict(config)
+        convert = (lambda text: _nanoseconds(text, strict)) if form.unit == NANOS else _TIMESTAMPS[form.unit]
+    as_values = Binary("{}", lambda found: convert(pc.cast(found, pa.string())))
+    is_exact = name == "date" or digits <= _DRIVERS_DIGITS
+    return replace(form.read_by(convert), text=_TEXT[name], binary=as_values if is_exact else None)
 
 
 def _ticks(text: pa.Array) -> pa.Array:
@@ -101,7 +106,8 @@ def _nanoseconds(text: pa.Array, strict: bool) -> pa.Array:
     far = pc.greater(pc.abs(ticks), LARGEST // _TICK_NS)
     if pc.any(far).as_py():
         # Microseconds find the values that nanoseconds cannot hold, and tell of them.
-        return temporal.nanoseconds(temporal.coarser(ticks, 10), strict)
+        temporal.nanoseconds(temporal.coarser(ticks, 10), strict)
+        ticks = pc.if_else(far, pa.scalar(None, pa.int64()), ticks)
     return pc.multiply(ticks, _TICK_NS)
 
 
