@@ -17,7 +17,8 @@ from tailrace.connectors.postgres.admin.url import properties_of
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.log.feed import LibpqFeed
 from tailrace.connectors.postgres.log.stream import LogStream
-from tailrace.connectors.postgres.server.connect import connect
+from tailrace.connectors.postgres.server.connect import connect, parameters
+from tailrace.connectors.postgres.server.refusal import state_of_refusal
 from tailrace.errors import SourceError
 from tests.behaviour import streams_here
 from tests.behaviour.capture import capturing
@@ -142,6 +143,16 @@ def test_a_role_that_may_not_log_in(database: Database) -> None:
 def test_encryption_that_is_asked_for_is_not_done_without(database: Database, mode: str) -> None:
     with pytest.raises(SourceError, match="server does not support SSL"):
         says(database, database__sslmode=mode, database__sslrootcert="system" if mode == "verify-full" else "none")
+
+
+@pytest.mark.parametrize("mode", ["disable", "require"])
+def test_why_a_server_takes_nobody_is_asked_in_tls(database: Database, proxy: TlsProxy, mode: str) -> None:
+    """A role without a name is refused as early as a client without a place, and as a server that starts does."""
+    port = database.server.port if mode == "disable" else proxy.port
+    there = {"database.hostname": "localhost", "database.port": str(port), "database.sslmode": mode}
+    given = parameters(resolve({**database.properties, "topic.prefix": "t", **there}))
+    assert (state_of_refusal(given), state_of_refusal({**given, "user": ""})) == (None, "28000")
+    assert proxy.names == [None, None] * (mode == "require")
 
 
 def test_the_servers_certificate_is_checked(database: Database, certificates: Path, proxy: TlsProxy) -> None:

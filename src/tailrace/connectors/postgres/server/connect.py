@@ -1,7 +1,7 @@
 """Opens connections to PostgreSQL with the same settings everywhere, and translates the server's errors.
 
-A refusal is recognised by its SQLSTATE, since the server's messages are in the server's language. Only for a connection
-that fails are there texts: libpq passes on the server's message and drops its SQLSTATE.
+A refusal is recognised by its SQLSTATE, since the server's messages are in the server's language. Only for a login that
+fails are there texts: libpq passes on the server's message and drops its SQLSTATE.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
-from psycopg import pq
-from psycopg.conninfo import make_conninfo
 
 from tailrace.config import Config
 from tailrace.connectors.ahead import Patience
+from tailrace.connectors.postgres.server.refusal import state_of_refusal
 from tailrace.connectors.postgres.server.silence import Connection, Limit, Watch
 from tailrace.errors import SourceError
 
@@ -71,10 +70,7 @@ _REMEDIES = (
     ("timeout", "check database.hostname, database.port and the firewall between"),
     ("must be superuser or replication role", "ALTER ROLE <database.user> REPLICATION"),
     ("permission denied to start WAL sender", "ALTER ROLE <database.user> REPLICATION"),
-    ("number of requested standby connections exceeds", "raise max_wal_senders, or stop replication that nobody needs"),
-    ("too many clients", "raise max_connections, or use fewer parallel readers"),
     ("remaining connection slots are reserved", "raise max_connections, or use fewer parallel readers"),
-    ("starting up", "wait until the server accepts connections"),
 )
 
 # The same, of a server that is starting, stopping or out of reach for a moment: worth another try.
@@ -96,9 +92,7 @@ _TRANSIENT = (
     "connection is closed",
     "not yet accepting",
     "in recovery",
-    "too many clients",
     "remaining connection slots are reserved",
-    "number of requested standby connections exceeds",
     "No such file or directory",
 )
 
@@ -171,16 +165,11 @@ def connect(config: Config, *, replication: bool = False, application: str | Non
 
 
 def _with_state(error: psycopg.Error, given: dict[str, Any]) -> psycopg.Error:
-    """The error of a failed connection; CannotConnectNow if the server says so in a language that is not recognised.
-
-    A ping distinguishes a server that takes no connections now from others. Without a password it is no failed login.
-    """
-    if error.sqlstate or is_transient(error) or _remedy_by_words(error):
+    """The error of a failed connection, with the SQLSTATE of the server if it takes none now."""
+    if error.sqlstate or _remedy_by_words(error):
         return error
-    asked = {name: value for name, value in given.items() if name != "password"}
-    if pq.PGconn.ping(make_conninfo(**asked).encode()) == pq.Ping.REJECT:
-        return psycopg.errors.CannotConnectNow(str(error))
-    return error
+    state = state_of_refusal(given)
+    return error_of(state, str(error)) if state in _STATES else error
 
 
 def patience(config: Config, column: str, value: object) -> Patience:
@@ -261,6 +250,7 @@ _STATES = {
     "42501": "GRANT database.user what it lacks; `tailrace check` lists it all",
     "53100": "free disk space on the server",
     "57014": "raise database.query.timeout.ms",
+    "53300": "raise max_connections (for replication: max_wal_senders), or use fewer connections",
     "57P03": "wait until the server accepts connections",
     "53400": "raise max_replication_slots, or drop slots nobody needs (SELECT * FROM pg_replication_slots)",
 }
