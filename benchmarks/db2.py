@@ -1,13 +1,15 @@
 """Change tables of Db2, on the stand-in: Tailrace, a Debezium engine and a bare loop of the driver read one backlog.
 
-`python benchmarks/db2.py [--rows N] [--times N] [--json FILE]`. The change table is filled by hand, and shown to a
-contestant that streams by the position in the register, so that nothing is captured while it reads.
+`python benchmarks/db2.py [--rows N] [--times N] [--json FILE] [--snapshot]`. The change table is filled by hand, and
+shown to a contestant that streams by the position in the register, so that nothing is captured while it reads.
+`--snapshot` measures a first snapshot of as many rows.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,13 +35,17 @@ def lsn(number: int) -> str:
 
 @dataclass
 class Db2Course(Course):
-    """A table of eight columns, whose change table has inserts alone."""
+    """A table of eight columns, whose change table has inserts alone; or the table itself, for a first snapshot."""
 
     db2: Db2
     rows: int
+    is_snapshot: bool
     connector = "db2"
-    is_hidden = True
-    is_snapshot = False
+
+    @property
+    def is_hidden(self) -> bool:  # type: ignore[override]  # a snapshot has nothing to hide
+        """See Course.is_hidden."""
+        return not self.is_snapshot
 
     @property
     def server(self) -> measure.Tree:
@@ -60,26 +66,36 @@ class Db2Course(Course):
             "poll.interval.ms": "100",
             "topic.prefix": "bench",
             "table.include.list": TABLE,
-            "snapshot.mode": "no_data",
+            "snapshot.mode": "initial_only" if self.is_snapshot else "no_data",
             "include.schema.changes": "false",
             "key.converter.schemas.enable": "false",
             "value.converter.schemas.enable": "false",
         }
 
     def fill(self) -> None:
-        """Write the change table and its units of work."""
+        """Write the table, or its change table and units of work."""
         with self.db2.session() as session:
             session.rows("CREATE SCHEMA BENCH")
             columns = "ID INTEGER NOT NULL PRIMARY KEY, G INTEGER, NAME VARCHAR(40), PRICE DECIMAL(12,2)"
             session.rows(
                 f"CREATE TABLE {TABLE} ({columns}, AT_TIME TIMESTAMP, ACTIVE SMALLINT, D DOUBLE, NOTE VARCHAR(60))"
             )
+        if self.is_snapshot:
+            self._insert(TABLE, _row)
         self.db2.capture(("BENCH", "ITEMS"))
         self.db2.services("stop")
+        if not self.is_snapshot:
+            self._insert(CHANGES, _change)
+            self._units()
+
+    def _insert(self, table: str, row: Callable[[int], str]) -> None:
         with self.db2.session() as session:
             for first in range(0, self.rows, AT_ONCE):
                 numbers = range(first, min(first + AT_ONCE, self.rows))
-                session.rows(f"INSERT INTO {CHANGES} VALUES {', '.join(map(_row, numbers))}")
+                session.rows(f"INSERT INTO {table} VALUES {', '.join(f'({row(number)})' for number in numbers)}")
+
+    def _units(self) -> None:
+        with self.db2.session() as session:
             units = range(0, self.rows, A_TRANSACTION)
             for first in range(0, len(units), AT_ONCE):
                 values = ", ".join(
@@ -91,11 +107,13 @@ class Db2Course(Course):
 
     def hide(self) -> None:
         """See Course.hide."""
-        self._end(lsn(-1))
+        if not self.is_snapshot:
+            self._end(lsn(-1))
 
     def show(self) -> None:
         """See Course.show."""
-        self._end(lsn(self.rows))
+        if not self.is_snapshot:
+            self._end(lsn(self.rows))
 
     def _end(self, end: str) -> None:
         self.db2.execute(
@@ -108,8 +126,8 @@ class Db2Course(Course):
         server = self.server
         own, server_before, begin, rows = time.process_time(), server.cpu(), time.monotonic(), 0
         connection = ibm_db.connect(self.db2.dsn(), "", "")
-        order = "IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
-        found = ibm_db.exec_immediate(connection, f"SELECT * FROM {CHANGES} ORDER BY {order}")
+        table = TABLE if self.is_snapshot else f"{CHANGES} ORDER BY IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
+        found = ibm_db.exec_immediate(connection, f"SELECT * FROM {table}")
         while block := ibm_db.fetchmany(found, 10_000):
             columns = [pa.array(values) for values in zip(*block, strict=True)]
             rows += len(columns[0])
@@ -122,18 +140,21 @@ class Db2Course(Course):
 
 
 def _row(number: int) -> str:
-    commit = lsn(number - number % A_TRANSACTION)
     return (
-        f"({commit}, {lsn(number)}, 'I', {number}, {number % 100}, 'item {number}', {number / 100:.2f}, "
-        f"'2026-01-02 03:04:05.678', {number % 2}, {number * 0.5}, 'a note of the item {number}')"
+        f"{number}, {number % 100}, 'item {number}', {number / 100:.2f}, "
+        f"'2026-01-02 03:04:05.678', {number % 2}, {number * 0.5}, 'a note of the item {number}'"
     )
+
+
+def _change(number: int) -> str:
+    return f"{lsn(number - number % A_TRANSACTION)}, {lsn(number)}, 'I', {_row(number)}"
 
 
 def main() -> None:
     """Measure all in turn, several times."""
-    given = arguments(__doc__ or "")
+    given = arguments(__doc__ or "", snapshot=True)
     with Db2() as server:
-        course = Db2Course(server, given.rows)
+        course = Db2Course(server, given.rows, given.snapshot)
         course.fill()
         run(course, given)
 

@@ -2,8 +2,8 @@
 
 It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `kind`), says READY when Spark runs, waits
 for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `rows` does so into rows of Spark,
-`latency` notes when rows come, until a line says how many there are, `live` follows the log until a line comes; all say
-STREAMING after the first micro-batch. `first` waits for the first row alone.
+`latency` notes when rows come, until a line says how many there are, `follow` reads until it has as many as a line
+says; all say STREAMING after the first micro-batch. `first` waits for the first row alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
 PATIENCE_SECONDS = 120
+MOST_SECONDS = 900
 
 
 @dataclass
@@ -51,7 +52,7 @@ def main() -> None:
     session = local_session("benchmark", folder / "spark.log", definition.spark)
     print("READY", flush=True)
     sys.stdin.readline()
-    kinds = {"backlog": backlog, "rows": rows, "latency": latency, "live": live, "first": first}
+    kinds = {"backlog": backlog, "rows": rows, "latency": latency, "follow": follow, "first": first}
     result = kinds[task["kind"]](definition, session)
     print(json.dumps(result), flush=True)
     sys.stdin.readline()
@@ -64,6 +65,10 @@ def backlog(definition: Definition, session: Any, target: Any = None) -> dict[st
     (query,) = session.streams.active
     streaming(run)
     run.await_()
+    return _summary(run, query)
+
+
+def _summary(run: Run, query: Any) -> dict[str, Any]:
     batches = [json.loads(progress.json) for progress in query.recentProgress]
     batches = [batch for batch in batches if batch["numInputRows"]]
     begin, last = _time(batches[0]), _time(batches[-1])
@@ -102,14 +107,16 @@ def latency(definition: Definition, session: Any) -> dict[str, Any]:
     return {"seen": noted.seen}
 
 
-def live(definition: Definition, session: Any) -> dict[str, Any]:
-    """Runs the pipeline as it is until told to stop."""
+def follow(definition: Definition, session: Any) -> dict[str, Any]:
+    """Reads what is shown once it streams, until it has as many rows as it is told; time as of a backlog."""
     run = Pipeline(definition, session).start()
+    (query,) = session.streams.active
     streaming(run)
-    sys.stdin.readline()
-    batches = run.progress().batch
+    expected, deadline = int(sys.stdin.readline()), time.monotonic() + MOST_SECONDS
+    while run.progress().events < expected and time.monotonic() < deadline:
+        run.await_(0.05)
     run.stop()
-    return {"batches": batches}
+    return _summary(run, query)
 
 
 @dataclass
