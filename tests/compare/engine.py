@@ -79,16 +79,19 @@ class Engine:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Stop; the offsets stay."""
+        """Stop; the offsets stay. Raises EngineError if it failed: its recording is not whole."""
         if self._process is None:
             return
+        process, self._process = self._process, None
         self._stop_file.touch()
         try:
-            self._process.wait(STOP_SECONDS)
+            code = process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(STOP_SECONDS)
-        self._process = None
+            process.kill()
+            process.wait(STOP_SECONDS)
+        else:
+            if code:
+                raise EngineError(f"the engine has ended with {code}{self._tail()}")
 
     def events(self) -> list[Event]:
         """All events so far, in order of arrival."""

@@ -1,7 +1,7 @@
 """Keeps an archive of Spark's classes as Java has loaded them, which takes half of the CPU time out of a start.
 
 Java calls it a dynamic archive for class data sharing (CDS). It lies in the user's cache folder, for one Java and one
-Spark, and takes about 150 MB. Java itself checks that it fits, and starts without it otherwise.
+Spark, and takes about 170 MB. Java itself checks that it fits, and starts without it otherwise.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ def java_options(archive: Path) -> str:
 
 def _create_behind(archive: Path) -> None:
     """Have another process make the archive, which has the lowest priority and outlives this one."""
-    command = ["nice", "-n", "19", sys.executable, "-m", f"{__name__}_writer", str(archive)]
+    command = [sys.executable, "-m", f"{__name__}_writer", str(archive)]
     nothing = subprocess.DEVNULL
     subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)

@@ -1,7 +1,11 @@
-"""Writes the archive of Spark's classes: `python -m tailrace.pipeline.class_archive_writer [FILE]`."""
+"""Writes the archive of Spark's classes: `python -m tailrace.pipeline.class_archive_writer [FILE]`.
+
+With a file it works at the lowest priority: a run that has ended wants it written.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -85,4 +89,6 @@ class _Source(DataSource):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        os.nice(19)
     create(Path(sys.argv[1]) if sys.argv[1:] else place(*check_java()))

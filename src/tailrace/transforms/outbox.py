@@ -32,6 +32,7 @@ _TO_MICROS = {
     "io.debezium.time.MicroTimestamp": (1000, 1000),
     "io.debezium.time.NanoTimestamp": (1000, 1_000_000),
 }
+_JAVAS_BLANKS = "".join(map(chr, range(ord(" ") + 1)))
 _SKIPPED = {DELETE, UPDATE}
 
 
@@ -205,10 +206,10 @@ def _expand(text: str | None, schema: ConnectSchema, name: str, expander: Expand
 
 
 def _empty(payload: Part) -> Bools:
-    """Which payloads are null or blank."""
+    """Which payloads are null, or blank for Java's `trim`: it knows no blanks beyond ASCII."""
     if payload.schema.type != "string":
         return flags(payload.values.is_null())
-    return flags(pc.equal(pc.utf8_trim_whitespace(payload.values), literal("")).fill_null(True))
+    return flags(pc.equal(pc.utf8_trim(payload.values, _JAVAS_BLANKS), literal("")).fill_null(True))
 
 
 def _schema_name(row: str | None, topic: str) -> str:

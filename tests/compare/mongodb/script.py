@@ -6,6 +6,7 @@ A step is a directive ("wait", "stop", "start"), a command `[database, BSON in h
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,6 +17,8 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
+
+log = logging.getLogger(__name__)
 
 Client = MongoClient[dict[str, Any]]
 _RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
@@ -39,12 +42,11 @@ def _transaction(client: Client, session: ClientSession, step: dict[str, Any]) -
     try:
         for command in step["commands"]:
             _command(client, command, session)
-    except OperationFailure:  # the server has aborted it
-        session.abort_transaction()
-        return
-    if step["commit"]:
-        session.commit_transaction()
-    else:
+        if step["commit"]:
+            session.commit_transaction()
+    except OperationFailure:
+        log.info("the server has aborted a transaction")
+    if session.in_transaction:
         session.abort_transaction()
 
 

@@ -192,6 +192,14 @@ def test_an_outbox_document_becomes_a_message() -> None:
     assert {header.name for header in message.headers} == {"id"}
 
 
+@pytest.mark.parametrize("at", ['{"$numberLong": "1600000000123"}', '{"$date": 1600000000123}'])
+def test_the_time_of_a_message_is_that_of_a_field(at: str) -> None:
+    text = f'{{"_id": "1", "aggregatetype": "Order", "aggregateid": "7", "payload": "x", "at": {at}}}'
+    router = MongoEventRouter.of(Given("", {"collection.field.event.timestamp": "at"}))
+    (message,) = router.apply(records(("c", text, None)))
+    assert message.timestamp.to_pylist() == [1600000000123000]
+
+
 def test_an_expanded_payload_is_a_struct() -> None:
     text = '{"_id": "1", "aggregatetype": "Order", "aggregateid": "7", "payload": {"id": 7, "lines": [1, 2]}}'
     router = MongoEventRouter.of(Given("", {"collection.expand.json.payload": "true"}))

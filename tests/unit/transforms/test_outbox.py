@@ -76,7 +76,7 @@ def test_a_missing_column_ends_it_or_is_left_out() -> None:
     assert payload(row["value"]) == {"payload": '{"a": 1}'}
 
 
-@pytest.mark.parametrize(("text", "dead"), [(None, True), (" \n", True), ("{}", False)])
+@pytest.mark.parametrize(("text", "dead"), [(None, True), (" \n\0", True), ("\u2028", False), ("{}", False)])
 def test_an_empty_payload_is_a_tombstone_if_asked_for(text: str | None, dead: bool) -> None:
     (row,) = routed({"route.tombstone.on.empty.payload": "true"}, payload=text)
     assert (row["value"] is None) == dead

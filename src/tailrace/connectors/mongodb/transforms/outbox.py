@@ -11,7 +11,7 @@ import bson
 import numpy as np
 
 from tailrace.config.kinds import FLAG, TEXT
-from tailrace.connectors.mongodb.transforms.documents import TIMESTAMP, Converter, Document, parse
+from tailrace.connectors.mongodb.transforms.documents import Converter, Document, parse
 from tailrace.connectors.mongodb.types.json import EXTENDED, json_text
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.events.payload import array
@@ -38,6 +38,7 @@ _OWN = (
     setting("collection.field.event.payload", TEXT, "payload"),
     setting("collection.field.event.timestamp", TEXT),
 )
+_TIMESTAMP = ConnectSchema("int64", name="io.debezium.time.Timestamp", version=1)
 _PRIVATE = ("collection.expand.json.payload",)
 
 
@@ -106,8 +107,7 @@ class MongoEventRouter:
             document = {**document, self.payload: _indented(document[self.payload])}
         schema = converter.struct(document, name)
         if self.timestamp is not None:
-            plain = TIMESTAMP.with_(optional=False)
-            fields = tuple(Field(f.name, plain) if f.name == self.timestamp else f for f in schema.fields)
+            fields = tuple(Field(f.name, _TIMESTAMP) if f.name == self.timestamp else f for f in schema.fields)
             schema = schema.with_(fields=fields)
         return schema, converter.value(document, schema)
 
