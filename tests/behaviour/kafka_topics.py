@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from uuid import uuid4
 
@@ -26,8 +26,8 @@ from tailrace.testing.kafka import EmbeddedKafka
 Record = tuple[str, int | None, str | None, str | None, list[tuple[str, bytes]]]
 
 
-def records(*rows: Record) -> pa.RecordBatch:
-    """Rows of the `kafka` shape."""
+def records(*rows: Record, times: Sequence[int | None] | None = None) -> pa.RecordBatch:
+    """Rows of the `kafka` shape; `times` are microseconds."""
     topics, partitions, keys, values, headers = zip(*rows, strict=True)
     return pa.record_batch(
         {
@@ -36,6 +36,7 @@ def records(*rows: Record) -> pa.RecordBatch:
             "key": pa.array(keys, pa.string()),
             "value": pa.array(values, pa.string()),
             "headers": pa.array([[{"key": k, "value": v} for k, v in pairs] for pairs in headers], HEADERS),
+            "timestamp": pa.array(times or [None] * len(rows), pa.timestamp("us", "UTC")),
         }
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
@@ -47,6 +48,19 @@ def test_kafka_gets_keys_values_tombstones_headers_and_partitions(kafka: Embedde
         (2, b'{"id":1}', b'{"op":"c"}', headers),
         (2, b'{"id":1}', None, None),
     ]
+
+
+def test_kafka_gets_the_time_that_a_record_has_and_else_its_own(kafka: EmbeddedKafka) -> None:
+    name = topic(kafka)
+    sent = delivery(kafka.bootstrap)
+    row = (name, 0, "k", "v", [])
+    before = time.time_ns() // 1_000_000
+    sent.send(records(row, row, times=[1_704_164_645_678_999, None]))
+    sent.finish()
+    given, own = (message.timestamp()[1] for message in consumed(kafka, name))
+    assert (given, own >= before) == (1_704_164_645_678, True)
+    with pytest.raises(SinkError, match="before 1970"):
+        sent.send(records(row, times=[-1]))
 
 
 def test_kafka_keeps_the_order_of_a_key_and_puts_it_where_java_would(kafka: EmbeddedKafka) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 
 from tailrace.events.encode.arrow import flags, indices, literal
 from tailrace.events.equality import same
+from tailrace.events.payload import required
 from tailrace.model.change import CREATE, DELETE, UPDATE, ChangeBatch
-from tailrace.model.table import Column
 
 Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
@@ -44,29 +41,14 @@ def _keys_differ(batch: ChangeBatch, faults: bool) -> Bools:
     for name in batch.table.key:
         column = batch.table.column(name)
         old, new = (_field(batch.rows.column(image), name) for image in ("before", "after"))
-        if faults and old.null_count and not column.schema.optional:
-            old = old.fill_null(_zero(column))
+        if faults:
+            old = required(old, column.schema)
         differ |= ~same(old, new, column.schema)
     return differ
 
 
 def _field(struct: pa.StructArray, name: str) -> pa.Array:
     return struct.field(struct.type.get_field_index(name))
-
-
-def _zero(column: Column) -> pa.Scalar:
-    """What null reads as in a required key column: the default, else the type's zero."""
-    kind, value = column.arrow, column.schema.default
-    simple = pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or pt.is_string(kind)
-    if value is not None and simple:
-        return pa.scalar(value, kind)
-    zeros: tuple[tuple[bool, Any], ...] = (
-        (pt.is_string(kind) or pt.is_large_string(kind), ""),
-        (pt.is_binary(kind) or pt.is_large_binary(kind), b""),
-        (pt.is_boolean(kind), False),
-        (pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind), 0),
-    )
-    return pa.scalar(next((zero for fits, zero in zeros if fits), None), kind)
 
 
 def _split(batch: ChangeBatch, changed: Bools) -> ChangeBatch:

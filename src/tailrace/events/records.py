@@ -113,8 +113,9 @@ class Records:
     """Records under one key schema and one value schema.
 
     `order` is their place among all records of the batch; a tombstone's is its delete's plus one. A tombstone has no
-    value; a null under a schema is not one. `shares_headers`: deletes among them have one set of headers with their
-    tombstones still, as in the reference until a transform makes new records of them.
+    value; a null under a schema is not one. `timestamp` is that of the change; `timed` says that a transform has set
+    another, as the reference's records have none before. `shares_headers`: deletes among them have one set of headers
+    with their tombstones still, as in the reference until a transform makes new records of them.
     """
 
     order: Integers
@@ -125,6 +126,7 @@ class Records:
     value: Part | None
     headers: tuple[Header, ...] = ()
     shares_headers: bool = False
+    timed: bool = False
 
     def __len__(self) -> int:
         return len(self.order)

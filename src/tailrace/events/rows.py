@@ -33,9 +33,13 @@ class _Group:
 
 
 class RowWriter:
-    """Writes Records as the JSON converter would, under one configuration."""
+    """Writes Records as the JSON converter would, under one configuration.
 
-    def __init__(self, config: Config) -> None:
+    With `own_times` only the times that transforms have set are written.
+    """
+
+    def __init__(self, config: Config, own_times: bool = False) -> None:
+        self._own_times = own_times
         self._key, self._value = Converter.of(config, "key"), Converter.of(config, "value")
         self._header = Converter.of(config, "header")
 
@@ -54,6 +58,8 @@ class RowWriter:
                     sizes[group.places] += widths(parts, len(group.places))
         order = indices(np.argsort(np.concatenate([group.places for group in groups])))
         columns = {name: [getattr(group.records, name) for group in groups] for name in _ALIKE}
+        if self._own_times:
+            columns["timestamp"] = [_own_time(group.records) for group in groups]
         columns["headers"] = [_headers(group.records, self._header) for group in groups]
         others = {
             name: arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays).take(order)
@@ -80,6 +86,10 @@ class RowWriter:
             key = None if each.key is None else _parts(each.key, self._key)
             value = None if each.value is None else _parts(each.value, self._value)
             yield _Group(each, places, key, value)
+
+
+def _own_time(records: Records) -> pa.Array:
+    return records.timestamp if records.timed else pa.nulls(len(records), records.timestamp.type)
 
 
 def _parts(part: Part, converter: Converter) -> Parts:

@@ -14,22 +14,28 @@ from tailrace.events.records import Bools, Header, Part, Records
 from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.transforms.settings import Given, setting
 
+_BITS = "io.debezium.data.Bits"
 OPTIONS = (setting("header.changed.name", TEXT), setting("header.unchanged.name", TEXT))
 
 
 @dataclass(frozen=True)
 class ExtractChangedRecordState:
-    """Compares `before` and `after` column by column. Both lists are empty where one of the two is missing."""
+    """Compares `before` and `after` column by column. Both lists are empty where one of the two is missing.
+
+    With `faults` bit strings have always changed: the reference compares them by Java's identity.
+    """
 
     changed: str | None
     unchanged: str | None
+    faults: bool = False
 
     @staticmethod
     def of(given: Given) -> ExtractChangedRecordState:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
         names = [config.optional(option.name) for option in OPTIONS]
-        return ExtractChangedRecordState(*(name if name and name.strip() else None for name in names))
+        changed, unchanged = (name if name and name.strip() else None for name in names)
+        return ExtractChangedRecordState(changed, unchanged, given.faults)
 
     def added(self, records: Records) -> tuple[Header, ...]:
         """The headers of change events."""
@@ -43,10 +49,14 @@ class ExtractChangedRecordState:
         if compared.any():
             olds = dict(before.fields())
             for index, (name, part) in enumerate(after.fields()):
-                differ[:, index] = ~same(olds[name].values, part.values, part.schema)
+                differ[:, index] = self._differ(olds[name], part)
         names = pa.array([field.name for field in after.schema.fields], pa.string())
         sides = ((self.changed, differ), (self.unchanged, ~differ))
         return tuple(_header(name, names, chosen & compared[:, None]) for name, chosen in sides if name)
+
+    def _differ(self, old: Part, new: Part) -> Bools:
+        differ = ~same(old.values, new.values, new.schema)
+        return differ | flags(new.values.is_valid()) if self.faults and new.schema.name == _BITS else differ
 
     def apply(self, records: Records) -> list[Records]:
         """The records as they are: the headers are added in place."""

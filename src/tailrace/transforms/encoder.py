@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.events.faults import Faults
-from tailrace.events.record import RecordEncoder
+from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.rows import RowWriter
 from tailrace.events.unfold import Unfolder
 from tailrace.model.change import ChangeBatch, ControlBatch
@@ -20,9 +20,15 @@ from tailrace.transforms.transform import Stage
 
 
 class Encoder:
-    """Encodes batches into rows of the `kafka` shape: the properties' transforms first, then the pipeline's steps."""
+    """Encodes batches into rows of the `kafka` shape: the properties' transforms first, then the pipeline's steps.
 
-    def __init__(self, config: Config, source: SourceBlock, run_id: str, steps: Sequence[Step] = ()) -> None:
+    With `own_times` a record's time is null unless a transform has set it, as in the reference, where Kafka's producer
+    then takes its own.
+    """
+
+    def __init__(
+        self, config: Config, source: SourceBlock, run_id: str, steps: Sequence[Step] = (), own_times: bool = False
+    ) -> None:
         chain = [*stages(config), *_staged(steps)]
         routes = [stage.transform for stage in chain if isinstance(stage.transform, Route) and stage.predicate is None]
         # Topics alone are renamed without a look into the records.
@@ -30,7 +36,8 @@ class Encoder:
         self._stages = chain if len(routes) < len(chain) else []
         self._plain = RecordEncoder(config, source, run_id)
         self._unfolder = Unfolder(config, source, run_id)
-        self._writer = RowWriter(config)
+        self._writer = RowWriter(config, own_times)
+        self._own_times = own_times
         self._faults = Faults.of(config)
 
     def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
@@ -40,12 +47,18 @@ class Encoder:
     def _encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
         if not self._stages:
             for rows in self._plain.encode(batch):
-                yield rename(rows, self._routes)
+                renamed = rename(rows, self._routes)
+                yield _without_times(renamed) if self._own_times else renamed
             return
         for groups in self._unfolder.unfold(batch):
             for stage in self._stages:
                 groups = stage.run(groups)
             yield from self._writer.rows(groups)
+
+
+def _without_times(rows: pa.RecordBatch) -> pa.RecordBatch:
+    at = KAFKA.get_field_index("timestamp")
+    return rows.set_column(at, KAFKA.field(at), pa.nulls(len(rows), KAFKA.field(at).type))
 
 
 def _staged(steps: Sequence[Step]) -> Iterator[Stage]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags, indices, literal
+from tailrace.events.encode.arrow import flags, literal
 from tailrace.events.payload import array
 from tailrace.events.records import Bools, Header, Part, Records, by_topic, struct
 from tailrace.model.change import DELETE, UPDATE
@@ -27,11 +27,12 @@ from tailrace.transforms.transform import require, texts
 log = logging.getLogger(__name__)
 
 _WHERE = "outbox EventRouter"
-_TO_MICROS = {
-    "io.debezium.time.Timestamp": (1000, 1),
-    "io.debezium.time.MicroTimestamp": (1000, 1000),
-    "io.debezium.time.NanoTimestamp": (1000, 1_000_000),
+_TO_MILLIS = {
+    "io.debezium.time.Timestamp": 1,
+    "io.debezium.time.MicroTimestamp": 1000,
+    "io.debezium.time.NanoTimestamp": 1_000_000,
 }
+_LATEST = (2**63 - 1) // 1000  # milliseconds that are microseconds in 64 bits
 _JAVAS_BLANKS = "".join(map(chr, range(ord(" ") + 1)))
 _SKIPPED = {DELETE, UPDATE}
 
@@ -149,6 +150,7 @@ class EventRouter:
             topic=renamed(records.topic, lambda topic: settings.topic(topic) or topic),
             partition=partition,
             timestamp=self._timestamps(records, row),
+            timed=True,
             key=None if settings.key is None else _column(row, settings.key),
             value=value,
             headers=records.headers + tuple(headers),
@@ -164,21 +166,22 @@ class EventRouter:
         return None if version is None else int(version)
 
     def _timestamps(self, records: Records, row: Part) -> pa.Array:
+        """Whole milliseconds, cut towards zero; null where the time is beyond what a record's can be."""
         assert records.value is not None
-        made = pc.multiply(require(records.value, "ts_ms", _WHERE).values, pa.scalar(1000, pa.int64()))
-        if self.settings.timestamp is None:
-            return made.cast(records.timestamp.type)
-        part = require(row, self.settings.timestamp, _WHERE)
-        if part.schema.name not in _TO_MICROS:
-            raise TransformError(
-                f"Unsupported field type {part.schema.name or part.schema.type} for event timestamp",
-                where=f"{_WHERE}: {self.settings.timestamp}",
-            )
-        by, per = _TO_MICROS[part.schema.name]
-        numbers = part.values.fill_null(0).to_numpy(zero_copy_only=False)
-        # Whole milliseconds, cut towards zero.
-        given = indices((np.sign(numbers) * (np.abs(numbers) // per)) * by)
-        return pc.if_else(part.values.is_valid(), given, made).cast(records.timestamp.type)
+        millis = require(records.value, "ts_ms", _WHERE).values
+        if self.settings.timestamp is not None:
+            part = require(row, self.settings.timestamp, _WHERE)
+            if part.schema.name not in _TO_MILLIS:
+                raise TransformError(
+                    f"Unsupported field type {part.schema.name or part.schema.type} for event timestamp",
+                    where=f"{_WHERE}: {self.settings.timestamp}",
+                )
+            millis = pc.coalesce(pc.divide(part.values, pa.scalar(_TO_MILLIS[part.schema.name], pa.int64())), millis)
+        fits = pc.and_(pc.less_equal(millis, _LATEST), pc.greater_equal(millis, -_LATEST))
+        if not flags(fits).all():
+            log.warning("%s: %s: times beyond year 294247 are left out", _WHERE, self.settings.timestamp)
+        known = pc.if_else(fits, millis, pa.scalar(None, pa.int64()))
+        return pc.multiply(known, pa.scalar(1000, pa.int64())).cast(records.timestamp.type)
 
 
 def _row(records: Records) -> Part:

@@ -11,10 +11,17 @@ from tests.compare.postgres.alter import alterations
 from tests.compare.postgres.changes import changes, insert
 from tests.compare.postgres.options import random_options
 from tests.compare.postgres.tables import NUMBER, Table, World, random_table, random_world
+from tests.compare.postgres.types import within_nanoseconds
 
 ENGINE: dict[str, str] = {}
 
-EXPLAINED: tuple[tuple[str, str], ...] = ()
+EXPLAINED: tuple[tuple[str, str], ...] = (
+    (
+        r': value: expected \{"schema": null, "payload": \{"row": null\}\}, found null$',
+        "docs/transforms.md, HoistField",
+    ),
+    (r': key: expected \{"schema": null, "payload": \{"row": null\}\}, found null$', "docs/transforms.md, HoistField"),
+)
 
 CONNECTION = {
     "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
@@ -37,6 +44,11 @@ def write(seed: int, folder: Path) -> None:
     world = random_world(random)
     tables = [random_table(random, world, number) for number in range(random.randrange(7, 13))]
     options = random_options(random, tables)
+    if options.get("time.precision.mode") == "nanoseconds":
+        for column in (column for table in tables for column in table.columns):
+            column.type = within_nanoseconds(column.type)
+            if column.default is not None and column.default not in column.type.literals and not column.given:
+                column.default = column.type.literals[0]
     setup = _setup(random, world, tables)
     workload = [*changes(random, tables, 100, random.randrange(70, 130)), *_later(random, world, tables)]
     settings: dict[str, object] = {"marker": MARKER, "requires": ["vector"]}
@@ -45,6 +57,8 @@ def write(seed: int, folder: Path) -> None:
         workload += _signals(random, tables)
         options |= {"signal.data.collection": "public.signals", "incremental.snapshot.chunk.size": "3"}
         settings |= {"settle_seconds": 4, "unordered_reads": True}
+        if "column.include.list" in options:  # the engine takes no signal without all of its columns
+            options["column.include.list"] += r",public\.signals\..*"
     (folder / "setup.sql").write_text(_script(setup), encoding="utf-8")
     workload = marked(workload, MARK)
     if "-- @stop" in workload:
@@ -73,7 +87,11 @@ def _later(random: Random, world: World, tables: list[Table]) -> list[str]:
         statements += ["-- @wait", *altered, *changes(random, tables, first, 20)]
         first += 100
     if random.random() < 0.15:
-        statements += ["-- @stop", *changes(random, tables, 700, 8), "-- @start", *changes(random, tables, 800, 4)]
+        # The engine loses messages without a transaction that come while it is stopped.
+        meanwhile = [
+            text.replace("emit_message(false", "emit_message(true") for text in changes(random, tables, 700, 8)
+        ]
+        statements += ["-- @stop", *meanwhile, "-- @start", *changes(random, tables, 800, 4)]
     return statements
 
 

@@ -14,7 +14,7 @@ _UNWRAP = (
         "delete.tombstone.handling.mode": (
             *("drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"),
         ),
-        "add.fields": ("op,table,schema", "op:o,source.db", "op,source.snapshot", "source.txId:t,op"),
+        "add.fields": ("op,table,schema", "op:o,source.db", "op,source.snapshot", "source.schema:t,op"),
         "add.headers": ("op", "db,table"),
         "add.fields.prefix": ("x_", ""),
     },

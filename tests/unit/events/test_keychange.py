@@ -5,6 +5,9 @@ import json
 import pyarrow as pa
 
 from tailrace.events.keychange import split_key_changes
+from tailrace.events.payload import from_json
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column, TableId, TableSchema
 from tests.unit.events.changes import changes, encoded, table
 
 ONE = {"id": 1, "code": "a", "note": "one"}
@@ -70,3 +73,19 @@ def test_composite_keys_and_unchanged_marks() -> None:
     rows = encoded(split_key_changes(given, faults=False))
     assert [row["key"] for row in rows] == ['{"id":1,"code":"a"}', '{"id":1,"code":"a"}', '{"id":1,"code":"b"}']
     assert json.loads(rows[2]["value"])["after"]["note"] == "__debezium_unavailable_value"
+
+
+def test_a_key_column_that_the_old_row_lacks_reads_as_its_default_with_faults() -> None:
+    for default, arrow, kind in (("NaN", pa.float64(), "double"), ("AQ==", pa.binary(), "bytes")):
+        of = TableSchema(
+            TableId("golden", "public", "t"),
+            (
+                Column("k", ConnectSchema(kind, default=default), arrow),
+                Column("code", ConnectSchema("string"), pa.string()),
+            ),
+            ("k",),
+            ("code",),
+        )
+        value = from_json(default, of.columns[0].schema)
+        given = changes(of, {"op": "u", "before": {"code": "a"}, "after": {"k": value, "code": "b"}})
+        assert split_key_changes(given, faults=True) is given

@@ -8,11 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import ConfigError, TransformError
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.transforms.encoder import Encoder
 from tests.unit.events.changes import changes
+from tests.unit.events.event_recordings import configured
 from tests.unit.transforms.transformed import headers, payload, properties, rows
 
 ROUTER = "io.debezium.transforms.outbox.EventRouter"
@@ -98,6 +101,22 @@ def test_the_time_is_that_of_a_column_cut_to_milliseconds() -> None:
     assert row["timestamp"].timestamp() == -0.001
     with pytest.raises(TransformError, match="Unsupported field type"):
         routed({"table.field.event.timestamp": "part"})
+
+
+def test_a_time_that_no_record_can_have_is_left_out() -> None:
+    at = Column("at", ConnectSchema("int64", True, "io.debezium.time.Timestamp", 1), pa.int64())
+    of = TableSchema(TABLE.id, (*TABLE.columns[:-1], at), TABLE.key, TABLE.identity)
+    made = changes(of, *({"op": "c", "after": {**ROW, "at": time}} for time in (2**63 - 1, -(2**63), -1)))
+    found = rows(made, properties(ROUTER, {"table.field.event.timestamp": "at"}))
+    assert [row["timestamp"] and row["timestamp"].timestamp() for row in found] == [None, None, -0.001]
+
+
+def test_kafka_gets_the_time_of_a_message_and_of_no_other_record() -> None:
+    made = changes(TABLE, {"op": "c", "after": {**ROW, "at": 1_000_000}})
+    for given, time in ((properties(ROUTER, {"table.field.event.timestamp": "at"}), 1.0), ({}, None)):
+        (found,) = Encoder(configured(given), SOURCE, "run", own_times=True).encode(made)
+        (stamp,) = found.column("timestamp").to_pylist()
+        assert (stamp and stamp.timestamp()) == time
 
 
 def test_the_version_of_the_schema_is_that_of_a_column() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.errors import SinkAwayError, SinkError
 from tailrace.sinks.kafka.client import REACH, Properties, Settings, library, new_producer, refused
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
 Headers = list[tuple[str, str | bytes | None]]
+
+NOW = 0  # what the client takes for it
 
 _producers: dict[tuple[tuple[str, object], ...], Producer] = {}
 
@@ -43,16 +46,20 @@ class Delivery:
         """Hands rows of the `kafka` shape to the producer, in order; waits while its queue is full."""
         topics, partitions = records.column("topic").to_pylist(), records.column("partition").to_pylist()
         keys, values = records.column("key").to_pylist(), records.column("value").to_pylist()
-        rows = zip(topics, partitions, keys, values, _headers(records.column("headers")), strict=True)
-        for topic, partition, key, value, headers in rows:
-            self.produce(topic, -1 if partition is None else partition, key, value, headers)
+        headers, times = _headers(records.column("headers")), self._times(records.column("timestamp"))
+        for topic, partition, key, value, some, time in zip(
+            topics, partitions, keys, values, headers, times, strict=True
+        ):
+            self.produce(topic, -1 if partition is None else partition, key, value, some, time)
         self.count += records.num_rows
         self.topics.update(topics)
         self._work(lambda: self._producer.poll(0))
 
-    def produce(self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers) -> None:
-        """Hands one record to the producer; it is not counted."""
-        while not self._accepted(topic, partition, key, value, headers):
+    def produce(
+        self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers, time: int = NOW
+    ) -> None:
+        """Hands one record to the producer; it is not counted. `time` is in milliseconds."""
+        while not self._accepted(topic, partition, key, value, headers, time):
             self._work(lambda: self._producer.poll(0.1))
 
     def flush(self) -> None:
@@ -73,10 +80,22 @@ class Delivery:
         self._raise()
         return left
 
-    def _accepted(self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers) -> bool:
+    def _times(self, column: pa.Array) -> list[int]:
+        """Milliseconds; now for records without a time. Raises SinkError for times that Kafka does not have."""
+        if column.null_count == len(column):
+            return [NOW] * len(column)
+        millis = pc.floor_temporal(column, unit="millisecond").cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
+        if pc.min(millis).as_py() < 0:
+            remedy = "Correct the row, or the column that table.field.event.timestamp names."
+            raise SinkError("a record's time is before 1970", where=self._servers, remedy=remedy)
+        return list(millis.fill_null(NOW).to_pylist())
+
+    def _accepted(
+        self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers, time: int
+    ) -> bool:
         """Whether the producer took the record; not while its queue is full."""
         try:
-            self._producer.produce(topic, value, key, partition, self._delivered, headers=headers)
+            self._producer.produce(topic, value, key, partition, self._delivered, timestamp=time, headers=headers)
         except BufferError:
             return False
         except self._refusal as error:

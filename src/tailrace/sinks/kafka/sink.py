@@ -143,7 +143,7 @@ def _task(
         writer = (
             AtLeastOnce(settings) if ticket is None else ExactlyOnce(settings, ticket, task, context.attemptNumber())
         )
-        encoder, creation = Encoder(config, source, run_id, steps), Creation.of(config)
+        encoder, creation = Encoder(config, source, run_id, steps, own_times=True), Creation.of(config)
         try:
             for splits, blobs in chunks:
                 sent = []
