@@ -70,7 +70,7 @@ def test_an_answer_without_a_batch_is_an_error() -> None:
     with pytest.raises(DecodeError, match="BSON that cannot be read"):
         read_batch(bytes(damaged))
     damaged[at] = 0
-    with pytest.raises(DecodeError, match="a document of a batch"):
+    with pytest.raises(DecodeError, match="a batch of documents"):
         read_batch(bytes(damaged))
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 import bson
 import numpy as np
 import pytest
-from bson import Int64, ObjectId
+from bson import Int64, ObjectId, Regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.connectors.mongodb.types import walk
+from tailrace.connectors.mongodb.types import shapes, walk
 from tailrace.connectors.mongodb.types.json import EXTENDED, RELAXED, SPACED, STRICT, json_text
 from tailrace.connectors.mongodb.types.layout import ABSENT, Buffer, Values
+from tailrace.connectors.mongodb.types.shapes import Shapes
 from tailrace.errors import DecodeError
 from tests.unit.mongodb.types_documents import PlainReader, document, documents, elements, string, values_of
 
@@ -40,12 +41,17 @@ def test_the_text_is_that_of_the_java_driver(style: str) -> None:
     assert [plain(one, style) for one in data] == texts  # so that the other tests compare with the right thing
 
 
-@pytest.mark.parametrize("few", [0, 3, 10**9], ids=["in step", "both ways", "one by one"])
+@pytest.mark.parametrize(
+    ("few", "fewest"),
+    [(0, 64), (3, 64), (10**9, 64), (3, 1)],
+    ids=["in step", "both ways", "one by one", "by shapes"],
+)
 @settings(deadline=None)
 @given(data=st.lists(documents(), max_size=8))
-def test_any_documents(few: int, data: list[bytes]) -> None:
+def test_any_documents(few: int, fewest: int, data: list[bytes]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walk, "FEW", few)
+        patch.setattr(shapes, "FEWEST", fewest)
         for name, style in STYLES.items():
             texts = json_text(values_of(data), style)
             texts.validate(full=True)
@@ -71,6 +77,33 @@ def test_many_documents_and_large_ones() -> None:
     data[1500:1500] = [bson.encode({"_id": ObjectId(), "lines": lines}), bson.encode({})] * 2
     for style in ("strict", "extended"):
         assert json_text(values_of(data), STYLES[style]).to_pylist() == [plain(one, style) for one in data]
+
+
+def test_documents_of_several_shapes_and_of_none_in_common() -> None:
+    some = [
+        {
+            "_id": number,
+            "name": "é\n" * (number % 5),
+            "tags": [f"t{tag}" for tag in range(number % 3)],
+            "in": {"a": number % 2 == 0, "b": [{"c": number / 3}, None], "d": {}},
+            **({f"only{number}": 1} if number % 7 == 0 else {}),
+            "code": Regex("a" * (number % 4), "i"),
+        }
+        for number in range(1500)
+    ]
+    data = [bson.encode(one) for one in some]
+    for name, style in STYLES.items():
+        assert json_text(values_of(data), style).to_pylist() == [plain(one, name) for one in data]
+    found, others = Shapes().split(values_of(data))
+    assert sorted(len(each.rows) for each in found) == [428, 428, 429]
+    assert len(others) == 215
+
+
+def test_a_damaged_document_among_others_of_a_shape() -> None:
+    data = [bson.encode({"a": {"b": number}}) for number in range(200)]
+    data[150] = data[150][:7] + b"\x0d" + data[150][8:]  # the size of the inner document
+    with pytest.raises(DecodeError, match=r"at byte 30\d\d of 4000"):
+        json_text(values_of(data), STRICT)
 
 
 def test_documents_of_16_megabytes() -> None:
@@ -120,7 +153,7 @@ def test_damage_is_an_error(damaged: bytes, message: str, times: int) -> None:
 
 
 @settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")), deadline=None)
-@given(data=documents(), place=st.integers(0, 10**6), byte=st.integers(0, 255), times=st.sampled_from([1, 60]))
+@given(data=documents(), place=st.integers(0, 10**6), byte=st.integers(0, 255), times=st.sampled_from([1, 60, 100]))
 def test_a_damaged_byte_never_hangs_or_crashes(data: bytes, place: int, byte: int, times: int) -> None:
     damaged = bytearray(data)
     damaged[place % len(data)] = byte

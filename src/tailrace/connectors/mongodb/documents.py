@@ -29,6 +29,7 @@ ROW_KEY = "_key"
 _TEXTS = {"legacy": STRICT, "strict": STRICT, "relaxed": RELAXED, "extended": EXTENDED}
 _CHANGED = {**_TEXTS, "legacy": SPACED}
 _ID = Names(["_id"])
+_ID_NAME = int.from_bytes(b"_id\0", "little")
 
 
 class Documents:
@@ -54,8 +55,7 @@ class Documents:
 
     def keys(self, documents: Values) -> pa.Array:
         """The texts of the documents' `_id`."""
-        (ids,) = _ID.columns(documents, members(documents))
-        return json_text(ids, self.key)
+        return json_text(_ids(documents), self.key)
 
     def images(self, schema: TableSchema, documents: Values, keys: pa.Array) -> pa.StructArray:
         """Row images of documents with these keys; null where there is no key."""
@@ -98,6 +98,15 @@ class Documents:
             declared = declared_fields(self._declared, f"{table.database}.{table.table}")
             self._of[table] = _Rules(fields, *self.typed(table, declared))
         return self._of[table]
+
+
+def _ids(documents: Values) -> Values:
+    """The `_id` of each document. A server stores it as the first field, and stores no second one."""
+    buffer, places = documents.buffer, documents.starts + 4
+    if documents.present.all() and (buffer.uint32[places + 1] == _ID_NAME).all():
+        return Values(buffer, buffer.uint8[places], places + 5)
+    (ids,) = _ID.columns(documents, members(documents))
+    return ids
 
 
 @dataclass(frozen=True)

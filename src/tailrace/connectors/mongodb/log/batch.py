@@ -14,7 +14,8 @@ from tailrace.errors import DecodeError
 
 _ANSWER = Names(["cursor"])
 _CURSOR = Names(["id", "firstBatch", "nextBatch", "postBatchResumeToken"])
-_int32 = struct.Struct("<i").unpack_from
+_int32, _uint32 = struct.Struct("<i").unpack_from, struct.Struct("<I").unpack_from
+_MOST_DIGITS = 8
 
 
 @dataclass(frozen=True)
@@ -53,21 +54,22 @@ def read_batch(answer: bytes) -> Batch:
 
 def _documents(buffer: Buffer, array: int) -> Ints:
     """Where each document of an array begins: a step from one to the next takes less than a walk."""
-    data, read = buffer.data, _int32
-    at, end = array + 4, array + read(data, array)[0] - 1
+    data, size = buffer.data, _uint32
+    at, end = array + 4, array + size(data, array)[0] - 1
+    if end >= buffer.size:
+        raise broken(buffer, array, "a batch of documents")
     starts: list[int] = []
-    add, header, more = starts.append, 3, 10  # a type byte, the index as text, a zero byte
-    while at < end < buffer.size:
-        at += header
-        add(at)
-        size = read(data, at)[0]
-        if size < 5:
-            raise broken(buffer, at, "a document of a batch")
-        at += size
-        if len(starts) == more:
-            header, more = header + 1, more * 10
+    add = starts.append
+    for digits in range(1, _MOST_DIGITS + 1):  # of the index, between a type byte and a zero byte
+        for _ in range(10**digits - 10**digits // 10 * (digits > 1)):
+            if at >= end:
+                break
+            at += digits + 2
+            add(at)
+            at += size(data, at)[0]
     found = np.array(starts, np.int64)
-    headers = np.searchsorted(10 ** np.arange(1, 9), np.arange(len(found)), side="right") + 3
-    if at != end or (buffer.uint8[found - headers] != DOCUMENT).any() or buffer.uint8[found - 1].any():
+    headers = np.searchsorted(10 ** np.arange(1, _MOST_DIGITS), np.arange(len(found)), side="right") + 3
+    kinds, closing = buffer.uint8[found - headers], buffer.uint8[found - 1]
+    if at != end or (kinds != DOCUMENT).any() or closing.any() or (buffer.uint32[found] < 5).any():
         raise broken(buffer, array, "a batch of documents")
     return found

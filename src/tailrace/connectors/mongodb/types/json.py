@@ -1,22 +1,34 @@
 """Formats BSON as JSON text, byte for byte as MongoDB's Java driver does.
 
-The text of a batch is one sequence of pieces: what ends the last value and separates it from the next, the next one's
-name, what begins the value, the value. Pieces are taken from pools, a column each, and lie one behind the other in the
-result, so that a document's text is a slice of it.
+Documents of common shapes are written column by column. The text of all others is one sequence of pieces: what ends the
+last value and separates it from the next, the next one's name, what begins the value, the value. Pieces are taken from
+pools, a column each, and lie one behind the other in the result, so that a document's text is a slice of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from tailrace.connectors.mongodb.types.layout import ABSENT, ARRAY, CODE_WITH_SCOPE, DOCUMENT, END, Flags, Ints, Values
+from tailrace.connectors.mongodb.types.layout import (
+    ABSENT,
+    ARRAY,
+    CODE_WITH_SCOPE,
+    DOCUMENT,
+    END,
+    Buffer,
+    Flags,
+    Ints,
+    Values,
+)
 from tailrace.connectors.mongodb.types.scalars import Fragment, Mode, Style, fragment
+from tailrace.connectors.mongodb.types.shapes import Shaped, Shapes
 from tailrace.connectors.mongodb.types.strings import escape, slices, string_column
 from tailrace.connectors.mongodb.types.walk import Tree, is_container, tree
-from tailrace.events.encode.arrow import indices
+from tailrace.events.encode.arrow import indices, join, repeat
 
 STRICT = Style(Mode.STRICT)
 RELAXED = Style(Mode.RELAXED)
@@ -36,8 +48,16 @@ def json_text(values: Values, style: Style) -> pa.Array:
         rows = np.flatnonzero(values.kinds == kind)
         groups.append(rows)
         texts.append(pa.nulls(len(rows), pa.string()) if kind == ABSENT else _scalars(values, kind, rows, style))
-    places = np.empty(len(values), np.int64)
-    places[np.concatenate(groups)] = np.arange(len(values))
+    return _in_order(groups, texts)
+
+
+def _in_order(groups: Sequence[Ints], texts: Sequence[pa.Array]) -> pa.Array:
+    """The texts of groups of rows, in the order of the rows."""
+    if len(groups) == 1:
+        return texts[0]
+    rows = np.concatenate(groups)
+    places = np.empty(len(rows), np.int64)
+    places[rows] = np.arange(len(rows))
     return pa.concat_arrays(texts).take(indices(places))
 
 
@@ -49,11 +69,40 @@ def _documents(values: Values, style: Style) -> pa.Array:
     """The texts of documents, arrays and codes with a scope, some megabytes at a time."""
     before = np.cumsum(values.buffer.int32[values.starts].astype(np.int64)) // _AT_A_TIME
     cuts = [0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(values)]
+    shapes = Shapes()
     parts = [
-        _assemble(Values(values.buffer, values.kinds[first:last], values.starts[first:last]), style)
+        _part(Values(values.buffer, values.kinds[first:last], values.starts[first:last]), style, shapes)
         for first, last in pairwise(cuts)
     ]
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def _part(values: Values, style: Style, shapes: Shapes) -> pa.Array:
+    found, others = shapes.split(values)
+    groups, texts = [each.rows for each in found], [_shaped(values.buffer, each, style) for each in found]
+    if len(others) or not found:
+        groups.append(others)
+        texts.append(_assemble(values.take(others), style))
+    return _in_order(groups, texts)
+
+
+def _shaped(buffer: Buffer, shaped: Shaped, style: Style) -> pa.Array:
+    """The texts of documents of one shape: texts that all have, and a column between each two."""
+    parts: list[str | pa.Array] = []
+    text, separator = "{", ""
+    for step, starts in zip(shaped.steps, shaped.starts, strict=True):
+        if step.kind == END:
+            text, separator = text + ("]" if step.parent == ARRAY else "}"), style.separator
+        elif step.kind in (DOCUMENT, ARRAY):
+            text, separator = text + separator + step.name + ("{" if step.kind == DOCUMENT else "["), ""
+        else:
+            found = fragment(buffer, step.kind, starts, style)
+            text += separator + step.name + found.left
+            if found.texts is not None:
+                parts += [text, found.texts]
+                text = found.right
+            separator = style.separator
+    return join(*parts, text) if parts else repeat(text, len(shaped.rows))
 
 
 def _assemble(values: Values, style: Style) -> pa.Array:
