@@ -91,6 +91,13 @@ def test_types_of_documents() -> None:
     assert value["r"] == {"regex": "^a", "options": "i"}
 
 
+def test_a_reference_is_a_document_and_undefined_is_left_out() -> None:
+    document = parse('{"r": {"$ref": "c", "$id": {"$oid": "5f1a2b3c4d5e6f7a8b9c0d1e"}}, "u": {"$undefined": true}}')
+    schema = Converter().struct(document, "t")
+    (found,) = array([Converter().value(document, schema)], schema).to_pylist()
+    assert found == {"r": {"$ref": "c", "$id": "5f1a2b3c4d5e6f7a8b9c0d1e"}}
+
+
 def test_documents_in_an_array_share_a_schema() -> None:
     converter = Converter()
     document = parse('{"a": [{"x": 1}, {"y": "b", "x": 2}]}')

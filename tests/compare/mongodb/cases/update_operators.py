@@ -1,4 +1,4 @@
-"""The update operators of fields and arrays, with whole documents and rows by ExtractNewDocumentState."""
+"""The update operators of fields and arrays, as rows by ExtractNewDocumentState."""
 
 PROPERTIES = {
     "capture.mode": "change_streams",

@@ -1,67 +1,12 @@
-"""The same with whole documents, flattened, arrays as documents."""
+"""The update operators with whole documents, flattened."""
+
+from tests.compare.mongodb.cases import update_operators
+from tests.compare.mongodb.cases.update_operators import run, setup
+
+__all__ = ("PROPERTIES", "run", "setup")
 
 PROPERTIES = {
+    **update_operators.PROPERTIES,
     "capture.mode": "change_streams_update_full",
     "transforms.unwrap.flatten.struct": "true",
-    "transforms.unwrap.array.encoding": "document",
-    "transforms": "unwrap",
-    "transforms.unwrap.type": "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState",
-    "transforms.unwrap.add.fields": "op,updateDescription.updatedFields:set,"
-    "updateDescription.removedFields:gone,updateDescription.truncatedArrays:cut",
-    "transforms.unwrap.add.headers": "op,source.collection",
-    "transforms.unwrap.delete.tombstone.handling.mode": "rewrite-with-tombstone",
 }
-FIRST = {
-    "_id": 1,
-    "a": 5,
-    "b": "x",
-    "c": [1, 2, 3, 4, 5, 6],
-    "d": {"e": 1, "f": [{"g": 1, "h": 2}, {"g": 3, "h": 4}]},
-    "m": [[1, 2], [3]],
-    "n": 10,
-}
-
-
-def setup(client):
-    client.db1.docs.insert_one(FIRST)
-
-
-def run(client):
-    docs = client.db1.docs
-    for change in (
-        {"$inc": {"a": 1}},
-        {"$mul": {"a": 2.5}},
-        {"$rename": {"b": "bb"}},
-        {"$set": {"d.e": None}},
-        {"$set": {"d.f.0.g": 7}},
-        {"$unset": {"d.e": ""}},
-        {"$min": {"n": 1}},
-        {"$max": {"n": 100}},
-        {"$push": {"c": 7}},
-        {"$push": {"c": {"$each": [8, 9], "$position": 0}}},
-        {"$push": {"c": {"$each": [], "$slice": 3}}},
-        {"$pop": {"c": -1}},
-        {"$pull": {"c": 9}},
-        {"$addToSet": {"c": "new"}},
-        {"$set": {"c.5": "gap"}},
-        {"$pullAll": {"c": [1, 2]}},
-        {"$bit": {"n": {"and": 6}}},
-        {"$set": {"d.f.$[].h": 0}},
-        {"$push": {"m": [4]}},
-        {"$set": {"m.0.1": 9}},
-        {"$set": {"x": {}, "y": [], "z": {"a": {"b": 1}}}},
-        {"$unset": {"x": "", "y": "", "z": ""}},
-        {"$set": {"a b": 1, "a-c": 2, "1d": 3, "ü": 4}},
-        {"$currentDate": {}},
-        [{"$set": {"c": {"$slice": ["$c", 1]}}}],
-        [{"$replaceWith": {"_id": 1, "whole": True}}],
-    ):
-        if change != {"$currentDate": {}}:
-            docs.update_one({"_id": 1}, change)
-            yield "wait"
-    docs.replace_one({"_id": 1}, {"r": 1})
-    yield "wait"
-    docs.find_one_and_update({"_id": 2}, {"$set": {"up": 1}, "$setOnInsert": {"s": 2}}, upsert=True)
-    yield "wait"
-    docs.delete_one({"_id": 1})
-    docs.delete_one({"_id": 2})

@@ -5,6 +5,7 @@ Works document by document, in Python, as each may have a schema of its own. As 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -34,9 +35,21 @@ _REMEDY = "set array.encoding to document, which gives each element a field of i
 Document = dict[str, Any]
 
 
+@dataclass(frozen=True)
+class _Undefined:
+    """The value of BSON's undefined, which Python's driver makes null."""
+
+
 def parse(text: str) -> Any:
     """A document, or a value, from the JSON text of an event, with the types that the text tells."""
-    return json_util.loads(text, json_options=_TYPED)
+    return json.loads(text, object_hook=_typed)
+
+
+def _typed(members: Document) -> Any:
+    """The value of an object of JSON. A reference (`$ref`) is a document, which Python's driver has a class for."""
+    if "$ref" in members:
+        return members
+    return _Undefined() if "$undefined" in members else json_util.object_hook(members, _TYPED)
 
 
 @dataclass(frozen=True)
@@ -123,7 +136,7 @@ def _merged(schemas: Iterable[ConnectSchema]) -> ConnectSchema:
 
 def _type(value: Any) -> ConnectSchema | None:
     """The schema of a value that holds no others; None for types that are left out."""
-    if isinstance(value, MinKey | MaxKey):
+    if isinstance(value, MinKey | MaxKey | _Undefined):
         return None
     if isinstance(value, bool):
         return BOOLEAN
@@ -158,7 +171,7 @@ def _scalar(value: Any) -> Any:
         return {"regex": value.pattern, "options": _options(value)}
     if isinstance(value, ObjectId | Decimal128 | Code):
         return str(value)
-    return value
+    return None if isinstance(value, _Undefined | MinKey | MaxKey) else value
 
 
 def _options(value: Regex[Any]) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import bson
 import numpy as np
 
 from tailrace.config.kinds import FLAG, TEXT
-from tailrace.connectors.mongodb.transforms.documents import Converter, Document, parse
-from tailrace.connectors.mongodb.types.json import EXTENDED, json_text
-from tailrace.connectors.mongodb.types.layout import Buffer, Values
+from tailrace.connectors.mongodb.transforms.documents import Converter, parse
+from tailrace.connectors.mongodb.transforms.indented import indented
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.change import DELETE, UPDATE
@@ -87,7 +84,7 @@ class MongoEventRouter:
             if text is None or op in (DELETE, UPDATE):
                 unchanged.append(place)
                 continue
-            schema, value = self._document(parse(text), name)
+            schema, value = self._document(text, name)
             places, values = groups.setdefault(schema, ([], []))
             places.append(place)
             values.append(value)
@@ -101,19 +98,13 @@ class MongoEventRouter:
             out.append(group.with_(value=value))
         return out
 
-    def _document(self, document: Document, name: str | None) -> tuple[ConnectSchema, Any]:
-        converter = Converter()
-        if not self.expand and isinstance(document.get(self.payload), dict):
-            document = {**document, self.payload: _indented(document[self.payload])}
+    def _document(self, text: str, name: str | None) -> tuple[ConnectSchema, Any]:
+        converter, document = Converter(), parse(text)
+        payload = None if self.expand else indented(text, self.payload)
+        if payload is not None:
+            document = {**document, self.payload: payload}
         schema = converter.struct(document, name)
         if self.timestamp is not None:
             fields = tuple(Field(f.name, _TIMESTAMP) if f.name == self.timestamp else f for f in schema.fields)
             schema = schema.with_(fields=fields)
         return schema, converter.value(document, schema)
-
-
-def _indented(document: Document) -> str:
-    """The text of a payload: extended JSON, a member a line."""
-    buffer = Buffer([bson.encode(document)])
-    (text,) = json_text(Values.documents(buffer, np.zeros(1, np.int64)), EXTENDED).to_pylist()
-    return json.dumps(json.loads(text), indent=2, ensure_ascii=False)

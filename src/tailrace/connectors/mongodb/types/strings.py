@@ -85,6 +85,25 @@ def escape(texts: pa.Array) -> pa.Array:
     return escaped.cast(texts.type) if touched.all() else pc.replace_with_mask(texts, mask(touched), escaped)
 
 
+class _Escapes(dict[int, str]):
+    """For str.translate: what is written for characters beyond ASCII."""
+
+    def __missing__(self, point: int) -> str:
+        text = chr(point)
+        if point >= 0x10000 or (point >= 0x7F and _is_escaped()[point]):
+            units = text.encode("utf-16-be", "surrogatepass").hex()
+            text = "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+        return self.setdefault(point, text)
+
+
+_ESCAPES = _Escapes()
+
+
+def escape_text(text: str) -> str:
+    """JSON text with the characters beyond ASCII that the driver escapes, all of which are in its strings, escaped."""
+    return text if text.isascii() and "\x7f" not in text else text.translate(_ESCAPES)
+
+
 def _escape(offsets: Ints, data: Bytes, texts: pa.Array) -> pa.Array:
     """Every byte is repeated to the width that it will have; then the escapes are written over the odd ones."""
     widths = np.ones(data.size, np.uint8)
