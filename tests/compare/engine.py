@@ -156,6 +156,8 @@ def _direct(engine: Engine, server: GoldenServer, step: Directive, settle: float
         server.log_end()  # change tables are filled up to here
         engine.wait(settle)
         if step.name == "stop":
+            if not engine.events():
+                raise EngineError("it is stopped before its first event: it stores no position, and starts anew")
             engine.stop()
     else:
         raise ValueError(f"unknown directive @{step.name}")

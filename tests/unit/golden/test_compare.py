@@ -106,6 +106,24 @@ def test_rules_of_a_scenario() -> None:
     assert paths([change(1)], placed, partitions=True) == ["partition"]
 
 
+def test_ends_of_transactions_may_be_lost() -> None:
+    def marker(status: str, number: int) -> Event:
+        return event({"status": status, "id": f"{number}:1"}, topic="t.transaction")
+
+    expected = [marker("BEGIN", 1), marker("BEGIN", 2), marker("END", 2)]
+    found = [marker("BEGIN", 1), marker("END", 1), marker("BEGIN", 2), marker("END", 2)]
+    assert paths(expected, found)
+    assert not paths(expected, found, lost_ends=True)
+    assert paths(expected, found[:-1], lost_ends=True) == [""]
+
+
+def test_the_transaction_of_a_row_is_told_apart_but_not_by_number() -> None:
+    expected = [event({"id": number, "__transaction_id": "{session}:5"}) for number in (1, 2)]
+    assert not paths(expected, [event({"id": number, "__transaction_id": "{session}:7"}) for number in (1, 2)])
+    others = [event({"id": number, "__transaction_id": f"{{session}}:{number}"}) for number in (1, 2)]
+    assert paths(expected, others) == ["value.__transaction_id"]
+
+
 def test_signal_windows_lose_ids_and_times() -> None:
     def row(number: int) -> Event:
         row = {
