@@ -14,6 +14,7 @@ from tailrace.errors import DecodeError
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
 
 # What a type byte says. END closes a document or array; a `Values` entry with it has no value.
 END = ABSENT = 0x00
@@ -57,20 +58,35 @@ class Buffer:
 
     def zero_from(self, places: Ints) -> Ints:
         """Where the first zero byte from each place on is."""
-        zero, found = self._zero_in_word(places)
+        words = self.uint64[places]
+        if alike := _common_zero(words):
+            return places + (alike - 1)
+        zero, found = _zero_in_word(words)
         ends = places + zero
         open_ = np.flatnonzero(~found)
         while open_.size:
-            zero, found = self._zero_in_word(ends[open_])
+            zero, found = _zero_in_word(self.uint64[ends[open_]])
             ends[open_] += zero
             open_ = open_[~found]
         return ends
 
-    def _zero_in_word(self, places: Ints) -> tuple[Ints, Flags]:
-        """The offset of the lowest zero byte in the eight bytes at each place, and whether there is one (8 if not)."""
-        words = self.uint64[places]
-        marks = (words - _ONES) & ~words & _HIGH  # the lowest mark is at the lowest zero byte
-        return np.bitwise_count((marks & -marks) - _ONE).astype(np.int64) >> 3, marks != 0
+
+def _zero_in_word(words: Words) -> tuple[Ints, Flags]:
+    """The offset of the lowest zero byte in each of these eight bytes, and whether there is one (8 if not)."""
+    marks = (words - _ONES) & ~words & _HIGH  # the lowest mark is at the lowest zero byte
+    return np.bitwise_count((marks & -marks) - _ONE).astype(np.int64) >> 3, marks != 0
+
+
+def _common_zero(words: Words) -> int:
+    """How many bytes all words begin with alike, up to a first zero byte; 0 if they differ before, or have none.
+
+    Elements that lie in one place of their documents mostly have one name.
+    """
+    if not len(words):
+        return 0
+    size = int(words[0]).to_bytes(8, "little").find(0) + 1
+    same = np.uint64((1 << 8 * size) - 1)
+    return 0 if ((words ^ words[0]) & same).any() else size
 
 
 @dataclass(frozen=True)
@@ -106,7 +122,12 @@ class Values:
 
 def value_ends(buffer: Buffer, kinds: Bytes, starts: Ints) -> Ints:
     """Where values of these kinds, which begin there, end. Raises DecodeError when one leaves the buffer."""
-    sizes = FIXED[kinds] + COUNTED[kinds] * buffer.int32[starts]
+    if len(kinds) and (kinds == kinds[0]).all():
+        sizes = np.full(len(kinds), FIXED[kinds[0]])
+        if COUNTED[kinds[0]]:
+            sizes += buffer.int32[starts]
+    else:
+        sizes = FIXED[kinds] + COUNTED[kinds] * buffer.int32[starts]
     ends: Ints = starts + sizes
     expressions = np.flatnonzero(kinds == REGEX)
     if expressions.size:

@@ -172,12 +172,16 @@ class _Walk:
         while len(self.rows) > FEW:
             self._step()
             self.round += 1
-        if len(self.rows):
+        in_step = not len(self.rows)
+        if not in_step:
             self._finish()
         firsts = np.zeros(len(self.values) + 1, np.int64)
         if not self.found:
             nothing = np.empty(0, np.int64)
             return Elements(firsts, nothing.astype(np.uint8), nothing, nothing, nothing)
+        if in_step and all(len(part[0]) == len(self.values) for part in self.found):  # as many elements in each
+            columns = [np.stack(parts, axis=1).reshape(-1) for parts in list(zip(*self.found, strict=True))[2:]]
+            return Elements(np.arange(len(firsts)) * len(self.found), *columns)
         rows, numbers, *columns = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
         np.cumsum(np.bincount(rows, minlength=len(self.values)), out=firsts[1:])
         places = firsts[rows] + numbers
@@ -197,6 +201,8 @@ class _Walk:
         if closing.any():
             self._check_ends(self.rows[closing], names[closing])
             kinds, names, self.rows = kinds[~closing], names[~closing], self.rows[~closing]
+            if not len(kinds):
+                return
         name_ends = buffer.zero_from(names)
         starts = name_ends + 1
         self.at = value_ends(buffer, kinds, starts)
