@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.compare.cases import write_settings
+from tests.compare.cases import MARKER, marked, write_settings
 
 NUMBER = "n"  # every table has this column, which tells its rows apart
 
@@ -144,6 +144,8 @@ class RandomScenario(ABC):
 
     signals: str
     """The name of the signal table."""
+    marks: str
+    """The name of the captured table whose rows are the markers, of columns `id` and `mark`."""
     database = ""
     """What precedes schema and table in the names of a signal, with its point."""
     begin: str
@@ -166,16 +168,16 @@ class RandomScenario(ABC):
         """Write it into the empty folder."""
         (folder / "setup.sql").write_text(self._setup(), encoding="utf-8")
         (folder / "workload.sql").write_text(self._workload(), encoding="utf-8")
-        settings = {"settle_seconds": 4, "unordered_reads": True} if self._with_signals else {}
-        write_settings(folder, self._properties, settings)
+        settings = {"settle_seconds": 2, "unordered_reads": True} if self._with_signals else {"settle_seconds": 0.2}
+        write_settings(folder, self._properties, {"marker": MARKER, **settings})
 
     @abstractmethod
     def _captured(self, table: Table) -> str:
         """A statement that begins the capture of a table."""
 
     @abstractmethod
-    def _signal_table(self) -> list[str]:
-        """Statements that create the signal table and begin its capture."""
+    def _helper(self, table: str, columns: Sequence[str]) -> list[str]:
+        """Statements that create a table of texts, the first of them its key, and begin its capture."""
 
     @abstractmethod
     def _altered(self, table: Table, column: Column) -> list[str]:
@@ -187,14 +189,19 @@ class RandomScenario(ABC):
             lines += table.statements()
             lines += [self._rows.insert(table) for _ in range(self._chance.randrange(5))]
             lines.append(self._captured(table))
-        return _script([*lines, *(self._signal_table() if self._with_signals else [])])
+        lines += [*self._helper(self.marks, ("id", "mark")), f"INSERT INTO {self.marks} VALUES ('0', 'none')"]
+        return _script([*lines, *(self._helper(self.signals, ("id", "type", "data")) if self._with_signals else [])])
 
     def _workload(self) -> str:
         parts = [self._changes()]
         for number in range(3):
             parts += [self._between(number), self._changes()]
-        # The reference ends a transaction when the next change comes.
-        return "".join([*parts, "-- @wait\n", _script([self._rows.insert(self._tables[0])])])
+        return "".join(f"{line}\n" for line in marked("".join(parts).splitlines(), f"{self._mark()};"))
+
+    def _mark(self) -> str:
+        if "c" in self._properties.get("skipped.operations", ""):
+            return f"UPDATE {self.marks} SET mark = '{{}}'"
+        return f"INSERT INTO {self.marks} VALUES ('{{0}}', '{{0}}')"
 
     def _between(self, number: int) -> str:
         draw = self._chance.random()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -49,7 +50,7 @@ _CHOICES = {
     "message.key.columns": ("MYSCHEMA.T0:N", "MYSCHEMA.T1:N;MYSCHEMA.T2:N"),
     "column.propagate.source.type": (".*", "MYSCHEMA.T0.(NAME|TOTAL|MADE)"),
     "skip.messages.without.change": ("true",),
-    "table.include.list": ("MYSCHEMA.T0,MYSCHEMA.T2", "MYSCHEMA.*"),
+    "table.include.list": ("MYSCHEMA.T0,MYSCHEMA.T2,MYSCHEMA.MARKS", "MYSCHEMA.*"),
 }
 
 
@@ -67,7 +68,7 @@ def write(seed: int, folder: Path) -> None:
 
 
 class _Scenario(RandomScenario):
-    signals = "MYSCHEMA.DEBEZIUM_SIGNAL"
+    signals, marks = "MYSCHEMA.DEBEZIUM_SIGNAL", "MYSCHEMA.MARKS"
     begin, ends = "BEGIN", ("COMMIT", "COMMIT", "ROLLBACK")
     kinds = KINDS
 
@@ -77,9 +78,11 @@ class _Scenario(RandomScenario):
     def _captured(self, table: Table) -> str:
         return f"CALL ASNCDC.ADDTABLE('MYSCHEMA', '{table.name}')"
 
-    def _signal_table(self) -> list[str]:
-        columns = "ID VARCHAR(64) NOT NULL PRIMARY KEY, TYPE VARCHAR(32) NOT NULL, DATA VARCHAR(2048)"
-        return [f"CREATE TABLE {self.signals} ({columns})", "CALL ASNCDC.ADDTABLE('MYSCHEMA', 'DEBEZIUM_SIGNAL')"]
+    def _helper(self, table: str, columns: Sequence[str]) -> list[str]:
+        listed = ", ".join(f"{column} VARCHAR(2048)" for column in columns[1:])
+        schema, _, name = table.partition(".")
+        created = f"CREATE TABLE {table} ({columns[0]} VARCHAR(64) NOT NULL PRIMARY KEY, {listed})"
+        return [created, f"CALL ASNCDC.ADDTABLE('{schema}', '{name}')"]
 
     def _altered(self, table: Table, column: Column) -> list[str]:
         register = "UPDATE ASNCDC.IBMSNAP_REGISTER SET STATE = '{}' WHERE SOURCE_TABLE = '" + table.name + "'"

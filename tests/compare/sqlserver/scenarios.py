@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -77,7 +78,7 @@ def write(seed: int, folder: Path) -> None:
 
 
 class _Scenario(RandomScenario):
-    signals, database = "dbo.debezium_signal", "testdb."
+    signals, marks, database = "dbo.debezium_signal", "dbo.marks", "testdb."
     begin, ends = "BEGIN TRANSACTION", ("COMMIT", "COMMIT", "ROLLBACK")
     kinds = KINDS
 
@@ -87,9 +88,10 @@ class _Scenario(RandomScenario):
     def _captured(self, table: Table) -> str:
         return _enable(table.schema, table.name)
 
-    def _signal_table(self) -> list[str]:
-        columns = "id VARCHAR(64) PRIMARY KEY, type VARCHAR(32), data VARCHAR(2048)"
-        return [f"CREATE TABLE {self.signals} ({columns})", _enable("dbo", "debezium_signal")]
+    def _helper(self, table: str, columns: Sequence[str]) -> list[str]:
+        listed = ", ".join(f"{column} VARCHAR(2048)" for column in columns[1:])
+        schema, _, name = table.partition(".")
+        return [f"CREATE TABLE {table} ({columns[0]} VARCHAR(64) PRIMARY KEY, {listed})", _enable(schema, name)]
 
     def _altered(self, table: Table, column: Column) -> list[str]:
         second = _enable(table.schema, table.name, f"{table.schema}_{table.name}_v2")
