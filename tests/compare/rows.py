@@ -168,7 +168,7 @@ class RandomScenario(ABC):
         """Write it into the empty folder."""
         (folder / "setup.sql").write_text(self._setup(), encoding="utf-8")
         (folder / "workload.sql").write_text(self._workload(), encoding="utf-8")
-        settings = {"settle_seconds": 2, "unordered_reads": True} if self._with_signals else {"settle_seconds": 0.2}
+        settings = {"settle_seconds": 3, "unordered_reads": True} if self._with_signals else {"settle_seconds": 0.2}
         write_settings(folder, self._properties, {"marker": MARKER, **settings})
 
     @abstractmethod
@@ -224,7 +224,7 @@ class RandomScenario(ABC):
 
 
 def _script(statements: Sequence[str]) -> str:
-    return "".join(f"{line};\n" for line in statements)
+    return "".join(line + ("\n" if line.startswith("--") else ";\n") for line in statements)
 
 
 _UNWRAP = {

@@ -78,7 +78,9 @@ class Db2(Db2Client, ServerProcess):
             **{f"derby.user.{name}": password for name, password in self._users.items()},
         }
         listen = ("start", "-h", self.host, "-p", str(self._derby_port), "-noSecurityManager")
-        command = [java(), "-Xmx512m", *(f"-D{name}={value}" for name, value in settings.items()), "-cp", path]
+        # A second compiler would be busy all the time: each statement is a class of its own.
+        lean = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+        command = [java(), *lean, *(f"-D{name}={value}" for name, value in settings.items()), "-cp", path]
         seen = self.log.stat().st_size if self.log.exists() else 0
         self._launch([*command, "org.apache.derby.drda.NetworkServerControl", *listen], {"cwd": self._home})
         self._await(lambda: b"ready to accept connections" in self.log.read_bytes()[seen:])

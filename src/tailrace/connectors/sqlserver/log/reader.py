@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -106,8 +106,8 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
         for place, column in enumerate(captured.schema.columns)
         if types[column.name].name in _PLACEHOLDERS
     }
-    raw = _placeholder(config)
-    shown = {place: raw if kind == "image" else raw.decode(errors="replace") for place, kind in large.items()}
+    placeholders = _placeholders(captured, large, _placeholder(config))
+    captured = _with_placeholders(captured, placeholders)
     command = ("[__$command_id]",) if catalog.has_commands(instance) else ()
     return InstanceTable(
         instance,
@@ -119,8 +119,24 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
         ),
         ordinals={place: ordinals[captured.schema.columns[place].name] for place in large},
         from_start=config.flag("compat.faults"),
-        placeholders={place: captured.types[place].convert(pa.array([value]))[0] for place, value in shown.items()},
+        placeholders=placeholders,
     )
+
+
+def _placeholders(captured: CapturedTable, large: Mapping[int, str], raw: bytes) -> dict[int, pa.Scalar]:
+    """What stands for untouched values of the columns at these places, each as its type shows it."""
+    shown = {place: raw if kind == "image" else raw.decode(errors="replace") for place, kind in large.items()}
+    return {place: captured.types[place].convert(pa.array([value]))[0] for place, value in shown.items()}
+
+
+def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Scalar]) -> CapturedTable:
+    """The table whose new images show bytes as text in the placeholder, too, as old images do."""
+    columns = list(captured.schema.columns)
+    for place, value in placeholders.items():
+        column = columns[place]
+        if captured.types[place].schema.type == "string" and column.placeholder is None:
+            columns[place] = replace(column, placeholder=value.as_py())
+    return replace(captured, schema=replace(captured.schema, columns=tuple(columns)))
 
 
 def _statement(config: Config, instance: Instance, captured: CapturedTable) -> str:
