@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+from datetime import datetime
 
 import pytest
 
+from tailrace.config import Config
+from tailrace.connectors.change_tables.changes import paired
 from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.config import resolve
-from tailrace.connectors.sqlserver.log.reader import change_table
+from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
 from tailrace.connectors.sqlserver.types.values import SqlType
 from tailrace.events.unavailable import placeholder_text
 from tailrace.model.table import TableId
@@ -23,13 +27,32 @@ GIVEN = "(gone)"
 class OneTable(Catalog):
     """A catalog that asks no server."""
 
+    def __init__(self, config: Config, *, required: bool) -> None:
+        super().__init__(None, config)  # type: ignore[arg-type]
+        self._required = required
+
     def at(self, instance: Instance) -> Described:
         columns = (SourceColumn("id", SqlType("int", 4, 10, 0), required=True),)
-        large = tuple(SourceColumn(name, SqlType(name, 16, 0, 0), required=False) for name in ("image", "text"))
+        large = tuple(
+            SourceColumn(name, SqlType(name, 16, 0, 0), required=self._required) for name in ("image", "text")
+        )
         return Described(TABLE, columns + large, ("id",))
 
     def has_commands(self, instance: Instance) -> bool:
         return True
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(b"salt" + text.encode()).hexdigest()
+
+
+def table_of(required: bool = False, **properties: str) -> InstanceTable:
+    given = {name.replace("__", "."): text for name, text in properties.items()}
+    config = resolve({**BASE, "unavailable.value.placeholder": GIVEN, **given})
+    instance = Instance("dbo_t", TABLE, 1, 2, "", "[shop].[cdc].[dbo_t_CT]")
+    found = change_table(OneTable(config, required=required), config, instance)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -41,12 +64,24 @@ class OneTable(Catalog):
     ],
 )
 def test_old_and_new_images_show_the_same_placeholder(mode: str, shown: str) -> None:
-    config = resolve({**BASE, "binary.handling.mode": mode, "unavailable.value.placeholder": GIVEN})
-    instance = Instance("dbo_t", TABLE, 1, 2, "", "[shop].[cdc].[dbo_t_CT]")
-    found = change_table(OneTable(None, config), config, instance)  # type: ignore[arg-type]
-    assert found is not None
+    found = table_of(binary__handling__mode=mode)
     _, image, text = found.captured.schema.columns
     assert placeholder_text(image.schema, image.placeholder or GIVEN) == f'"{shown}"'
     assert placeholder_text(text.schema, text.placeholder or GIVEN) == f'"{GIVEN}"'
     old = found.placeholders[1].as_py()
     assert (base64.b64encode(old).decode() if isinstance(old, bytes) else old) == shown
+
+
+@pytest.mark.parametrize("faults", ["false", "true"])
+def test_a_mask_does_not_make_a_value_of_an_untouched_one(faults: str) -> None:
+    """The change table has null for it in both images, whatever the column allows."""
+    mask = "column.mask.hash.v2.SHA-256.with.salt.salt"
+    found = table_of(required=True, compat__faults=faults, **{mask: "dbo.t.text"})
+    lsn, when = bytes(10), datetime(2024, 1, 1)
+    update = [(lsn, lsn, kind, bytes([0b010]), when, 1, b"x", None) for kind in (3, 4)]
+    insert = (lsn, lsn, 2, bytes([0b111]), when, 1, b"x", "")
+    rows = found.rows([*update, insert])
+    shown = found.incomplete(paired(rows, "t"))
+    assert shown["before"].field("text").to_pylist() == [sha256(GIVEN) if faults == "true" else GIVEN, None]
+    assert shown["unchanged"].field("text").to_pylist() == [True, False]
+    assert rows.images.field("text").to_pylist() == [None, None, sha256("")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.changes import ChangeRows, Changes
+from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
 from tailrace.connectors.change_tables.dialect import Instance, Row
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.reader import ChangeTable
+from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.position import lsn_texts
@@ -41,14 +42,29 @@ class InstanceTable(ChangeTable):
         """See ChangeTable.rows."""
         columns = list(zip(*found, strict=True))
         shown = len(self.captured.schema.columns)
+        kind, masks = np.array(columns[2], np.int64), columns[3]
+        values = columns[5 : 5 + shown]
         return ChangeRows(
             commit=lsn_texts(columns[0]),
             change=lsn_texts(columns[1]),
-            kind=np.array(columns[2], np.int64),
+            kind=kind,
             ts_us=pa.array(columns[4], pa.timestamp("us")).cast(pa.int64()),
-            images=images(self.captured, columns[5 : 5 + shown], len(found)),
-            mask=pa.array(columns[3], pa.binary()),
+            images=self._with_gaps(images(self.captured, values, len(found)), values, kind, masks),
+            mask=pa.array(masks, pa.binary()),
         )
+
+    def _with_gaps(self, found: pa.StructArray, values: Sequence[Row], kind: Ints, masks: Row) -> pa.StructArray:
+        """The images with null where an update has no value: a mask may have made a text of it."""
+        arrays = found.flatten()
+        is_update = np.isin(kind, (BEFORE, AFTER)).tolist()
+        for place, ordinal in self.ordinals.items():
+            if None in values[place]:
+                gaps = [
+                    value is None and is_one and not has_bit(mask, ordinal, from_start=self.from_start)
+                    for value, is_one, mask in zip(values[place], is_update, masks, strict=True)
+                ]
+                arrays[place] = pc.if_else(pa.array(gaps), pa.scalar(None, arrays[place].type), arrays[place])
+        return pa.StructArray.from_arrays(arrays, fields=list(found.type))
 
     def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
         """See ChangeTable.incomplete."""
@@ -100,12 +116,8 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
     if captured is None:
         return None
     ordinals = {column.name: place for place, column in enumerate(described.columns)}
-    types = {column.name: column.type for column in described.columns}
-    large = {
-        place: types[column.name].name
-        for place, column in enumerate(captured.schema.columns)
-        if types[column.name].name in _PLACEHOLDERS
-    }
+    own = [described.columns[ordinals[column.name]] for column in captured.schema.columns]
+    large = {place: catalog.info(column) for place, column in enumerate(own) if column.type.name in _PLACEHOLDERS}
     placeholders = _placeholders(captured, large, _placeholder(config))
     captured = _with_placeholders(captured, placeholders)
     command = ("[__$command_id]",) if catalog.has_commands(instance) else ()
@@ -117,25 +129,31 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
         order=", ".join(
             f"cdc_data.{field} ASC" for field in ("[__$start_lsn]", *command, "[__$seqval]", "[__$operation]")
         ),
-        ordinals={place: ordinals[captured.schema.columns[place].name] for place in large},
+        ordinals={place: ordinals[own[place].name] for place in large},
         from_start=config.flag("compat.faults"),
         placeholders=placeholders,
     )
 
 
-def _placeholders(captured: CapturedTable, large: Mapping[int, str], raw: bytes) -> dict[int, pa.Scalar]:
-    """What stands for untouched values of the columns at these places, each as its type shows it."""
-    shown = {place: raw if kind == "image" else raw.decode(errors="replace") for place, kind in large.items()}
-    return {place: captured.types[place].convert(pa.array([value]))[0] for place, value in shown.items()}
+def _placeholders(captured: CapturedTable, large: Mapping[int, ColumnInfo], raw: bytes) -> dict[int, pa.Scalar]:
+    """What stands in images for untouched values of the columns at these places: plain, or as a fault masks it."""
+    found = {}
+    for place, info in large.items():
+        given, kind = captured.schema.columns[place].placeholder, captured.types[place]
+        if given is not None:
+            found[place] = pa.scalar(given)
+            continue
+        plain = info.value if info.value is not None and info.value.arrow == kind.arrow else kind
+        found[place] = plain.convert(pa.array([raw if info.type.name == "image" else raw.decode(errors="replace")]))[0]
+    return found
 
 
 def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Scalar]) -> CapturedTable:
-    """The table whose new images show bytes as text in the placeholder, too, as old images do."""
+    """The table whose new images have the placeholders that its old images have."""
     columns = list(captured.schema.columns)
     for place, value in placeholders.items():
-        column = columns[place]
-        if captured.types[place].schema.type == "string" and column.placeholder is None:
-            columns[place] = replace(column, placeholder=value.as_py())
+        if captured.types[place].schema.type == "string":
+            columns[place] = replace(columns[place], placeholder=value.as_py())
     return replace(captured, schema=replace(captured.schema, columns=tuple(columns)))
 
 
