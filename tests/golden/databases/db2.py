@@ -11,7 +11,7 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.db2.log.end import END
 from tailrace.connectors.db2.position import text_of
 from tests.golden.compare import Event
-from tests.golden.databases.database import GoldenServer, SkippedError
+from tests.golden.databases.database import GoldenServer, SkippedError, without_last_end
 from tests.golden.script import Directive, split
 from tests.servers.db2.client import Db2Client, Session
 from tests.servers.db2.server import Db2
@@ -72,11 +72,8 @@ class GoldenDb2(GoldenServer):
         return Reading.from_text(text)
 
     def comparable(self, events: list[Event]) -> list[Event]:
-        """The reference engine ends a transaction when the next change comes, we do at once."""
-        last = events[-1] if events else None
-        if last and last["topic"].endswith(".transaction") and last["value"]["payload"]["status"] == "END":
-            return events[:-1]
-        return events
+        """See GoldenServer.comparable."""
+        return without_last_end(events)
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

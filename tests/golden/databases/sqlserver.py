@@ -13,7 +13,7 @@ from typing import Any
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver.position import text_of
 from tests.golden.compare import Event
-from tests.golden.databases.database import GoldenServer, SkippedError
+from tests.golden.databases.database import GoldenServer, SkippedError, without_last_end
 from tests.golden.script import Directive, split
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
 from tests.servers.sqlserver.server import SqlServer
@@ -80,11 +80,8 @@ class GoldenSqlServer(GoldenServer):
         return Reading.from_text(text)
 
     def comparable(self, events: list[Event]) -> list[Event]:
-        """The reference engine ends a transaction when the next change comes, we do at once."""
-        last = events[-1] if events else None
-        if last and last["topic"].endswith(".transaction") and last["value"]["payload"]["status"] == "END":
-            return events[:-1]
-        return events
+        """See GoldenServer.comparable."""
+        return without_last_end(events)
 
     def clear(self) -> None:
         """See GoldenServer.clear."""
