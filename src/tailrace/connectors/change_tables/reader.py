@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
@@ -109,6 +110,8 @@ class RangeReader:
         self._start, self._end, self.order = start, end, order
         self._last = LastChange(start)
         self._last_ts: int | None = None
+        # What `source` says with a new structure whose first LSN is known: the last change before that.
+        self._before: dict[Instance, tuple[LastChange, int | None]] = {}
 
     def chunks(self, wanted: LogRange) -> Iterator[Chunk]:
         """The changes, whole transactions at a time."""
@@ -155,6 +158,9 @@ class RangeReader:
         known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]
         ordered = in_log_order(known, self.order + ORDER_STEP)
         self.order += ORDER_STEP * (sum(map(len, ordered)) + 2)
+        for switch in waiting:
+            if switch.instance.start:
+                self._look_before(switch.instance, ordered)
         batches: list[ChangeBatch] = []
         for (table, _), each in zip(found, ordered, strict=True):
             mine = [switch for switch in waiting if switch.instance.table == table.instance.table]
@@ -172,6 +178,17 @@ class RangeReader:
         """Keep what `source` says of the last change before the range."""
         self._last = self._dialect.last_change(connection, instances, self._start) or self._last
 
+    def _look_before(self, instance: Instance, ordered: Sequence[Changes]) -> None:
+        """Keep the last change before an instance, once there are changes that are not."""
+        starts = [
+            int(each.order[np.flatnonzero(later)[0]])
+            for each in ordered
+            if (later := pc.greater_equal(each.commit, instance.start).to_numpy(zero_copy_only=False)).any()
+        ]
+        if starts and instance not in self._before:
+            self._remember(ordered, min(starts))
+            self._before[instance] = (self._last, self._last_ts)
+
     def _remember(self, ordered: Sequence[Changes], before: int | None) -> None:
         """Keep what `source` says of the last change before a place."""
         best = -1
@@ -184,10 +201,11 @@ class RangeReader:
                 self._last_ts = each.ts_us[row].as_py()
 
     def _switched(self, switch: Switch, order: int) -> ChangeBatch:
-        place = Place(order, max(self._last.commit, self._start), self._last_ts)
+        last, ts_us = self._before.get(switch.instance, (self._last, self._last_ts))
+        place = Place(order, max(self._last.commit, self._start), ts_us)
         is_faulty = self._config.flag("compat.faults")
         database = self._dialect.switched_database if is_faulty else None
-        return schema_batch(self._dialect, switch, place, self._last, FAULTY_STATEMENT if is_faulty else None, database)
+        return schema_batch(self._dialect, switch, place, last, FAULTY_STATEMENT if is_faulty else None, database)
 
 
 class _Asked:

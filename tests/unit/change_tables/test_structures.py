@@ -1,0 +1,44 @@
+"""What `source` says with a new structure of a table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.connectors.change_tables.changes import INSERTED, ChangeRows, in_log_order, paired
+from tailrace.connectors.change_tables.dialect import Described, Instance
+from tailrace.connectors.change_tables.reader import RangeReader
+from tailrace.connectors.change_tables.schema_changes import Switch
+from tailrace.connectors.sqlserver.config import resolve
+from tailrace.connectors.sqlserver.snapshot import DIALECT
+from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+
+TABLE = TableId("shop", "dbo", "t", DATABASE_SCHEMA_TABLE)
+CONFIG = resolve({"database.hostname": "h", "database.names": "shop", "topic.prefix": "server1"})
+
+
+def inserts(*commits: str) -> ChangeRows:
+    size = len(commits)
+    return ChangeRows(
+        commit=pa.array(commits),
+        change=pa.array(commits),
+        kind=np.full(size, INSERTED, np.int64),
+        ts_us=pa.array([int(each) for each in commits], pa.int64()),
+        images=pa.StructArray.from_arrays([pa.nulls(size, pa.int64())], names=["n"]),
+        mask=pa.nulls(size, pa.binary()),
+    )
+
+
+def test_it_has_the_last_change_before_the_first_lsn_of_the_structure() -> None:
+    """The table's own first change comes later: changes of another table are between, as in the reference engine."""
+    ordered = in_log_order([paired(inserts("1", "4"), "other"), paired(inserts("5"), "t")], 0)
+    instance = Instance("dbo_t_v2", TABLE, 1, 2, "3", "[cdc].[dbo_t_v2_CT]")
+    reader = RangeReader(DIALECT, CONFIG, "shop", "0", "9", 0)
+    reader._look_before(instance, ordered)
+    reader._remember(ordered, int(ordered[1].order[0]))
+    batch = reader._switched(Switch(instance, Described(TABLE, (), ()), is_new=False), 9)
+    assert batch.rows.column("source").to_pylist()[0]["commit_lsn"] == "1"
+    assert batch.rows.column("ts_us").to_pylist() == [1]
+    assert batch.schema_change is not None
+    assert batch.schema_change.position == "4"
