@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tailrace.connectors.sqlserver.client import Server
 from tailrace.errors import ConfigError, SourceError
 from tests.servers.sqlserver.server import SqlServer
 from tests.servers.sqlserver.tds.certificate import tls_context
+from tests.servers.tls import Authority
 
 
 def asked(server: SqlServer, **given: str) -> Any:
@@ -75,6 +77,35 @@ def test_a_certificate_for_another_host_is_refused(sqlserver: SqlServer, trusted
         asked(sqlserver, **given, driver__hostNameInCertificate="elsewhere")
 
 
+def test_an_expired_certificate_is_told(sqlserver: SqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = Authority(tmp_path)
+    context = authority.context("localhost", expired=True)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    monkeypatch.setattr(sqlserver, "_tls", (context, ""))
+    with pytest.raises(SourceError, match="the server's certificate has expired") as caught:
+        asked(sqlserver, driver__encrypt="true", driver__trustStore=str(authority.path))
+    assert "renew" in (caught.value.remedy or "")
+    assert caught.value.where == f"localhost:{sqlserver.port}"
+
+
+def test_a_server_that_does_not_encrypt_is_told(
+    sqlserver: SqlServer, trusted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlserver, "encryption", "off")
+    for given in ({"driver__trustStore": trusted}, {"driver__trustServerCertificate": "true"}):
+        with pytest.raises(SourceError, match="the server does not encrypt connections") as caught:
+            asked(sqlserver, driver__encrypt="true", **given)
+        assert "driver.encrypt=false" in (caught.value.remedy or "")
+        assert sqlserver.password not in str(caught.value)
+
+
+def test_a_server_that_takes_encrypted_connections_only_gets_them(
+    sqlserver: SqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlserver, "encryption", "required")
+    assert asked(sqlserver, driver__encrypt="false") == 1
+
+
 def test_a_trust_store_that_cannot_be_used_is_told(sqlserver: SqlServer, tmp_path: Path) -> None:
     store = tmp_path / "store.jks"
     store.write_bytes(b"\xfe\xed\xfe\xed")
@@ -83,6 +114,8 @@ def test_a_trust_store_that_cannot_be_used_is_told(sqlserver: SqlServer, tmp_pat
     assert f"keytool -list -rfc -keystore {store}" in (caught.value.remedy or "")
     with pytest.raises(SourceError, match="there is no file"):
         asked(sqlserver, driver__encrypt="true", driver__trustStore=str(tmp_path / "none"))
+    with pytest.raises(SourceError, match="cannot be read: Is a directory"):
+        asked(sqlserver, driver__encrypt="true", driver__trustStore=str(tmp_path))
 
 
 def test_a_server_that_is_away_is_not_mistaken(trusted: str, sqlserver: SqlServer) -> None:

@@ -12,6 +12,7 @@ import ibm_db
 from tailrace.config import Config
 from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Row
+from tailrace.connectors.db2 import encryption
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError, TailraceError
@@ -170,7 +171,20 @@ FAILURES = Db2Failures()
 
 
 def connect(config: Config, application: str = "tailrace") -> Connection:
-    """A new connection. Raises Db2Error."""
+    """A new connection. Raises Db2Error, and SourceError where encryption is what is wrong."""
+    encryption.check_files(config)
+    try:
+        return _connected(config, application)
+    except Db2Error as error:
+        is_about_it = config.flag("driver.sslConnection") or FAILURES.is_lost(error)
+        refused = encryption.refusal(config, str(error), error.code) if is_about_it else None
+        if refused is None:
+            raise
+        # Another try would be refused, too: the driver's error behind it would say that it might not.
+        raise refused from None
+
+
+def _connected(config: Config, application: str) -> Connection:
     parts = {
         "DATABASE": config.text("database.dbname"),
         "HOSTNAME": config.text("database.hostname"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from pymongo.errors import (
 from pymongo.uri_parser import parse_uri
 
 from tailrace.config import Config
+from tailrace.connectors.mongodb import encryption
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError, TailraceError
@@ -38,6 +40,7 @@ UNAUTHORIZED, AUTHENTICATION_FAILED = 13, 18
 CURSOR_NOT_FOUND, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE = 43, 239, 246
 TOO_LARGE = 10334  # BSONObjectTooLarge
 HISTORY_LOST = frozenset((136, 222, 260, 280, 286, 40585, 40615, 50811))
+_NO_KEY = "Private key doesn't match certificate"
 _BY_DNS = "mongodb+srv://"
 _TRANSIENT = frozenset(
     (
@@ -96,22 +99,35 @@ class MongoFailures(Failures):
         try:
             yield
         except PyMongoError as error:
-            raise _sentence(error, doing, self.line(error)) from error
+            line = self.line(error)
+            refused = encryption.refusal(line) if isinstance(error, ServerSelectionTimeoutError) else None
+            if refused is not None:
+                # Another try would be refused, too: the driver's error behind it would say that it might not.
+                raise refused from None
+            raise _sentence(error, doing, line) from error
 
 
 FAILURES = MongoFailures()
 
 
 def connect(config: Config, application: str = "tailrace") -> Client:
-    """A client, which connects when it is first used. Raises SourceError for a connection string that is none."""
+    """A client, which connects when it is first used.
+
+    Raises SourceError for a connection string that is none, and for files of certificates that cannot be used.
+    """
     text = config.text("mongodb.connection.string")
     with FAILURES.translated("the connection string cannot be used"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of options that the driver does not know
-        return MongoClient(text, appname=application[:128], tz_aware=True, **_options(config))
+        given = {name.lower(): value for name, value in parts_of(text)["options"].items()}
+        encryption.check_files(config, given)
+        try:
+            return MongoClient(text, appname=application[:128], tz_aware=True, **_options(config, given))
+        except ssl.SSLError as error:
+            raise encryption.untrusting(error.reason) from error
 
 
-def _options(config: Config) -> dict[str, Any]:
-    """What the properties add to the connection string, which goes before them."""
+def _options(config: Config, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the properties add to `given`, the options of the connection string, which go before them."""
     found: dict[str, Any] = {
         "datetime_conversion": DatetimeConversion.DATETIME_AUTO.name,
         "connectTimeoutMS": config.number("mongodb.connect.timeout.ms"),
@@ -130,7 +146,6 @@ def _options(config: Config) -> dict[str, Any]:
         found["tlsAllowInvalidHostnames"] = config.flag("mongodb.ssl.invalid.hostname.allowed")
         password = config.optional("mongodb.ssl.keystore.password")
         found |= {"tlsCertificateKeyFilePassword": password} if password else {}
-    given = {name.lower() for name in parts_of(config.text("mongodb.connection.string"))["options"]}
     return {name: value for name, value in found.items() if name.lower() not in given and value is not None}
 
 
@@ -213,12 +228,11 @@ def _sentence(error: PyMongoError, doing: str, line: str) -> SourceError:
         what = f"DNS does not say which servers there are: {line}"
         remedy = "check the name behind mongodb+srv:// and this machine's DNS, or list all hosts behind mongodb://"
         return SourceError(what, where="mongodb.connection.string", remedy=remedy)
+    if isinstance(error, ConfigurationError) and _NO_KEY in line:
+        return encryption.keyless()
     if isinstance(error, InvalidURI | ConfigurationError):
         remedy = "mongodb://user:password@host:27017/?replicaSet=rs0, with special characters of the password as %xx"
         return SourceError("the connection string is not valid", where="mongodb.connection.string", remedy=remedy)
-    if isinstance(error, ServerSelectionTimeoutError) and "CERTIFICATE" in line:
-        remedy = "set mongodb.ssl.truststore to the PEM file of the authority that signed the server's certificate"
-        return SourceError(f"the server's certificate is not trusted: {line}", remedy=remedy)
     if isinstance(error, ServerSelectionTimeoutError):
         remedy = (
             "check mongodb.connection.string, that mongod runs, and the firewall; replicaSet must be the set's name"

@@ -14,7 +14,7 @@ from pymssql import _mssql
 from tailrace.config import Config
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
-from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted, objection, settings
+from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted, refusal, settings
 from tailrace.errors import SourceError, TailraceError
 
 T = TypeVar("T")
@@ -127,11 +127,14 @@ FAILURES = SqlServerFailures()
 
 
 def connect(config: Config, application: str = "tailrace", database: str | None = None) -> Connection:
-    """A new connection, to the given database or to the only one. Raises pymssql.Error."""
+    """A new connection, to the given database or to the only one.
+
+    Raises pymssql.Error, and SourceError where encryption is what is wrong.
+    """
     names = config.names("database.names")
     wanted = database or (names[0] if len(names) == 1 else "")
     timeout = config.number("database.query.timeout.ms")
-    with _public_errors(), _settings(config):
+    with _refusals(config), _public_errors(), _settings(config):
         driver = pymssql.connect(
             server=_address(config),
             user=config.optional("database.user") or "",
@@ -161,22 +164,24 @@ def _settings(config: Config) -> Iterator[None]:
         os.environ[_FILE] = path
         try:
             yield
-        except pymssql.Error as error:
-            wrong = objection(config, config.number("driver.loginTimeout")) if FAILURES.is_lost(error) else None
-            if wrong is None:
-                raise
-            # Another try would be refused, too: the driver's error behind it would say that it might not.
-            raise SourceError(
-                f"the server's certificate is not trusted: {wrong}",
-                where=config.text("database.hostname"),
-                remedy="set driver.trustStore to a PEM file with the certificate of who has issued the server's, and "
-                "driver.hostNameInCertificate if that is for another host",
-            ) from None
         finally:
             if before is None:
                 del os.environ[_FILE]
             else:
                 os.environ[_FILE] = before
+
+
+@contextmanager
+def _refusals(config: Config) -> Iterator[None]:
+    """Turn an encrypted connection that encryption has failed into a SourceError that says why."""
+    try:
+        yield
+    except pymssql.Error as error:
+        refused = refusal(config) if is_encrypted(config) and FAILURES.is_lost(error) else None
+        if refused is None:
+            raise
+        # Another try would be refused, too: the driver's error behind it would say that it might not.
+        raise refused from None
 
 
 def _address(config: Config) -> str:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.config import Config
+from tailrace.connectors.certificates import Remedies, pem
 from tailrace.errors import SourceError
 
 _SYSTEM = (
@@ -20,9 +21,17 @@ _SYSTEM = (
     "/etc/ssl/cert.pem",
 )
 _STORE = "driver.trustStore"
+_CONVERT = "keytool -list -rfc -keystore {path} > trusted.pem, and set driver.trustStore to that"
+REMEDIES = Remedies(
+    authority=f"set {_STORE} to a PEM file with the certificate of who has issued the server's",
+    host="set database.hostname, or driver.hostNameInCertificate, to a host that the certificate is issued for",
+    encrypt="set driver.encrypt=true",
+    plain="let the server encrypt connections, or set driver.encrypt=false: then even the password is sent as it is",
+)
 # The first message of a connection: a version, and that all of it is to be encrypted. Its packets have a header.
 _PRELOGIN, _HEADER, _ENCRYPT = 0x12, 8, 1
 _OPTIONS = struct.pack(">BHHBHHB", 0, 11, 6, _ENCRYPT, 17, 1, 0xFF) + bytes(6) + bytes([1])
+_OPTION, _NOT_SUPPORTED = struct.Struct(">BHH"), 2
 _PACKET = 4096
 
 
@@ -51,44 +60,51 @@ def trusted(config: Config) -> str:
     """The file of the certificates that are trusted, in PEM. Raises SourceError."""
     given = config.optional(_STORE)
     found = [given] if given else [ssl.get_default_verify_paths().cafile, *_SYSTEM]
-    path = next((each for each in found if each and Path(each).is_file()), None)
-    remedy = f"set {_STORE} to a PEM file with the certificate of who has issued the server's"
+    path = next((each for each in found if each and (each == given or Path(each).is_file())), None)
     if path is None:
-        what = f"there is no file {given}" if given else "the system has no file of trusted certificates"
-        raise SourceError(what, where=_STORE, remedy=remedy)
-    if b"-----BEGIN" not in Path(path).read_bytes():
-        convert = f"keytool -list -rfc -keystore {path} > trusted.pem"
-        raise SourceError(f"{path} is no PEM file", where=_STORE, remedy=f"{convert}, and set {_STORE} to that")
-    return str(path)
+        what = "the system has no file of trusted certificates"
+        raise SourceError(what, where=_STORE, remedy=REMEDIES.authority)
+    return pem(path, _STORE, REMEDIES.authority, _CONVERT.format(path=path))
 
 
-def objection(config: Config, timeout: float) -> str | None:
-    """What is wrong with the server's certificate; None if nothing is, or if the server does not answer so far.
+def refusal(config: Config) -> SourceError | None:
+    """Why an encrypted connection was not made, if encryption is the reason.
 
     FreeTDS only tells that it has not connected. So the handshake is done once more here, and ended before a login.
     """
-    host = config.text("database.hostname")
-    context = ssl.create_default_context(cafile=trusted(config))
-    # SQL Server speaks TLS 1.2 inside of TDS 7.
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    name = config.optional("driver.hostNameInCertificate") or host
-    tls = context.wrap_bio(incoming, outgoing, server_hostname=name)
+    host, port = config.text("database.hostname"), config.number("database.port")
     try:
-        with socket.create_connection((host, config.number("database.port")), timeout) as connection:
+        with socket.create_connection((host, port), config.number("driver.loginTimeout") or None) as connection:
             _send(connection, _OPTIONS)
-            _receive(connection)
-            _shake_hands(connection, tls, incoming, outgoing)
+            if _encryption(_receive(connection)) == _NOT_SUPPORTED:
+                return REMEDIES.unencrypted(f"{host}:{port}")
+            if is_compared(config):
+                _shake_hands(connection, config)
     except ssl.SSLCertVerificationError as error:
-        return str(error.verify_message)
-    except (OSError, ValueError):
+        return REMEDIES.distrusted(error.verify_message, f"{host}:{port}")
+    except (OSError, ValueError, struct.error):
         return None
     return None
 
 
-def _shake_hands(
-    connection: socket.socket, tls: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO
-) -> None:
+def _encryption(answer: bytes) -> int | None:
+    """What the server's first message says about encryption."""
+    place = 0
+    while answer[place : place + 1] not in (b"", b"\xff"):
+        name, start, size = _OPTION.unpack_from(answer, place)
+        if name == _ENCRYPT and size:
+            return int(answer[start])
+        place += _OPTION.size
+    return None
+
+
+def _shake_hands(connection: socket.socket, config: Config) -> None:
+    context = ssl.create_default_context(cafile=trusted(config))
+    # SQL Server speaks TLS 1.2 inside of TDS 7.
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    name = config.optional("driver.hostNameInCertificate") or config.text("database.hostname")
+    tls = context.wrap_bio(incoming, outgoing, server_hostname=name)
     while not _has_ended(tls):
         _send(connection, outgoing.read())
         incoming.write(_receive(connection))
