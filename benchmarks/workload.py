@@ -34,7 +34,7 @@ _NARROW = {
     "note varchar(64)": "CASE WHEN n % 4 > 0 THEN 'A note of medium length' END",
 }
 # Two to four columns each of the types that cost most, thirty in all.
-_WIDE = {
+WIDE = {
     **_NARROW,
     **{f"n{k} numeric({10 + k},{k})": f"(n * {k} % 100000) / 7.0" for k in range(1, 5)},
     "nv numeric": "n / 3.0",
@@ -79,7 +79,7 @@ def pid(server: EmbeddedPostgres) -> int:
 def prepare(server: EmbeddedPostgres, *, wide: bool = False) -> None:
     """An empty table, published: of 8 columns, or of 30 of mixed types."""
     server.create_database(DATABASE)
-    columns = _WIDE if wide else _NARROW
+    columns = WIDE if wide else _NARROW
     schema = _SCHEMA.format(
         table=TABLE,
         publication=PUBLICATION,
