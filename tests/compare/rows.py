@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 
-from tests.compare.cases import MARKER, marked, write_settings
-
+LEFT = 4  # rows up to this number are deleted at once
 NUMBER = "n"  # every table has this column, which tells its rows apart
 
 
@@ -23,16 +19,22 @@ class Kind:
     defaults: Sequence[str] = ()
     key: Callable[[int], str] | None = None
 
+    @property
+    def is_number(self) -> bool:
+        """Whether 1000 can be added to a key."""
+        return self.key is not None and self.key(1).replace(".", "").isdigit()
+
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. A key column has `key` in place of values."""
+    """A column. A key has `key` in place of values; of one with `made`, its definition, the server makes them."""
 
     name: str
     kind: Kind
     required: bool = False
     default: str | None = None
     is_key: bool = False
+    made: str | None = None
 
     def value(self, chance: Random, number: int) -> str:
         """The literal of a value; a key's is another one for each number."""
@@ -53,12 +55,20 @@ class Table:
     key: str | None
     quote: Callable[[str], str]
     rows: list[int] = field(default_factory=list)
-    extra: list[Column] = field(default_factory=list)
+    database: str = ""
+    is_altered: bool = False
+    is_shifted: bool = False
 
     @property
     def quoted(self) -> str:
         """The name in SQL."""
-        return f"{self.quote(self.schema)}.{self.quote(self.name)}"
+        parts = (self.database, self.schema, self.name)
+        return ".".join(self.quote(part) for part in parts if part)
+
+    @property
+    def given(self) -> list[Column]:
+        """The columns whose values are given, but the number."""
+        return [column for column in self.columns if column.made is None]
 
     def statements(self) -> Iterator[str]:
         """What creates it; `key` is `primary`, `unique` or nothing."""
@@ -78,6 +88,8 @@ class Table:
 
     def ddl(self, column: Column) -> str:
         """A column in CREATE TABLE and ALTER TABLE."""
+        if column.made is not None:
+            return f"{self.quote(column.name)} {column.made}"
         default = f" DEFAULT {column.default}" if column.default is not None else ""
         required = " NOT NULL" if column.required or column.is_key else ""
         return f"{self.quote(column.name)} {column.kind.sql}{required}{default}"
@@ -90,14 +102,17 @@ class Rows:
         self._chance = chance
         self._last = 0
 
-    def insert(self, table: Table) -> str:
-        """Insert a row, some of its columns by their defaults."""
-        self._last += 1
-        table.rows.append(self._last)
-        columns = [column for column in (*table.columns, *table.extra) if not self._is_left_out(column)]
-        names = [table.number, *(column.name for column in columns)]
-        values = [str(self._last), *(column.value(self._chance, self._last) for column in columns)]
-        return f"INSERT INTO {table.quoted} ({', '.join(map(table.quote, names))}) VALUES ({', '.join(values)})"
+    def insert(self, table: Table, numbers: Sequence[int] = ()) -> str:
+        """Insert a row, or rows of these numbers; some columns by their defaults."""
+        if not numbers:
+            self._last += 1
+            numbers = [self._last]
+        table.rows += [number for number in numbers if number not in table.rows]
+        columns = [column for column in table.given if not self._is_left_out(column)]
+        names = ", ".join(map(table.quote, [table.number, *(column.name for column in columns)]))
+        rows = [[str(number), *(column.value(self._chance, number) for column in columns)] for number in numbers]
+        values = ", ".join("(" + ", ".join(row) + ")" for row in rows)
+        return f"INSERT INTO {table.quoted} ({names}) VALUES {values}"
 
     def change(self, table: Table) -> str:
         """Insert, update or delete; an update may change the key."""
@@ -108,28 +123,56 @@ class Rows:
         if self._chance.random() < 0.25:
             table.rows.remove(row)
             return f"DELETE FROM {table.quoted} {where}"
-        keys = [column for column in table.columns if column.is_key]
+        keys = [column for column in table.given if column.is_key]
         if keys and self._chance.random() < 0.2:
             self._last += 1
             column = self._chance.choice(keys)
             value = column.value(self._chance, self._last)
             return f"UPDATE {table.quoted} SET {table.quote(column.name)} = {value} {where}"
-        others = [column for column in (*table.columns, *table.extra) if not column.is_key]
+        return self._update(table, where) or self.insert(table)
+
+    def _update(self, table: Table, where: str) -> str:
+        others = [column for column in table.given if not column.is_key]
         chosen = self._chance.sample(others, min(len(others), self._chance.randrange(1, 4)))
-        if not chosen:
-            return self.insert(table)
-        sets = [f"{table.quote(column.name)} = {column.value(self._chance, row)}" for column in chosen]
-        return f"UPDATE {table.quoted} SET {', '.join(sets)} {where}"
+        sets = [f"{table.quote(column.name)} = {column.value(self._chance, 0)}" for column in chosen]
+        return f"UPDATE {table.quoted} SET {', '.join(sets)} {where}" if sets else ""
+
+    def many(self, table: Table) -> list[str]:
+        """Statements that change many rows, or one row several times."""
+        number = table.quote(table.number)
+        some = f"WHERE {number} {self._chance.choice(('>', '<'))} {self._chance.randrange(1, 12)}"
+        draw = self._chance.random()
+        if draw < 0.25:
+            return [self.insert(table, self._next(self._chance.randrange(2, 4)))]
+        if draw < 0.4:
+            table.rows = [row for row in table.rows if row > LEFT]
+            return [f"DELETE FROM {table.quoted} WHERE {number} <= {LEFT}"]
+        if draw < 0.6 and table.rows:
+            row = self._chance.choice(table.rows)
+            return [f"DELETE FROM {table.quoted} WHERE {number} = {row}", self.insert(table, [row])]
+        moved = [column for column in table.given if column.is_key and column.kind.is_number]
+        if draw < 0.8 and moved and not table.is_shifted:
+            table.is_shifted = True  # once, so that no key meets another one
+            name = table.quote(moved[0].name)
+            return [f"UPDATE {table.quoted} SET {name} = {name} + 1000"]
+        return [self._update(table, some) or self.insert(table)]
+
+    def _next(self, count: int) -> list[int]:
+        self._last += count
+        return list(range(self._last - count + 1, self._last + 1))
 
     def some(self, tables: Sequence[Table], begin: str, ends: Sequence[str]) -> str:
         """A script of a few changes, some of them in a transaction that begins and ends by these statements."""
         text = ""
         for _ in range(self._chance.randrange(3, 9)):
             if self._chance.random() < 0.2:
-                inside = "".join(f"{self._any(tables)};\n" for _ in range(self._chance.randrange(1, 4)))
-                text += f"{begin};\n{inside}{self._chance.choice(ends)};\n"
+                inside = [self._any(tables) for _ in range(self._chance.randrange(1, 4))]
+                text += script([begin, *inside, self._chance.choice(ends)])
+            elif self._chance.random() < 0.15:
+                several = self.many(self._chance.choice(tables))
+                text += script([begin, *several, "COMMIT"] if len(several) > 1 else several)
             else:
-                text += f"{self._any(tables)};\n"
+                text += script([self._any(tables)])
         return text
 
     def _any(self, tables: Sequence[Table]) -> str:
@@ -139,107 +182,9 @@ class Rows:
         return not column.is_key and (column.default is not None or not column.required) and self._chance.random() < 0.2
 
 
-class RandomScenario(ABC):
-    """A scenario of change tables: tables with rows, then changes with pauses, restarts and signals between them."""
-
-    signals: str
-    """The name of the signal table."""
-    marks: str
-    """The name of the captured table whose rows are the markers, of columns `id` and `mark`."""
-    database = ""
-    """What precedes schema and table in the names of a signal, with its point."""
-    begin: str
-    ends: Sequence[str]
-    kinds: Sequence[Kind]
-
-    def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str]) -> None:
-        self._chance, self._tables = chance, tables
-        self._rows = Rows(chance)
-        self._with_signals = chance.random() < 0.15
-        self._properties = {**properties, **masks(chance, tables)}
-        if self._with_signals:
-            size = chance.choice(("2", "3", "100"))
-            name = f"{self.database.replace('testdb', '${dbname}')}{self.signals}"
-            self._properties |= {"signal.data.collection": name, "incremental.snapshot.chunk.size": size}
-        elif chance.random() < 0.25:
-            self._properties |= unwrap(chance)
-
-    def write(self, folder: Path) -> None:
-        """Write it into the empty folder."""
-        (folder / "setup.sql").write_text(self._setup(), encoding="utf-8")
-        (folder / "workload.sql").write_text(self._workload(), encoding="utf-8")
-        settings = {"settle_seconds": 3, "unordered_reads": True} if self._with_signals else {"settle_seconds": 0.2}
-        write_settings(folder, self._properties, {"marker": MARKER, **settings})
-
-    @abstractmethod
-    def _captured(self, table: Table) -> str:
-        """A statement that begins the capture of a table."""
-
-    @abstractmethod
-    def _helper(self, table: str, columns: Sequence[str]) -> list[str]:
-        """Statements that create a table of texts, the first of them its key, and begin its capture."""
-
-    @abstractmethod
-    def _altered(self, table: Table, column: Column) -> list[str]:
-        """Statements that add the column to the table and to what is captured of it."""
-
-    def _setup(self) -> str:
-        lines = []
-        for table in self._tables:
-            lines += table.statements()
-            lines += [self._rows.insert(table) for _ in range(self._chance.randrange(5))]
-            lines.append(self._captured(table))
-        lines += [*self._helper(self.marks, ("id", "mark")), f"INSERT INTO {self.marks} VALUES ('0', 'none')"]
-        return _script([*lines, *(self._helper(self.signals, ("id", "type", "data")) if self._with_signals else [])])
-
-    def _workload(self) -> str:
-        parts = [self._changes()]
-        for number in range(3):
-            parts += [self._between(number), self._changes()]
-        return "".join(f"{line}\n" for line in marked("".join(parts).splitlines(), f"{self._mark()};"))
-
-    def _mark(self) -> str:
-        if "c" in self._properties.get("skipped.operations", ""):
-            return f"UPDATE {self.marks} SET mark = '{{}}'"
-        return f"INSERT INTO {self.marks} VALUES ('{{0}}', '{{0}}')"
-
-    def _between(self, number: int) -> str:
-        draw = self._chance.random()
-        if self._with_signals:
-            keyed = [table for table in self._tables if table.key == "primary"]
-            names = [f"{self.database}{table.schema}.{table.name}" for table in keyed]
-            data = {"data-collections": names, "type": self._chance.choice(("incremental", "blocking"))}
-            signal = f"INSERT INTO {self.signals} VALUES ('s{number}', 'execute-snapshot', '{json.dumps(data)}')"
-            return f"-- @wait\n{_script([signal])}-- @wait\n" if names else "-- @wait\n"
-        if draw < 0.2:
-            return f"-- @stop\n{self._changes()}-- @start\n-- @wait\n"
-        if draw < 0.4 and number == 1:
-            table = self._chance.choice(self._tables)
-            table.extra.append(Column("ADDED" if table.name.isupper() else "added", self._chance.choice(self.kinds)))
-            return f"-- @wait\n{_script(self._altered(table, table.extra[0]))}"
-        return "-- @wait\n"
-
-    def _changes(self) -> str:
-        return self._rows.some(self._tables, self.begin, self.ends)
-
-
-def _script(statements: Sequence[str]) -> str:
+def script(statements: Sequence[str]) -> str:
+    """Statements and directives, a line each."""
     return "".join(line + ("\n" if line.startswith("--") else ";\n") for line in statements)
-
-
-_UNWRAP = {
-    "delete.tombstone.handling.mode": ("drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"),
-    "add.fields": ("op,table", "source.commit_lsn:lsn,op", "op,source.snapshot,source.schema"),
-    "add.headers": ("op", "db,schema"),
-    "drop.fields.header.name": ("dropped",),
-}
-
-
-def unwrap(chance: Random) -> dict[str, str]:
-    """Rows without envelope."""
-    settings = {f"transforms.unwrap.{name}": text for name, text in some(chance, _UNWRAP, 0.4).items()}
-    kind = "io.debezium.transforms.ExtractNewRecordState"
-    return {"transforms": "unwrap", "transforms.unwrap.type": kind, **settings}
 
 
 def random_columns(chance: Random, kinds: Sequence[Kind], names: Sequence[str], odd: Sequence[str]) -> list[Column]:
@@ -259,23 +204,3 @@ def random_columns(chance: Random, kinds: Sequence[Kind], names: Sequence[str], 
         columns.append(Column(name, kind, chance.random() < 0.35, default))
     chance.shuffle(columns)
     return columns
-
-
-def some(chance: Random, choices: dict[str, tuple[str, ...]], likely: float) -> dict[str, str]:
-    """Properties with random values, each of them with that probability."""
-    return {name: chance.choice(values) for name, values in choices.items() if chance.random() < likely}
-
-
-def masks(chance: Random, tables: Sequence[Table]) -> dict[str, str]:
-    """Masks of random columns that are in no key: those of keys differ by intention (decision 7)."""
-    names = ("column.mask.with.5.chars", "column.mask.hash.SHA-256.with.salt.salt", "column.truncate.to.3.chars")
-    able = [
-        f"{table.schema}.{table.name}.{column.name}"
-        for table in tables
-        for column in table.columns
-        if not column.is_key
-    ]
-    plain = [name for name in able if name.replace(".", "").isalnum()]
-    return {
-        name: ",".join(chance.sample(plain, min(3, len(plain)))) for name in names if plain and chance.random() < 0.12
-    }

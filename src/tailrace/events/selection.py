@@ -18,6 +18,15 @@ def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
     return _changing(_wanted(batch, config)) if config.flag("skip.messages.without.change") else _wanted(batch, config)
 
 
+def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
+    """A fault of the reference engine: with `skip.messages.without.change` it compares event values alone.
+
+    So an update that changes nothing but key columns that are excluded from values is left out.
+    """
+    hides = len(batch.table.value_columns) < len(batch.table.columns)
+    return _changing(batch, only_shown=True) if hides and config.flag("skip.messages.without.change") else batch
+
+
 def _wanted(batch: ChangeBatch, config: Config) -> ChangeBatch:
     skipped = config.names("skipped.operations")  # some of c, u, d, t; empty for `none`
     if not skipped:
@@ -25,7 +34,7 @@ def _wanted(batch: ChangeBatch, config: Config) -> ChangeBatch:
     return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
 
 
-def _changing(batch: ChangeBatch) -> ChangeBatch:
+def _changing(batch: ChangeBatch, *, only_shown: bool = False) -> ChangeBatch:
     """Without updates whose images are equal, large values that the log did not repeat counting as equal."""
     before, after = batch.rows.column("before"), batch.rows.column("after")
     update = flags(pc.equal(batch.rows.column("op"), literal(UPDATE)))
@@ -38,6 +47,8 @@ def _changing(batch: ChangeBatch) -> ChangeBatch:
     marks = None if unchanged is None else unchanged.filter(mask(compared))
     alike = np.ones(len(places), np.bool_)
     for index, column in enumerate(batch.table.columns):
+        if only_shown and not column.in_value:
+            continue
         equal = same(old.field(index), new.field(index), column.schema)
         at = -1 if marks is None else marks.type.get_field_index(column.name)
         if marks is not None and at >= 0:

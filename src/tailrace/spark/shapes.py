@@ -19,7 +19,7 @@ from tailrace.events.faults import Faults
 from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.keymask import mask_images
 from tailrace.events.record import KAFKA
-from tailrace.events.selection import select
+from tailrace.events.selection import select, without_hidden_changes
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.topics import TopicNaming
 from tailrace.events.transactions import TransactionTracker
@@ -145,6 +145,8 @@ class Shaper:
         if batch.schema_change is not None:
             return batch
         batch = with_identity(batch) if self.is_old else batch
+        if self.faults:
+            batch = without_hidden_changes(batch, self.config)
         return select(mask_images(split_key_changes(batch, self.faults)), self.config)
 
     def _emitter(

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from tests.compare.change_tables import RandomScenario
 from tests.compare.db2.types import KINDS
-from tests.compare.rows import Column, RandomScenario, Table, random_columns, some
+from tests.compare.options import OUTBOX_NAMES, some
+from tests.compare.rows import Column, Kind, Table, random_columns
 
 ENGINE = {
     "database.query.timeout.ms": "0",
@@ -28,7 +30,7 @@ CONNECTION = {
 
 MARK = ""
 
-EXPLAINED: tuple[tuple[str, str], ...] = ()
+EXPLAINED = (OUTBOX_NAMES,)
 
 _NAMES = ("ID", "NAME", "TOTAL", "NOTE", "MADE", "FLAG", "CODE", "DATA", "PRICE")
 _ODD = ("mixed case", "ORDER", "da-sh", "a.b", "1ST")
@@ -49,7 +51,7 @@ _CHOICES = {
     "message.key.columns": ("MYSCHEMA.T0:N", "MYSCHEMA.T1:N;MYSCHEMA.T2:N"),
     "column.propagate.source.type": (".*", "MYSCHEMA.T0.(NAME|TOTAL|MADE)"),
     "skip.messages.without.change": ("true",),
-    "table.include.list": ("MYSCHEMA.T0,MYSCHEMA.T2,MYSCHEMA.MARKS", "MYSCHEMA.*"),
+    "table.include.list": ("MYSCHEMA.T0,MYSCHEMA.T2,MYSCHEMA.(MARKS|OUTBOX|DEBEZIUM_SIGNAL)", "MYSCHEMA.*"),
 }
 
 
@@ -67,7 +69,7 @@ def write(seed: int, folder: Path) -> None:
 
 
 class _Scenario(RandomScenario):
-    signals, marks = "MYSCHEMA.DEBEZIUM_SIGNAL", "MYSCHEMA.MARKS"
+    signals, marks, outbox = "MYSCHEMA.DEBEZIUM_SIGNAL", "MYSCHEMA.MARKS", "MYSCHEMA.OUTBOX"
     begin, ends = "BEGIN", ("COMMIT", "COMMIT", "ROLLBACK")
     kinds = KINDS
 
@@ -83,9 +85,14 @@ class _Scenario(RandomScenario):
         created = f"CREATE TABLE {table} ({columns[0]} VARCHAR(64) NOT NULL PRIMARY KEY, {listed})"
         return [created, f"CALL ASNCDC.ADDTABLE('{schema}', '{name}')"]
 
-    def _altered(self, table: Table, column: Column) -> list[str]:
+    def _named(self, table: Table) -> str:
+        return f"MYSCHEMA.{table.name}"
+
+    def _altered(self, table: Table) -> list[str]:
+        column = Column("ADDED", self._chance.choice(self.kinds))
         register = "UPDATE ASNCDC.IBMSNAP_REGISTER SET STATE = '{}' WHERE SOURCE_TABLE = '" + table.name + "'"
         added = f"ADD COLUMN {table.ddl(column)}"
+        table.columns.append(column)
         return [
             *(register.format("I"), _REINIT),
             *(f"ALTER TABLE {table.quoted} {added}", f"ALTER TABLE ASNCDC.CDC_MYSCHEMA_{table.name} {added}"),
@@ -100,6 +107,13 @@ def _table(chance: Random, name: str) -> Table:
     columns = random_columns(chance, KINDS, _NAMES, _ODD)
     # No unique index: when the reference forgets the key that it has by one is a matter of timing.
     key = chance.choices(("primary", None), (8, 1))[0]
+    if chance.random() < 0.15:
+        is_key = not any(column.is_key for column in columns) and chance.random() < 0.5
+        made = "INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 10, INCREMENT BY 5)"
+        columns.append(Column("COUNTED", Kind("INTEGER", ()), is_key=is_key, made=made))
+    if chance.random() < 0.15:
+        made = 'INTEGER GENERATED ALWAYS AS ("N" * 2)'
+        columns.insert(chance.randrange(len(columns)), Column("COMPUTED", Kind("INTEGER", ()), made=made))
     return Table("MYSCHEMA", name, columns, key, _quote)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from tests.compare.rows import Column, RandomScenario, Table, random_columns, some
+from tests.compare.change_tables import RandomScenario
+from tests.compare.options import OUTBOX_NAMES, some
+from tests.compare.rows import Column, Kind, Table, random_columns
 from tests.compare.sqlserver.types import KINDS
 
 ENGINE = {
@@ -32,6 +34,7 @@ MARK = ""
 _OF_STRUCTURE = r"^server1\[\d+\] op=None .*: value\.payload\.source\."
 _PAGE = "docs/connectors/sqlserver.md#differences"
 EXPLAINED = (
+    OUTBOX_NAMES,
     (rf"{_OF_STRUCTURE}(schema|table): ", _PAGE),
     (rf"{_OF_STRUCTURE}event_serial_no: expected null", _PAGE),
 )
@@ -79,40 +82,81 @@ def write(seed: int, folder: Path) -> None:
     chance = Random(seed)
     tables = [_table(chance, *name) for name in (("dbo", "t0"), ("dbo", "t1"), ("sales", "t2"))]
     properties = {**CONNECTION, "include.schema.changes": "false", **some(chance, _CHOICES, 0.12)}
+    if chance.random() < 0.12:
+        tables.append(_table(chance, "dbo", "t3", "testdb2"))
+        properties["database.names"] = "${dbname},testdb2"
+        properties.pop("provide.transaction.metadata", None)  # one after the other, as the reference comes to them
     _Scenario(chance, tables, properties).write(folder)
 
 
 class _Scenario(RandomScenario):
-    signals, marks, database = "dbo.debezium_signal", "dbo.marks", "testdb."
+    signals, marks, outbox = "dbo.debezium_signal", "dbo.marks", "dbo.outbox"
     begin, ends = "BEGIN TRANSACTION", ("COMMIT", "COMMIT", "ROLLBACK")
     kinds = KINDS
+
+    def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str]) -> None:
+        super().__init__(chance, tables, properties)
+        if self._with_signals and "c" in self._properties.get("skipped.operations", ""):
+            del self._properties["skipped.operations"]  # the reference then sees no signal
+        if self._with_signals and self._properties["include.schema.changes"] == "true":
+            # It tells of tables that filters leave out, when a signal names them.
+            for name in ("schema.include.list", "table.exclude.list"):
+                self._properties.pop(name, None)
 
     def _setup(self) -> str:
         return f"CREATE SCHEMA sales;\n{super()._setup()}"
 
     def _captured(self, table: Table) -> str:
-        return _enable(table.schema, table.name)
+        return _enable(table.schema, table.name, database=table.database)
 
     def _helper(self, table: str, columns: Sequence[str]) -> list[str]:
         listed = ", ".join(f"{column} VARCHAR(2048)" for column in columns[1:])
         schema, _, name = table.partition(".")
         return [f"CREATE TABLE {table} ({columns[0]} VARCHAR(64) PRIMARY KEY, {listed})", _enable(schema, name)]
 
-    def _altered(self, table: Table, column: Column) -> list[str]:
-        second = _enable(table.schema, table.name, f"{table.schema}_{table.name}_v2")
-        return [f"ALTER TABLE {table.quoted} ADD {table.ddl(column)}", second]
+    def _named(self, table: Table) -> str:
+        return f"testdb.{table.schema}.{table.name}"
+
+    def _signals_named(self) -> str:
+        return f"${{dbname}}.{self.signals}"
+
+    def _altered(self, table: Table) -> list[str]:
+        draw, start = self._chance.random(), f"ALTER TABLE {table.quoted}"
+        plain = [column for column in table.given if not column.is_key and column.default is None]
+        short = [column for column in plain if column.kind.sql in _WIDER and not column.required]
+        if draw < 0.25 and len(plain) > 1:
+            column = self._chance.choice(plain)
+            table.columns.remove(column)
+            altered = f"{start} DROP COLUMN {table.quote(column.name)}"
+        elif draw < 0.5 and short:
+            column = self._chance.choice(short)
+            altered = f"{start} ALTER COLUMN {table.quote(column.name)} {_WIDER[column.kind.sql]}"
+        else:
+            table.columns.append(Column("added", self._chance.choice(self.kinds)))
+            altered = f"{start} ADD {table.ddl(table.columns[-1])}"
+        return [altered, _enable(table.schema, table.name, f"{table.schema}_{table.name}_v2", table.database)]
 
 
-def _table(chance: Random, schema: str, name: str) -> Table:
+_WIDER = {"VARCHAR(40)": "VARCHAR(80)", "SMALLINT": "INT", "INT": "BIGINT", "DECIMAL(10,2)": "DECIMAL(14,2)"}
+
+
+def _table(chance: Random, schema: str, name: str, database: str = "") -> Table:
     columns = random_columns(chance, KINDS, _NAMES, _ODD)
     key = chance.choices(("primary", "unique", None), (8, 1, 1))[0]
-    return Table(schema, name, columns, key, _quote)
+    if chance.random() < 0.15:
+        is_key = not any(column.is_key for column in columns) and chance.random() < 0.5
+        columns.append(Column("counted", Kind("INT", ()), is_key=is_key, made="INT IDENTITY(10,5) NOT NULL"))
+    if chance.random() < 0.15:
+        made = chance.choice(("AS ([n] * 2)", "AS ([n] + 1) PERSISTED"))
+        columns.insert(chance.randrange(len(columns)), Column("computed", Kind("INT", ()), made=made))
+    return Table(schema, name, columns, key, _quote, database=database)
 
 
-def _enable(schema: str, table: str, instance: str | None = None) -> str:
+def _enable(schema: str, table: str, instance: str | None = None, database: str = "") -> str:
     named = f", @capture_instance = N'{instance}'" if instance else ""
     place = f"@source_schema = N'{schema}', @source_name = N'{table}'"
-    return f"EXEC sys.sp_cdc_enable_table {place}, @role_name = NULL, @supports_net_changes = 0{named}"
+    procedure = f"{database}.sys.sp_cdc_enable_table" if database else "sys.sp_cdc_enable_table"
+    return f"EXEC {procedure} {place}, @role_name = NULL, @supports_net_changes = 0{named}"
 
 
 def _quote(name: str) -> str:

@@ -1,11 +1,13 @@
 """Scenarios on SQL Server: the stand-in (tests/servers/sqlserver), or a server given by $TAILRACE_SQLSERVER_URL.
 
-Of a given server the database `testdb` is dropped and created again; its user is a member of sysadmin.
+Of a given server the scenario's databases (`testdb`) are dropped and created again; its user is a member of sysadmin.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ class GoldenSqlServer(GoldenServer):
         url = os.environ.get(GIVEN)
         self._server = SqlServerClient(url) if url else SqlServer(capture_interval=0.02).start()
         self._sessions: dict[str, Any] = {}
+        self._databases = [DATABASE]
 
     def places(self) -> Mapping[str, object]:
         """See GoldenServer.places."""
@@ -46,13 +49,16 @@ class GoldenSqlServer(GoldenServer):
     def prepare(self, folder: Path) -> None:
         """See GoldenServer.prepare."""
         self.clear()
-        self._server.create(DATABASE)
-        # The server of the recordings needed no option for this isolation level.
-        self._server.execute(f"ALTER DATABASE {DATABASE} SET ALLOW_SNAPSHOT_ISOLATION ON")
+        self._databases = _databases(folder)
+        for database in self._databases:
+            self._server.create(database)
+            # The server of the recordings needed no option for this isolation level.
+            self._server.execute(f"ALTER DATABASE {database} SET ALLOW_SNAPSHOT_ISOLATION ON")
         for step in split((folder / "setup.sql").read_text(encoding="utf-8")):
             if not isinstance(step, Directive):
                 self._execute("main", step.text)
-        self._server.settle(DATABASE)
+        for database in self._databases:
+            self._server.settle(database)
 
     def workload(self, folder: Path) -> Iterator[Directive]:
         """See GoldenServer.workload."""
@@ -70,10 +76,13 @@ class GoldenSqlServer(GoldenServer):
 
     def log_end(self) -> Reading:
         """See GoldenServer.log_end."""
-        self._server.settle(DATABASE)
-        with self._sessions["main"].cursor() as cursor:
-            cursor.execute("SELECT sys.fn_cdc_get_max_lsn()")
-            return Reading.of({DATABASE: text_of(cursor.fetchone()[0])})
+        lsns = {}
+        for database in self._databases:
+            self._server.settle(database)
+            with self._sessions["main"].cursor() as cursor:
+                cursor.execute(f"SELECT {database}.sys.fn_cdc_get_max_lsn()")
+                lsns[database] = text_of(cursor.fetchone()[0])
+        return Reading.of(lsns)
 
     def position(self, text: str) -> Reading:
         """See GoldenServer.position."""
@@ -88,7 +97,8 @@ class GoldenSqlServer(GoldenServer):
         for session in self._sessions.values():
             session.close()
         self._sessions = {}
-        self._server.drop(DATABASE)
+        for database in self._databases:
+            self._server.drop(database)
 
     def close(self) -> None:
         """See GoldenServer.close."""
@@ -99,3 +109,8 @@ class GoldenSqlServer(GoldenServer):
             self._sessions[session] = self._server.connect(DATABASE)
         with self._sessions[session].cursor() as cursor:
             cursor.execute(text)
+
+
+def _databases(folder: Path) -> list[str]:
+    config = json.loads((folder / "connector.json").read_text(encoding="utf-8"))["config"]
+    return [string.Template(name).safe_substitute(dbname=DATABASE) for name in config["database.names"].split(",")]

@@ -1,8 +1,10 @@
 """Skipped operations and updates without change."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
-from tailrace.events.selection import select
+from tailrace.events.selection import select, without_hidden_changes
 from tests.unit.events.changes import batch, changes, config, table
 
 ONE = {"id": 1, "code": "a", "note": None}
@@ -31,3 +33,17 @@ def test_a_large_value_that_was_not_repeated_has_not_changed() -> None:
     marks = pa.array([{"note": True}], pa.struct([("note", pa.bool_())]))
     given = changes(table(), {"op": "u", "before": {**ONE, "note": "long"}, "after": ONE}, unchanged=marks)
     assert len(select(given, config(skip_messages_without_change="true"))) == 0
+
+
+def test_an_update_of_a_hidden_key_alone_is_left_out_as_the_reference_does() -> None:
+    shown = table()
+    hidden = replace(shown, columns=(replace(shown.columns[0], in_value=False), *shown.columns[1:]))
+    rows = (
+        {"op": "u", "before": ONE, "after": {**ONE, "id": 2}},
+        {"op": "u", "before": ONE, "after": {**ONE, "id": 2, "code": "b"}},
+    )
+    given = config(skip_messages_without_change="true")
+    kept = without_hidden_changes(changes(hidden, *rows), given)
+    assert [row["code"] for row in kept.rows.column("after").to_pylist()] == ["b"]
+    assert len(without_hidden_changes(changes(shown, *rows), given)) == 2
+    assert len(without_hidden_changes(changes(hidden, *rows), config())) == 2

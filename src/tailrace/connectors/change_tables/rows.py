@@ -48,7 +48,7 @@ class Split(TableSplit):
     """Implements SnapshotSplit: rows of a table above `low` and up to `high` of its key, texts as `keys.py` has them.
 
     `first` and `last` are the markers of its first and last row. `select` is read instead of the table. `structures`
-    are sent first: the tables there are when a pipeline begins.
+    are sent first: the tables there are when a pipeline begins, or those of a blocking snapshot.
     """
 
     moment: Moment
@@ -77,7 +77,8 @@ class Split(TableSplit):
 def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:
     """See Connector.rows."""
     if split.structures:
-        yield Chunk(initial_batches(dialect, split.structures, dict(split.moment.position.lsns)))
+        moment = split.moment
+        yield Chunk(initial_batches(dialect, split.structures, dict(moment.position.lsns), last=dict(moment.last)))
     if split.before:
         yield Chunk([], controls=notify(config, split.before))
     rows = 0

@@ -55,15 +55,26 @@ def dropped_batch(dialect: Dialect, table: TableId, order: int, lsn: str) -> Cha
 
 
 def initial_batches(
-    dialect: Dialect, structures: Sequence[Described], lsns: Mapping[str, str], *, ends: bool = False
+    dialect: Dialect,
+    structures: Sequence[Described],
+    lsns: Mapping[str, str],
+    *,
+    ends: bool = False,
+    last: Mapping[str, LastChange] | None = None,
 ) -> list[ChangeBatch]:
-    """The structures of the tables there are when a pipeline begins; with `ends` no rows of a snapshot follow."""
+    """The structures of tables that a snapshot begins with; with `ends` no rows follow.
+
+    `lsns` are the positions of databases, `last` the last changes in them, if any.
+    """
     found = []
+    known = last or {}
     for place, each in enumerate(structures, 1):
         lsn = lsns.get(each.id.database, "")
         change = structure_of(each, CREATE, None, lsn)
         marker = "last" if ends and place == len(structures) else "true"
-        found.append(_one(dialect, each.id, change, Place(0, lsn), LastChange(lsn), marker))
+        found.append(
+            _one(dialect, each.id, change, Place(0, lsn), known.get(each.id.database, LastChange(lsn)), marker)
+        )
     return found
 
 

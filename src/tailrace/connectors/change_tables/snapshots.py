@@ -72,7 +72,8 @@ class ChangeTableSnapshots(OnDemandSnapshots):
 
     def open(self, config: Config, application: str, *, once: bool = False) -> Handle:
         """See Snapshots.open."""
-        return Handle(self._server.ask(lambda connection: self._moment(connection, config, None)))
+        moment = self._server.ask(lambda connection: self._moment(connection, config, None))
+        return Handle(moment, tells_structures=once)
 
     def plan(
         self,
@@ -86,8 +87,8 @@ class ChangeTableSnapshots(OnDemandSnapshots):
         def planned(connection: Connection) -> list[Split]:
             planner = SplitPlanner(self._dialect, connection, config)
             splits = planner.plan(handle.moment, wanted, place)
-            if handle.tells_structures and splits and wanted is None and (place is None or place.is_whole):
-                splits[0] = replace(splits[0], structures=planner.structures())
+            if handle.tells_structures and splits and (place is None or place.is_whole):
+                splits[0] = replace(splits[0], structures=planner.structures(wanted))
             return splits
 
         return self._server.ask(planned)

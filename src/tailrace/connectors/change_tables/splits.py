@@ -60,10 +60,12 @@ class SplitPlanner:
         splits = self._with_last(splits)
         return self._with_notices(splits, tables, wanted) if is_wanted(self.config) else splits
 
-    def structures(self) -> tuple[Described, ...]:
-        """The structures of all tables, captured or not, as the reference engine keeps them."""
+    def structures(self, wanted: Mapping[str, str | None] | None = None) -> tuple[Described, ...]:
+        """The structures of all tables, captured or not, as the reference engine keeps them, or of those `wanted`."""
         if not self.config.flag("include.schema.changes"):
             return ()
+        if wanted is not None:
+            return tuple(self._described(table) for table in self._tables(wanted, None))
         only_captured = self.config.flag("schema.history.internal.store.only.captured.tables.ddl")
         tables = [each for each in self._numbers if not only_captured or self.catalog.filter.captures(each)]
         return tuple(self._described(table) for table in self.catalog.filter.order(tables))

@@ -125,7 +125,7 @@ def source_type(kind: SqlType, *, is_identity: bool = False) -> SourceType:
     """The type as it is named in parameters and masks."""
     printed = kind.printed(is_identity=is_identity)
     return SourceType(
-        name=kind.name,
+        name=printed,
         printed=printed,
         reported=printed,
         length=kind.length,
