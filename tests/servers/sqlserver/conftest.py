@@ -84,3 +84,35 @@ def connect(server: SqlServer, database: str) -> Iterator[Callable[..., Client]]
 def client(connect: Callable[..., Client]) -> Client:
     """A client of the test's database."""
     return connect()
+
+
+class Captured:
+    """A client of a database with change data capture."""
+
+    def __init__(self, server: SqlServer, client: Client) -> None:
+        self.server = server
+        self.client = client
+        self.run = client.run
+        self.error = client.error
+        self.number = int(client.value("SELECT DB_ID()"))
+        client.run("EXEC sys.sp_cdc_enable_db")
+
+    def enable(self, table: str = "t", **options: str) -> None:
+        """Create a capture instance of a table."""
+        settings = "".join(f", @{name} = {value}" for name, value in options.items())
+        named = f"@source_schema = 'dbo', @source_name = '{table}', @role_name = NULL"
+        self.run(f"EXEC sys.sp_cdc_enable_table {named}{settings}")
+
+    def changes(self, instance: str = "dbo_t", columns: str = "*") -> list[tuple[Any, ...]]:
+        """The rows of a change table after a scan: operation, then the columns."""
+        self.server.capture.scan(self.number)
+        order = "__$start_lsn, __$command_id, __$seqval, __$operation"
+        rows = self.run(f"SELECT __$operation, {columns} FROM cdc.{instance}_CT ORDER BY {order}")
+        return [(row[0], *row[6:-1]) if columns == "*" else row for row in rows]
+
+
+@pytest.fixture
+def captured(server: SqlServer, client: Client) -> Captured:
+    captured = Captured(server, client)
+    captured.run("CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9), n INT)")
+    return captured
