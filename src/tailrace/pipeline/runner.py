@@ -18,6 +18,7 @@ from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
+from tailrace.pipeline.early_workers import start_workers
 from tailrace.pipeline.failure import java_ended, sentence
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
@@ -293,6 +294,7 @@ class Pipeline:
         config = definition.config()
         session = self.session or self._local_session()
         refuse_unsafe(session)
+        start_workers(session, definition.entry.name, config)
         target = self.target or build(definition, config)
         lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
         lease.acquire()
