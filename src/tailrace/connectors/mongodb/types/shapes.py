@@ -28,9 +28,9 @@ from tailrace.connectors.mongodb.types.strings import escape, slices
 from tailrace.connectors.mongodb.types.walk import tree
 from tailrace.errors import DecodeError
 
-FEWEST = 64
-"""Documents that are worth a shape of their own: it takes some calls for each element."""
-_MOST_TRIED = 8  # new shapes among some megabytes of documents
+FEWEST = 1024
+"""Documents that are worth a shape of their own: each element takes some calls, as many as 300 documents are worth."""
+_MOST_MISSES = 3  # documents tried whose shape is rare, before all are taken for documents of many shapes
 _MOST_KNOWN = 16
 _MOST_ELEMENTS = 200
 
@@ -62,6 +62,7 @@ class Shapes:
 
     def __init__(self) -> None:
         self._known: list[list[Step]] = []
+        self._misses = 0
 
     def split(self, values: Values) -> tuple[list[Shaped], Ints]:
         """The documents of common shapes, and the rows of all others, damaged documents among them."""
@@ -71,14 +72,14 @@ class Shapes:
             return found, left
         for steps in self._known:
             left = _separate(values, left, steps, found)
-        for number in range(_MOST_TRIED if len(self._known) < _MOST_KNOWN else 0):
-            if len(left) < FEWEST:
-                break
-            example = left[[number * len(left) // _MOST_TRIED]]
-            steps, before = _steps_of(values.take(example)), len(found)
+        while len(left) >= FEWEST and self._misses < _MOST_MISSES and len(self._known) < _MOST_KNOWN:
+            example = len(left) * (self._misses + 1) // (_MOST_MISSES + 1)
+            steps, before = _steps_of(values.take(left[example : example + 1])), len(found)
             left = _separate(values, left, steps, found)
             if len(found) > before:
                 self._known.append(steps)
+            else:
+                self._misses += 1
         return found, left
 
 
