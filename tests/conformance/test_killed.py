@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
+from tailrace.sinks.replica.folders import folder as folder_of
+from tailrace.sinks.replica.target import read_table
 from tests.conformance.pipelines import Line
-from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Subject
+from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Subject, Update
 from tests.conformance.traffic import traffic
 
 # Each run starts Spark, on a machine that may be busy.
@@ -76,24 +82,87 @@ def wait(process: subprocess.Popen[bytes], line: Line) -> int:
         raise AssertionError((line.folder / "run.log").read_text(encoding="utf-8")[-3000:]) from None
 
 
+def read_rest(line: Line, code: int = 0) -> None:
+    """Read what is there now; `code` is the exit code of the run."""
+    with run(line, "--once") as process:
+        assert wait(process, line) == code, (line.folder / "run.log").read_text(encoding="utf-8")[-3000:]
+
+
 def finish(line: Line) -> None:
     """Read the rest and compare."""
-    with run(line, "--once") as process:
-        assert wait(process, line) == 0, (line.folder / "run.log").read_text(encoding="utf-8")[-3000:]
+    read_rest(line)
     for table in TABLES:
         assert line.equals(table), table
 
 
+def killed(line: Line, process: subprocess.Popen[bytes], place: str, nth: int) -> None:
+    """Have the driver die at a passage, and wait for that."""
+    failpoint = line.folder / "failpoint"
+    draft = failpoint.with_suffix(".draft")
+    draft.write_text(f"{place} {nth} {process.pid}", encoding="utf-8")
+    draft.rename(failpoint)
+    assert wait(process, line) == -signal.SIGKILL
+    assert not failpoint.exists()
+
+
 @pytest.mark.parametrize(("place", "nth"), PLACES)
 def test_a_pipeline_killed_under_load_resumes(line: Line, place: str, nth: int) -> None:
-    failpoint = line.folder / "failpoint"
     with traffic(line.source, *TABLES), run(line) as process:
-        draft = failpoint.with_suffix(".draft")
-        draft.write_text(f"{place} {nth} {process.pid}", encoding="utf-8")
-        draft.rename(failpoint)
-        assert wait(process, line) == -signal.SIGKILL
-        assert not failpoint.exists()
+        killed(line, process, place, nth)
     finish(line)
+
+
+def letters(line: Line, table: str) -> list[tuple[str, int]]:
+    """Operation and key of each change that is stored of a table that is set aside."""
+    stored = read_table(str(line.folder / "lake" / "_aside"), line.source.id(table)).to_pylist()
+    images = [(row["op"], line.source.image(json.loads(row["after"] or row["before"]))) for row in stored]
+    return sorted((op, (image or {})[KEY]) for op, image in images)
+
+
+def distort(replica: Path) -> None:
+    """Give a column of a replica a type that no source's value has a place in."""
+    rows = DeltaTable(replica).to_pyarrow_table()
+    place = max(index for index, field in enumerate(rows.schema) if field.name in (NOTE, "document"))
+    field = rows.schema.field(place)
+    rows = rows.set_column(place, field.name, rows.column(place).cast(pa.binary()))
+    write_deltalake(replica, rows, mode="overwrite", schema_mode="overwrite")
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(
+    ("place", "nth"), [("after-plan", 1), ("after-read", 1), ("after-table", 1), ("after-write", 1)]
+)
+def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(line: Line, place: str, nth: int) -> None:
+    aside, other = TABLES
+    replica = line.folder / "lake" / folder_of(str(line.source.id(aside)))
+    finish(line)
+    before = line.source.rows(aside)
+    distort(replica)
+    line.source.commit(
+        *(Insert(table, {KEY: ROWS, VALUE: 1, NOTE: "new"}) for table in TABLES),
+        *(Update(table, 1, {VALUE: 2}) for table in TABLES),
+    )
+    with run(line) as process:
+        killed(line, process, place, nth)
+    line.source.commit(*(Delete(table, 2) for table in TABLES))
+    read_rest(line, code=1)
+    assert line.equals(other)
+    assert [each["table"] for each in line.json("status", code=1)["set_aside"]] == [str(line.source.id(aside))]
+    assert letters(line, aside) == [("c", ROWS), ("d", 2), ("u", 1)]
+    assert len(line.replica(aside)) == len(before), "it stays as it was"
+
+    shutil.rmtree(replica)
+    line.command("retry")
+    with run(line) as process:
+        killed(line, process, place, nth)
+    line.source.commit(*(Update(table, 3, {VALUE: 4}) for table in TABLES))
+    with run(line) as process:  # a run of what is there now leaves a snapshot that was asked for to the next one
+        until_equal(line, process)
+    finish(line)
+    assert line.json("status")["set_aside"] == []
+    stored = letters(line, aside)
+    assert len(set(stored)) == len(stored), "a change is stored once"
+    assert set(stored) >= {("c", ROWS), ("d", 2), ("u", 1)}, "and stays"
 
 
 @pytest.mark.crash
@@ -107,6 +176,15 @@ def test_a_pipeline_killed_at_any_moment_resumes(line: Line, seed: int) -> None:
                     line.source.add_column(TABLES[0], "more")
                 time.sleep(seed / 5)
     finish(line)
+
+
+def until_equal(line: Line, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the replicas have the rows of their sources."""
+    deadline = time.monotonic() + START_S
+    while not line.equals(*TABLES):
+        assert process.poll() is None, "the run has ended"
+        assert time.monotonic() < deadline, (line.folder / "run.log").read_text(encoding="utf-8")[-3000:]
+        time.sleep(0.5)
 
 
 def _until_begun(line: Line, process: subprocess.Popen[bytes], number: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,20 @@ def test_the_first_snapshot_fails(night: Night) -> None:
     assert len(found(night.root, {})) == 1
     assert night.write(2, rows("r", (2, 0), (3, 0), snapshot="s1")) is None
     assert (night.held(), found(night.root, {})) == ([2, 3], ())
+
+
+def test_a_replica_that_was_deleted_is_set_aside_until_a_snapshot(night: Night) -> None:
+    """As the remedy of a changed type asks for: changes alone would make a replica that lacks all other rows."""
+    night.write(0, rows("r", (1, 1), (2, 2), snapshot="s1"))
+    assert night.write(1, rows("c", (3, CAESAR), commit=10)) is not None
+    shutil.rmtree(Path(night.root) / NAME)
+    assert [each.table for each in found(night.root, {})] == [NAME]
+    assert night.write(2, rows("c", (4, 4), commit=20)) is None
+    assert not (Path(night.root) / NAME).exists()
+    assert night.ids() == [3, 4]
+    night.write(3, rows("r", (1, 1), (2, 2), (4, 4), snapshot="s2"), rows("c", (5, 5), commit=30))
+    assert night.held() == [1, 2, 4, 5]
+    assert found(night.root, {}) == ()
 
 
 def test_a_later_part_of_a_snapshot_fails(night: Night) -> None:

@@ -89,7 +89,7 @@ def found(root: str, storage_options: Mapping[str, str], names: Names = "source"
         if record is None or record.aside is None:
             continue
         target = Target(root, record.table, options, names).open()
-        if _is_open(record, None if target is None else newest(target, record.query)):
+        if _is_open(record, target, None if target is None else newest(target, record.query)):
             count = int(letters.count())
             tables.append(SetAside(record.table, record.aside.since, record.aside.error, letters.table_uri, count))
     return tuple(tables)
@@ -120,9 +120,10 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
     def attempt() -> None:
         target = place.open()
         standing = batch.standing(table, target)
-        replica = batch.standing(table, batch.target(table).open()).record
+        kept = batch.target(table).open()
+        replica = batch.standing(table, kept).record
         record = standing.record
-        is_open = record is not None and _is_open(record, replica)
+        is_open = record is not None and _is_open(record, kept, replica)
         if not is_open:
             record = replica or Record(batch.query_id, table, batch.batch_id)
         assert record is not None
@@ -164,16 +165,21 @@ def renamed(old: str) -> str:
 def _takes(batch: MicroBatch, table: str, part: Part) -> bool:
     """Whether a part is for the dead letters: the table is set aside, and no new snapshot begins with it."""
     record = batch.standing(table, _place(batch, table).open()).record
-    if record is None or not _is_open(record, batch.standing(table, batch.target(table).open()).record):
+    kept = batch.target(table).open()
+    if record is None or not _is_open(record, kept, batch.standing(table, kept).record):
         return False
     read = part.extent.read
     return read is None or read.snapshot is None or read.snapshot in record.snapshots
 
 
-def _is_open(record: Record, replica: Record | None) -> bool:
-    """Whether a table is set aside, by the records of its dead letters and of its replica."""
-    last = None if replica is None else _last(replica)
-    return record.aside is not None and record.aside.snapshot == last
+def _is_open(record: Record, target: DeltaTable | None, replica: Record | None) -> bool:
+    """Whether a table is set aside, by the record of its dead letters, by its replica and by the record of that.
+
+    A replica that was deleted, which is the remedy for some errors, has no rows: only a snapshot may begin it again.
+    """
+    if record.aside is None or target is None:
+        return record.aside is not None
+    return record.aside.snapshot == (None if replica is None else _last(replica))
 
 
 def _last(record: Record) -> str | None:
