@@ -12,6 +12,7 @@ from tailrace.pipeline.session import local_session
 from tailrace.testing.jars import resolve_jars
 from tests.behaviour.engines import DELTA, ENGINE, JARS
 from tests.behaviour.replicas import Replica
+from tests.conftest import Database
 
 
 @pytest.fixture(scope="session")
@@ -32,3 +33,12 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def replica(session: SparkSession, tmp_path: Path) -> Replica:
     """An empty replica."""
     return Replica(session, tmp_path)
+
+
+@pytest.fixture(params=[18, 16])
+def any_database(request: pytest.FixtureRequest) -> Database:
+    """A database on each of the servers."""
+    name = "database" if request.param == 18 else "database16"
+    found = request.getfixturevalue(name)
+    assert isinstance(found, Database)
+    return found

@@ -1,4 +1,4 @@
-"""Tables with odd names in a replica: written, changed, read, found by `reconcile`, each in a folder of its own."""
+"""Tables with odd names: read by both roads, and in a replica written, changed, found by `reconcile`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.reconcile import Reconciler
 from tailrace.pipeline.runner import Pipeline
 from tailrace.sinks.replica.target import read_table
+from tests.behaviour.capture import capturing
 from tests.behaviour.engines import ENGINE
 from tests.behaviour.streams import properties
 from tests.conftest import Database
@@ -26,6 +27,7 @@ NAMES = (
     *('quo"te', "apo'strophe", "back`tick", "(a)", "[a]", "{a}", "$a", "@a", "a+b", "a~b", "v1.2", "Orders", "orders"),
     *("!21", "x" * 63, "日" * 21, "ß" * 31),
 )
+QUOTED = ['"Mixed Case"', '"per%cent %s"', '"quo""te"', '"dot.ted"', '"grün 表"', '"back\\slash"', '"sel ect\'"']
 SCHEMAS = (("public", NAMES), ("a.b", ("c",)), ("a", ("b.c",)), ("Ünïcode schema", ("t%able",)))
 
 
@@ -67,3 +69,25 @@ def test_odd_names(database: Database, session: SparkSession, tmp_path: Path) ->
     for table in tables():
         found = reconciler.compare(TableId(database.name, table.schema, table.table)).report
         assert (found.outcome, found.source_rows) == ("equal", 1), (table, found)
+
+
+def test_odd_names_by_both_roads(any_database: Database) -> None:
+    database = any_database
+    for schema in ("public", *QUOTED[:2]):
+        database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        for name in QUOTED:
+            database.execute(f"CREATE TABLE {schema}.{name} (id int PRIMARY KEY, {name} text)")
+            database.execute(f"INSERT INTO {schema}.{name} VALUES (1, 'of {schema}')")
+    tables = sorted(f"{schema}.{name}" for schema in ("public", *QUOTED[:2]) for name in QUOTED)
+    with capturing(database) as capture:
+        snapshot = capture.step()
+        for table in tables:
+            database.execute(f"UPDATE {table} SET id = id")
+        streamed = capture.step()
+    assert len(snapshot) == len(streamed) == len(tables)
+    assert sorted(row["table"] for row in snapshot) == sorted(_unquoted(table) for table in tables)
+    assert {row["table"]: row["after"] for row in snapshot} == {row["table"]: row["after"] for row in streamed}
+
+
+def _unquoted(name: str) -> str:
+    return name.replace('""', "\0").replace('"', "").replace("\0", '"')

@@ -6,7 +6,6 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import pairwise
 
 import psycopg
@@ -17,42 +16,16 @@ from tailrace.connectors import retry
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.log import replication, stream
 from tailrace.connectors.postgres.log.reader import LogRange
-from tailrace.connectors.postgres.position import format_lsn
-from tailrace.connectors.postgres.server import slot
-from tailrace.connectors.postgres.server.connect import connect
-from tailrace.errors import OffsetError, SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour import streams_here
 from tests.behaviour.capture import Capture, capturing, lasting, rows
+from tests.behaviour.entries import TABLE, capturing_entries, confirmed, fill, ids
 from tests.conftest import Database
-
-TABLE = "CREATE TABLE entries (id int PRIMARY KEY, writer int, note text)"
 
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
-
-
-def confirmed(database: Database, slot: str | None = None) -> int:
-    """The slot's confirmed position."""
-    with database.connect() as connection:
-        row = connection.execute(
-            "SELECT (confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots WHERE slot_name = %s",
-            [slot or f"slot_{database.name}"],
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def fill(database: Database, count: int, first: int = 1, size: int = 100) -> None:
-    """Entries in transactions of `size`."""
-    with database.connect() as connection:
-        for start in range(first, first + count, size):
-            connection.execute(
-                "INSERT INTO entries SELECT n, 0, repeat('x', 50) FROM generate_series(%s::int, %s::int) n",
-                [start, min(start + size, first + count) - 1],
-            )
 
 
 def write_concurrently(database: Database, writers: int = 4, transactions: int = 40) -> None:
@@ -79,16 +52,10 @@ def write_concurrently(database: Database, writers: int = 4, transactions: int =
         thread.join()
 
 
-def ids(found: list[dict[str, object]]) -> list[int]:
-    return [row["after"]["id"] for row in found]  # type: ignore[index]
-
-
 @pytest.fixture
 def capture(database: Database) -> Iterator[Capture]:
     """A pipeline over the table `entries` whose (empty) snapshot has been read."""
-    database.execute(TABLE)
-    with capturing(database) as capture:
-        assert capture.step() == []
+    with capturing_entries(database) as capture:
         yield capture
 
 
@@ -313,125 +280,3 @@ def held(application: str) -> replication.Replication:
     assert isinstance(stream_here, stream.LogStream)
     assert stream_here._replication is not None
     return stream_here._replication
-
-
-def test_a_slot_moves_although_nothing_of_ours_is_written(database: Database, capture: Capture) -> None:
-    database.execute("CREATE TABLE other (a int)")
-    before = confirmed(database)
-    for _ in range(3):
-        database.execute("INSERT INTO other SELECT generate_series(1, 100)")
-        capture.step()
-    assert confirmed(database) > before
-
-
-# Who holds the slot
-
-
-def hold(database: Database, application: str) -> psycopg.Connection:
-    """Another reader of the slot."""
-    reader = psycopg.connect(database.dsn, replication="database", application_name=application, autocommit=True)
-    options = f"(proto_version '1', publication_names 'publication_{database.name}')"
-    reader.pgconn.exec_(f"START_REPLICATION SLOT slot_{database.name} LOGICAL 0/0 {options}".encode())
-    return reader
-
-
-def test_a_stream_is_wanted_while_its_planner_is_connected(database: Database, capture: Capture) -> None:
-    """By this a reader process that nobody asks keeps the slot, or ends."""
-    fill(database, 1)
-    assert len(capture.step()) == 1
-    stream = streams_here.streams[f"tailrace {capture.offset['pipeline']}"]
-    assert stream.is_wanted()
-    capture.reader.close()
-    deadline = time.monotonic() + 30
-    while stream.is_wanted():  # until the server has noticed
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_a_stranger_on_the_slot_is_named(database: Database, capture: Capture) -> None:
-    fill(database, 10)
-    (split,) = capture.plan()
-    stranger = hold(database, "backup of the shop")
-    try:
-        with pytest.raises(SourceError, match="backup of the shop") as caught:
-            list(capture.reader.read(split))
-        assert str(stranger.info.backend_pid) in str(caught.value)
-        assert "slot.name" in (caught.value.remedy or "")
-    finally:
-        stranger.close()
-
-
-def test_a_dead_reader_of_the_same_pipeline_is_ended(database: Database, capture: Capture) -> None:
-    fill(database, 10)
-    (split,) = capture.plan()
-    dead = hold(database, split.range.application)
-    try:
-        assert ids(rows(capture.reader.read(split))) == list(range(1, 11))
-    finally:
-        dead.close()
-
-
-def test_a_dead_maker_of_the_slot_is_ended(database: Database) -> None:
-    """Its server process goes on waiting for older transactions, and holds the half-made slot meanwhile."""
-    with capturing(database) as capture, database.connect() as writer, database.connect() as admin:
-        writer.execute("BEGIN; SELECT pg_current_xact_id()")
-        application = f"tailrace {capture.offset['pipeline']}"
-        dead = connect(capture.config, replication=True, application=slot.snapshot_application(application))
-        with closing(dead):
-            create = f"CREATE_REPLICATION_SLOT slot_{database.name} LOGICAL pgoutput (SNAPSHOT 'export')"
-            dead.pgconn.send_query(create.encode())
-            while (made := slot.find(admin, f"slot_{database.name}")) is None or made.active_pid is None:
-                time.sleep(0.01)
-            assert slot.free(admin, capture.config, application) is None
-        writer.execute("ROLLBACK")
-
-
-def test_a_dropped_slot_is_a_sentence(database: Database, capture: Capture) -> None:
-    fill(database, 10)
-    (split,) = capture.plan()
-    database.execute(f"SELECT pg_drop_replication_slot('slot_{database.name}')")
-    with pytest.raises(OffsetError, match="slot does not exist") as caught:
-        list(capture.reader.read(split))
-    assert caught.value.remedy
-
-
-def test_a_slot_moved_beyond_the_checkpoint_names_the_gap(database: Database, capture: Capture) -> None:
-    fill(database, 10)
-    capture.step()
-    fill(database, 10, 11)
-    (split,) = capture.plan()
-    capture.forget_streams()
-    database.execute(f"SELECT pg_replication_slot_advance('slot_{database.name}', pg_current_wal_lsn())")
-    reach = rf"from {format_lsn(split.range.start)} \(.* UTC\) up to {format_lsn(confirmed(database))}, \d.*B of log"
-    with pytest.raises(OffsetError, match=reach):
-        list(capture.reader.read(split))
-
-
-def test_a_slot_moved_right_after_the_snapshot_is_noticed(database: Database) -> None:
-    database.execute(TABLE)
-    fill(database, 3)
-    with capturing(database) as capture:
-        assert len(capture.step()) == 3
-        fill(database, 2, 4)
-        database.execute(f"SELECT pg_replication_slot_advance('slot_{database.name}', pg_current_wal_lsn())")
-        fill(database, 1, 6)
-        with pytest.raises(OffsetError, match="the slot was moved"):
-            capture.step()
-
-
-def test_a_checkpoint_of_another_source_or_time_is_refused(database: Database, capture: Capture) -> None:
-    stranger = {**capture.offset, "source": "7/shop/other"}
-    with pytest.raises(OffsetError, match="7/shop/other"):
-        capture.reader.head(stranger, None, None)
-    newer = {**capture.offset, "version": 99}
-    with pytest.raises(OffsetError, match="version 99"):
-        capture.reader.head(newer, None, None)
-
-
-def test_a_dropped_publication_is_a_sentence(database: Database, capture: Capture) -> None:
-    fill(database, 10)
-    assert len(capture.step()) == 10
-    database.execute(f"DROP PUBLICATION publication_{database.name}")
-    fill(database, 10, 11)
-    with pytest.raises(SourceError, match="publication"):
-        capture.step()

@@ -85,15 +85,6 @@ TYPES: dict[str, tuple[str, ...]] = {
 NEW_TYPES = ("CREATE TYPE mood AS ENUM ('sad', 'it''s, ok')", "CREATE DOMAIN amount AS numeric(6,2)")
 
 
-@pytest.fixture(params=[18, 16])
-def any_database(request: pytest.FixtureRequest) -> Database:
-    """A database on each of the servers."""
-    name = "database" if request.param == 18 else "database16"
-    found = request.getfixturevalue(name)
-    assert isinstance(found, Database)
-    return found
-
-
 @pytest.fixture
 def capture(database: Database) -> Iterator[Capture]:
     """A pipeline over a database that is still empty but for one table, so that there is a slot."""
@@ -278,31 +269,6 @@ def test_a_change_of_schema_between_two_steps(database: Database, capture: Captu
     assert after(capture.step(), "public.shifting") == [{"id": 1}]
     database.execute("ALTER TABLE shifting ADD a int", "INSERT INTO shifting VALUES (2, 2)")
     assert after(capture.step(), "public.shifting") == [{"id": 2, "a": 2}]
-
-
-NAMES = ['"Mixed Case"', '"per%cent %s"', '"quo""te"', '"dot.ted"', '"grün 表"', '"back\\slash"', '"sel ect\'"']
-
-
-def test_odd_names_by_both_roads(any_database: Database) -> None:
-    database = any_database
-    for schema in ("public", *NAMES[:2]):
-        database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        for name in NAMES:
-            database.execute(f"CREATE TABLE {schema}.{name} (id int PRIMARY KEY, {name} text)")
-            database.execute(f"INSERT INTO {schema}.{name} VALUES (1, 'of {schema}')")
-    tables = sorted(f"{schema}.{name}" for schema in ("public", *NAMES[:2]) for name in NAMES)
-    with capturing(database) as capture:
-        snapshot = capture.step()
-        for table in tables:
-            database.execute(f"UPDATE {table} SET id = id")
-        streamed = capture.step()
-    assert len(snapshot) == len(streamed) == len(tables)
-    assert sorted(row["table"] for row in snapshot) == sorted(_plain(table) for table in tables)
-    assert {row["table"]: row["after"] for row in snapshot} == {row["table"]: row["after"] for row in streamed}
-
-
-def _plain(name: str) -> str:
-    return name.replace('""', "\0").replace('"', "").replace("\0", '"')
 
 
 def test_one_name_in_two_schemas(database: Database, capture: Capture) -> None:

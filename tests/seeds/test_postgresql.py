@@ -7,62 +7,27 @@ a create), the form it meant is tested; `current` is today's superset, `1.7` the
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
-from tailrace.config import Config
-from tailrace.connectors.postgres.position import source_block
-from tailrace.events.keychange import split_key_changes, with_identity
-from tailrace.events.record import RecordEncoder
-from tailrace.events.selection import select
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
-
-SAMPLES = Path(__file__).parent / "samples"
-DEMANDS = 104
-ERAS = ("current", "1.7")
-BASE = {"database__server__name": "PostgreSQL_server", "snapshot__mode": "no_data"}
-INSERT = "INSERT INTO customers VALUES (1, 'Anne', 'Kretchmar', 'annek@noanswer.org')"
-UPDATE = "UPDATE customers SET first_name = 'Anne Marie' WHERE id = 1"
-DELETE = "DELETE FROM customers WHERE id = 1"
-
-Record = dict[str, Any]
-
-
-def sample(number: int) -> Any:
-    """A sample of the document."""
-    (path,) = SAMPLES.glob(f"003-{number:02}-*")
-    text = path.read_text(encoding="utf-8")
-    return json.loads(text) if path.suffix == ".json" else text
-
-
-def records(capture: Capture) -> list[Record]:
-    """The next step's records as a consumer sees them, keys and values parsed."""
-    config: Config = capture.config
-    encoder = RecordEncoder(config, source_block(config), "run")
-    found = []
-    for split in capture.plan():
-        for chunk in capture.reader.read(split):
-            for batch in chunk.batches:
-                changes = with_identity(batch) if capture.reader.source.is_old else batch
-                changes = select(split_key_changes(changes, faults=False), config)
-                for rows in encoder.encode(changes) if len(changes) else ():
-                    found += rows.to_pylist()
-    for record in found:
-        record["headers"] = {header["key"]: header["value"] for header in record["headers"] or ()}
-        for part in ("key", "value"):
-            record[part] = None if record[part] is None else json.loads(record[part])
-    return found
-
-
-def payloads(found: list[Record]) -> list[Any]:
-    """The values' payloads, None for a tombstone."""
-    return [record["value"] and record["value"]["payload"] for record in found]
+from tests.seeds.postgresql import (
+    BASE,
+    DELETE,
+    DEMANDS,
+    ERAS,
+    INSERT,
+    UPDATE,
+    Record,
+    customers,
+    payloads,
+    records,
+    sample,
+)
 
 
 @pytest.fixture(params=ERAS)
@@ -74,9 +39,7 @@ def era(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def capture(database: Database, era: str) -> Iterator[Capture]:
     """A pipeline over the document's table."""
-    database.execute(sample(2))
-    with capturing(database, compat__version=era, skipped__operations="none", **BASE) as capture:
-        capture.step()
+    with customers(database, era) as capture:
         yield capture
 
 
@@ -307,100 +270,6 @@ def test_the_clocks_tell_the_lag(database: Database, capture: Capture) -> None:
             assert 0 <= payload["ts_ms"] - payload["source"]["ts_ms"] < 60_000
 
 
-@pytest.mark.seed("S003-76", "S003-77", "S003-78", "S003-79", "S003-80", "S003-81")
-def test_a_key_change_is_a_delete_and_a_create(database: Database, capture: Capture) -> None:
-    database.execute(INSERT, "UPDATE customers SET id = 2 WHERE id = 1")
-    _, deleted, tombstone, created = records(capture)
-    assert [record["key"]["payload"]["id"] for record in (deleted, tombstone, created)] == [1, 1, 2]
-    assert [record["value"]["payload"]["op"] for record in (deleted, created)] == ["d", "c"]
-    expected = {item["op"]: item["header"] for item in sample(10)}
-    headers = {"d": deleted["headers"], "c": created["headers"]}
-    other = {"d": 2, "c": 1}
-    for op, name in expected.items():
-        header = json.loads(headers[op][name])
-        assert header == {"id": other[op]}
-    assert created["value"]["payload"]["after"]["first_name"] == "Anne"
-
-
-@pytest.mark.seed("S003-29", "S003-35", "S003-70")
-def test_full_identity_gives_whole_old_rows(database: Database, capture: Capture) -> None:
-    database.execute(sample(9), INSERT, UPDATE, DELETE)
-    _, updated, deleted, _ = payloads(records(capture))
-    assert updated["before"]["first_name"] == "Anne"
-    assert updated["before"]["email"] == "annek@noanswer.org"
-    assert deleted["before"] == {**updated["after"]}
-
-
-@pytest.mark.seed("S003-36")
-def test_index_identity_gives_the_indexs_columns(database: Database, capture: Capture) -> None:
-    database.execute(
-        "CREATE UNIQUE INDEX by_email ON customers (email)",
-        "ALTER TABLE customers REPLICA IDENTITY USING INDEX by_email",
-        INSERT,
-        "UPDATE customers SET email = 'new' WHERE id = 1",
-        DELETE,
-    )
-    _, updated, deleted, _ = payloads(records(capture))
-    assert (updated["op"], updated["before"]["email"]) == ("u", "annek@noanswer.org")
-    assert deleted["before"]["email"] == "new"
-
-
-@pytest.mark.seed("S003-32", "S003-33", "S003-34", "S003-93")
-def test_without_an_identity_the_server_refuses_updates_and_deletes(database: Database, capture: Capture) -> None:
-    database.execute("CREATE TABLE log (line text)", "CREATE TABLE none (id int PRIMARY KEY)")
-    database.execute("ALTER TABLE none REPLICA IDENTITY NOTHING")
-    database.execute("INSERT INTO log VALUES ('a')", "INSERT INTO none VALUES (1)")
-    for table in ("log", "none"):
-        for statement in (f"DELETE FROM {table}", f"UPDATE {table} SET {'line' if table == 'log' else 'id'} = NULL"):
-            with pytest.raises(psycopg.Error, match="replica identity"):
-                database.execute(statement)
-    assert [payload["op"] for payload in payloads(records(capture))] == ["c", "c"]
-
-
-@pytest.mark.seed("S003-17", "S003-24", "S003-28", "S003-92")
-def test_tables_without_a_primary_key(database: Database, capture: Capture) -> None:
-    database.execute(
-        "CREATE TABLE known (code text NOT NULL UNIQUE, v int)",
-        "ALTER TABLE known REPLICA IDENTITY FULL",
-        "CREATE TABLE bare (v int)",
-        "ALTER TABLE bare REPLICA IDENTITY FULL",
-        "INSERT INTO known VALUES ('a', 1)",
-        "INSERT INTO bare VALUES (1)",
-        "DELETE FROM bare",
-    )
-    by_table: dict[str, list[Record]] = {}
-    for record in records(capture):
-        by_table.setdefault(record["topic"].rpartition(".")[2], []).append(record)
-    assert by_table["known"][0]["key"]["payload"] == {"code": "a"}
-    inserted, deleted, tombstone = by_table["bare"]
-    assert inserted["key"] is deleted["key"] is tombstone["key"] is None
-    assert deleted["value"]["payload"]["before"] == {"v": 1}
-
-
-@pytest.mark.seed("S003-11", "S003-12", "S003-21")
-def test_topics_are_named_after_the_table(database: Database, capture: Capture) -> None:
-    database.execute(INSERT)
-    (record,) = records(capture)
-    assert record["topic"] == "PostgreSQL_server.public.customers"
-    assert record["partition"] is None
-
-
-@pytest.mark.seed("S003-13", "S003-14", "S003-15")
-def test_names_are_made_legal_for_avro(database: Database, caplog: pytest.LogCaptureFixture) -> None:
-    database.execute('CREATE TABLE "a-b" (id int PRIMARY KEY)', 'CREATE TABLE "a_b" (id int PRIMARY KEY)')
-    with capturing(database, compat__version="1.7", **{**BASE, "database__server__name": "1st-server"}) as capture:
-        capture.step()
-        database.execute('INSERT INTO "a-b" VALUES (1)', 'INSERT INTO "a_b" VALUES (1)')
-        found = records(capture)
-    names = [record["value"]["schema"]["name"] for record in found]
-    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*", name) for name in names)
-    assert names[0] == names[1] == "_1st_server.public.a_b.Envelope"
-    with capturing(database, **{**BASE, "database__server__name": "1st-server", "slot__name": "plain"}) as capture:
-        capture.step()
-        database.execute('INSERT INTO "a-b" VALUES (2)')
-        assert records(capture)[0]["value"]["schema"]["name"] == "1st-server.public.a-b.Envelope"
-
-
 @pytest.mark.parametrize("op", ["c", "u", "d", "r"])
 @pytest.mark.seed("S003-63")
 def test_operations(database: Database, capture: Capture, op: str) -> None:
@@ -415,12 +284,13 @@ def test_operations(database: Database, capture: Capture, op: str) -> None:
 
 
 def test_each_demand_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
+    files = set(Path(__file__).parent.glob("test_postgresql*.py"))
     named = {
         name
         for item in request.session.items
-        if item.path == Path(__file__)
+        if item.path in files
         for mark in item.iter_markers("seed")
         for name in mark.args
     }
-    if len([item for item in request.session.items if item.path == Path(__file__)]) > 10:
+    if files <= {item.path for item in request.session.items}:
         assert {f"S003-{number:02}" for number in range(1, DEMANDS + 1)} <= named
