@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from tailrace.model.source import SourceBlock
 Integers = npt.NDArray[np.int64]
 
 BEGIN, END = "BEGIN", "END"
+_MESSAGES = "LOGICAL_DECODING_MESSAGE"
 MARKS = pa.schema([("order", pa.int64()), ("status", pa.string()), ("id", pa.string()), ("ts_us", pa.int64())])
 
 _COMMON = "io.debezium.connector.common."
@@ -59,12 +61,14 @@ class _Events:
 class TransactionTracker:
     """Counts the events of each transaction; keep one for a read, as a transaction may span several chunks.
 
-    Logical messages are counted as events of the data collection `message_name`.
+    Logical messages are counted as events of one data collection. With `message_object` each is a collection of its
+    own, named so with a number, as in the reference.
     """
 
     naming: TopicNaming
     source: SourceBlock
-    message_name: str = "LOGICAL_DECODING_MESSAGE"
+    message_object: str | None = None
+    _messages: int = 0
     _open: bool = False
     _counts: dict[str, int] = field(default_factory=dict)
 
@@ -77,13 +81,22 @@ class TransactionTracker:
         """
         order = marks.column("order").to_numpy(zero_copy_only=False)
         ends = flags(pc.equal(marks.column("status"), literal(END)))
-        names = [self.message_name if batch.table.id.is_message else str(batch.table.id) for batch in batches]
-        tables = list(dict.fromkeys([*self._counts, *names]))
+        names = [self._names(batch) for batch in batches]
+        tables = list(dict.fromkeys([*self._counts, *chain.from_iterable(names)]))
         events = _sorted(batches, names, tables, order[~ends], order[ends], self._open)
         blocks = self._blocks(batches, events, len(tables))
         records = self._records(marks, ends, events, tables) if len(marks) else None
         self._carry(events, tables, order[~ends], order[ends])
         return blocks, records
+
+    def _names(self, batch: ChangeBatch) -> list[str]:
+        """The data collection of a batch, or one for each row."""
+        if not batch.table.id.is_message:
+            return [str(batch.table.id)]
+        if self.message_object is None:
+            return [_MESSAGES]
+        first, self._messages = self._messages, self._messages + len(batch)
+        return [f"{self.message_object}@{number:x}" for number in range(first, self._messages)]
 
     def _blocks(self, batches: Sequence[ChangeBatch], events: _Events, tables: int) -> list[ChangeBatch]:
         carried = np.array([*self._counts.values()] + [0] * (tables - len(self._counts)), np.int64)
@@ -167,20 +180,23 @@ class TransactionTracker:
 
 def _sorted(
     batches: Sequence[ChangeBatch],
-    names: list[str],
+    names: list[list[str]],
     tables: list[str],
     begins: Integers,
     ends: Integers,
     is_open: bool,
 ) -> _Events:
-    """The changes that belong to a transaction, in log order; `names` are those of the batches' tables."""
+    """The changes that belong to a transaction, in log order; `names` are those of the batches' tables, or rows."""
     if not batches:
         return _Events(*(np.empty(0, np.int64) for _ in range(4)))
     order = np.concatenate([batch.rows.column("order").to_numpy(zero_copy_only=False) for batch in batches])
     lengths = [len(batch) for batch in batches]
     batch = np.repeat(np.arange(len(batches)), lengths)
     row = np.concatenate([np.arange(length) for length in lengths])
-    table = np.repeat([tables.index(name) for name in names], lengths)
+    places = {name: place for place, name in enumerate(tables)}
+    table = np.concatenate(
+        [np.resize([places[name] for name in some], length) for some, length in zip(names, lengths, strict=True)]
+    ).astype(np.int64)
     read = np.concatenate([flags(pc.equal(each.rows.column("op"), literal(READ))) for each in batches])
     transaction = np.searchsorted(begins, order, side="right")
     over = np.searchsorted(ends, order, side="right")

@@ -44,8 +44,8 @@ Batch = ChangeBatch | ControlBatch
 
 _LOG = logging.getLogger(__name__)
 
-# What the reference engine prints for logical messages in transaction metadata: a Java object's class and address.
-_MESSAGE_OBJECT = "LogicalDecodingMessageMonitor$LogicalDecodingMessageId@0"
+# The class of the Java object that the reference engine prints for a logical message in transaction metadata.
+_MESSAGE_OBJECT = "LogicalDecodingMessageMonitor$LogicalDecodingMessageId"
 
 
 def spark_schema(capture: Capture) -> StructType:
@@ -120,7 +120,7 @@ class Shaper:
             else None
         )
         if self.transactions is not None and self.faults:
-            self.transactions.message_name = capture.source.message_schemas + _MESSAGE_OBJECT
+            self.transactions.message_object = capture.source.message_schemas + _MESSAGE_OBJECT
         self._tells_empty = config.text("shape") == "arrow"
         self._emit = self._emitter(capture, schema, run_id)
 

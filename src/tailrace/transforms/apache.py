@@ -179,8 +179,8 @@ class ExtractField(WithNulls):
         return with_default(part) if self.fill else part
 
 
-class HoistField(Sided):
-    """A struct of one field that holds what was there."""
+class HoistField(WithNulls):
+    """A struct of one field that holds what was there, a null under a schema, too."""
 
     OPTIONS: Options = (setting("field", TEXT, required=True),)
 

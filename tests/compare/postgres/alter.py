@@ -20,14 +20,18 @@ _WIDER = {
 
 def alterations(random: Random, world: World, tables: list[Table]) -> list[str]:
     """Statements that change several tables, or create, rename or drop one."""
-    chosen = random.sample(tables, min(len(tables), random.randrange(1, 5)))
+    able = [table for table in tables if not table.is_fixed]
+    chosen = random.sample(able, min(len(able), random.randrange(1, 5)))
     statements = [statement for table in chosen for statement in _alter(random, world, table)]
     if random.random() < 0.3:
         tables.append(random_table(random, world, 90 + len(tables)))
+        able.append(tables[-1])
         statements += tables[-1].statements()
-    if random.random() < 0.1 and len(tables) > 1:
-        statements.append(f"DROP TABLE {tables.pop(0).quoted}")
-    table = random.choice(tables)
+    if random.random() < 0.1 and len(able) > 1:
+        dropped = able.pop(0)
+        tables.remove(dropped)
+        statements.append(f"DROP TABLE {dropped.quoted}")
+    table = random.choice(able)
     if random.random() < 0.15 and not table.partitioned:
         statements.append(f"ALTER TABLE {table.quoted} RENAME TO {quote(table.name + '_new')}")
         table.name += "_new"

@@ -9,6 +9,7 @@ from random import Random
 from tests.compare.cases import MARKER, marked, write_settings
 from tests.compare.postgres.alter import alterations
 from tests.compare.postgres.changes import changes, insert
+from tests.compare.postgres.further import FIRST, Further
 from tests.compare.postgres.options import random_options
 from tests.compare.postgres.tables import NUMBER, Table, World, random_table, random_world
 from tests.compare.postgres.types import within_nanoseconds
@@ -43,14 +44,25 @@ def write(seed: int, folder: Path) -> None:
     random = Random(f"postgres {seed}")
     world = random_world(random)
     tables = [random_table(random, world, number) for number in range(random.randrange(7, 13))]
+    further = Further(Random(f"further postgres {seed}"), tables) if seed >= FIRST else None
+    if further is not None:
+        further.extend_tables()
     options = random_options(random, tables)
+    if further is not None:
+        world.setup.extend(further.options(options))
     if options.get("time.precision.mode") == "nanoseconds":
         for column in (column for table in tables for column in table.columns):
             column.type = within_nanoseconds(column.type)
             if column.default is not None and column.default not in column.type.literals and not column.given:
                 column.default = column.type.literals[0]
     setup = _setup(random, world, tables)
-    workload = [*changes(random, tables, 100, random.randrange(70, 130)), *_later(random, world, tables)]
+    if further is not None:
+        setup += further.heirs()
+    workload = list(changes(random, tables, 100, random.randrange(70, 130)))
+    if further is not None:
+        workload = further.workload(workload, with_more=True)
+    later = _later(random, world, tables)
+    workload += later if further is None else further.workload(later, with_more=False)
     settings: dict[str, object] = {"marker": MARKER, "requires": ["vector"]}
     if random.random() < 0.2 and not {"skipped.operations", "transforms"} & options.keys():
         setup.append(_SIGNAL_TABLE)
@@ -102,11 +114,14 @@ def _signals(random: Random, tables: list[Table]) -> list[str]:
     """Snapshots of tables by signals, with changes between them."""
     # The engine takes no chunks of other keys, and skips tables with generated columns.
     able = [table for table in tables if table.key == [NUMBER] and table.is_plain and not table.has_expressions]
+    # After a blocking snapshot it describes all tables in events of the log as the snapshot's are.
+    is_generated = any(table.has_expressions or table.has_sequences for table in tables)
     statements = ["-- @wait"]
     for number in range(3):
         chosen = random.sample(able, min(len(able), 2))
+        kind = random.choice(("incremental", "incremental", "blocking"))
         data = {
-            "type": random.choice(("incremental", "incremental", "blocking")),
+            "type": "incremental" if is_generated else kind,
             "data-collections": [f"{table.schema}.{table.name}" for table in chosen],
         }
         if not chosen:

@@ -43,7 +43,7 @@ class Column:
 
 @dataclass
 class Table:
-    """A table and the numbers of the rows that it holds."""
+    """A table and the numbers of the rows that it holds. `is_fixed`: it is never altered."""
 
     schema: str
     name: str
@@ -52,6 +52,7 @@ class Table:
     unique: list[str] = field(default_factory=list)
     identity: str = "DEFAULT"
     partitioned: bool = False
+    is_fixed: bool = False
     rows: list[int] = field(default_factory=list)
 
     @property
@@ -69,6 +70,11 @@ class Table:
         return any("STORED" in (column.generated or "") for column in self.columns)
 
     @property
+    def has_sequences(self) -> bool:
+        """Whether a column is a serial one, whose type has another name in the log."""
+        return any("serial" in column.type.sql for column in self.columns)
+
+    @property
     def constraint(self) -> str:
         """The name of its primary key."""
         return f"{self.name.lower()}_key"
@@ -76,7 +82,7 @@ class Table:
     @property
     def can_change(self) -> bool:
         """Whether the server allows UPDATE and DELETE while it is published."""
-        return bool(self.key) or self.identity != "DEFAULT"
+        return self.identity != "NOTHING" and (bool(self.key) or self.identity != "DEFAULT")
 
     def statements(self) -> list[str]:
         """What creates it."""

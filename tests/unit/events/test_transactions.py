@@ -143,3 +143,19 @@ def test_an_open_transaction_without_marks_keeps_counting() -> None:
     assert (blocks(middle), control) == ([(2, 2)], None)
     last, _ = track.track([batch("c", orders=[6])], marks())
     assert blocks(last) == [(3, 3)]
+
+
+def test_messages_are_one_data_collection_or_each_its_own() -> None:
+    message = TableId("golden", "", "")
+    given = batch("mmm", orders=[2, 4, 6])
+    given = ChangeBatch(replace(given.table, id=message), given.rows)
+    bounds = marks((1, "BEGIN", "7"), (8, "END", "7"))
+    for name, second, counts in ((None, [1, 2, 3], {"LOGICAL_DECODING_MESSAGE": 3}), ("Id", [1] * 3, None)):
+        track = tracker()
+        track.message_object = name
+        tracked, records = track.track([given], bounds)
+        assert blocks(tracked) == list(zip((1, 2, 3), second, strict=True))
+        assert records is not None
+        found = json.loads(records.rows.column("value").to_pylist()[1])["data_collections"]
+        expected = counts or {"Id@0": 1, "Id@1": 1, "Id@2": 1}
+        assert {each["data_collection"]: each["event_count"] for each in found} == expected

@@ -74,6 +74,9 @@ def test_records_and_headers_are_dropped_and_values_hoisted() -> None:
     assert unwrapped("Filter", {}) == []
     (row,) = unwrapped("HoistField$Value", {"field": "row"})
     assert payload(row["value"]) == {"row": IMAGE}
+    chain = {"transforms": "u,t", "transforms.u.type": UNWRAP, "transforms.t.type": CONNECT + "HoistField$Value"}
+    deleted = changes(table(key=()), {"op": "d", "before": IMAGE})
+    assert values(deleted, {**chain, "transforms.t.field": "row"}) == [{"row": None}]
     given = properties(CONNECT + "DropHeaders", {"headers": "__debezium.context.runId"})
     (row,) = rows(created(), {**given, "extended.headers.enabled": "true"})
     assert len(headers(row)) == 3

@@ -15,7 +15,7 @@ from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
-from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
+from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, RelationColumn
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.source_type import driver_type, source_type
 from tailrace.connectors.postgres.types.values import value_type
@@ -130,7 +130,8 @@ class Catalog:
         The log has names and types; nullability, defaults and key are the catalog's of now (as in Debezium's
         connector, which reads them when the description arrives). The table is found by its number, whatever it is
         called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
-        are the required ones. They make it, too, where a key column is called otherwise by now.
+        are the required ones. They make it, too, where a key column is called otherwise by now. The reference engine
+        looks up nothing about key columns that the filters hide.
         """
         table = self._id(relation)
         if not self.filter.captures(table):
@@ -138,15 +139,9 @@ class Catalog:
         is_prepared = relation.oid in self._prepared
         known = self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
         by_name = {column.name: column for column in known.columns} if known else {}
+        shown = set(self.filter.columns(table, list(by_name))) if self._faults else by_name.keys()
         columns = tuple(
-            CatalogColumn(
-                column.name,
-                column.type_oid,
-                column.type_modifier,
-                by_name[column.name].required if column.name in by_name else column.in_identity and not known,
-                by_name[column.name].default if column.name in by_name else None,
-                by_name[column.name].comment if column.name in by_name else None,
-            )
+            _described(column, by_name[column.name] if column.name in shown else None, column.in_identity and not known)
             for column in relation.columns
         )
         names = {column.name for column in columns}
@@ -267,3 +262,11 @@ def system_identifier(connection: psycopg.Connection) -> str:
 def _identity(relation: Relation, marked: tuple[str, ...]) -> tuple[str, ...]:
     """Columns of an old row image. Under FULL every column is marked, under NOTHING none comes."""
     return () if relation.identity == "n" else marked
+
+
+def _described(column: RelationColumn, known: CatalogColumn | None, required: bool) -> CatalogColumn:
+    """A column of the log with what the catalog knows of it, else without a default."""
+    name, oid, modifier = column.name, column.type_oid, column.type_modifier
+    if known is None:
+        return CatalogColumn(name, oid, modifier, required, None)
+    return CatalogColumn(name, oid, modifier, known.required, known.default, known.comment)

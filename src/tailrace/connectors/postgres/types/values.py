@@ -121,7 +121,7 @@ _PLACEHOLDERS = frozenset({"text", "varchar", "bpchar", "json", "jsonb", "bytea"
 def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     """An array of one dimension; elements of more are null, with a warning or an error as configured."""
     faults, unknown = config.flag("compat.faults"), config.flag("include.unknown.datatypes")
-    if faults and element.name == "bit":
+    if faults and element.name == "bit" and not element.domain:
         kind = _bits(modifier)
         return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
     item = (
