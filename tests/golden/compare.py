@@ -130,7 +130,7 @@ class _Topic:
         if "aggregate_type" in payload:
             details = self._server_lsns(payload.get("additional_data"))
             return {**_masked(payload, ("timestamp",)), "additional_data": details}
-        if len(payload) == 1 and all(isinstance(text, str) for text in payload.values()):
+        if 0 < len(payload) <= 2 and all(isinstance(text, str) for text in payload.values()):
             return {name: self._id(name, text) for name, text in payload.items()}
         if "tableChanges" in payload:
             return {**_masked(payload, _CLOCKS), "source": self._source(payload["source"])}
@@ -144,7 +144,7 @@ class _Topic:
         return self._transaction(value) if is_transaction else value
 
     def _id(self, name: str, text: str) -> Any:
-        """A key of one text: of a transaction, of a signal's row, or of a row."""
+        """A key's text: of a transaction, of a signal's row, perhaps beside its table's name, or of a row."""
         is_transaction = name == "id" and _TRANSACTION_ID.match(text)
         return _window_text(self._transaction(text) if is_transaction else text)
 

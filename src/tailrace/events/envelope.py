@@ -80,7 +80,7 @@ def _message(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
 
 
 def _key(table: TableSchema, naming: TopicNaming, name: str) -> ConnectSchema | None:
-    if not table.key:
+    if not table.key and not naming.adds_keys:
         return None
     fields = tuple(_key_field(table.column(column), naming) for column in table.key)
     extra = naming.key_field(table.id)

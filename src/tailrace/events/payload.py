@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import MAX_PREC, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tailrace.events.encode.arrow import flags, indices
 from tailrace.events.encode.json import null_text
 from tailrace.model.schema import ConnectSchema
 
+_EXACT = Context(prec=MAX_PREC)
 _PRIMITIVES = {
     "boolean": pa.bool_(),
     "int8": pa.int8(),
@@ -74,7 +75,7 @@ def replaced(values: pa.Array, node: Any, schema: ConnectSchema, places: pa.Arra
     """The column with a JSON-ready value at the places where the boolean column is true."""
     value = from_json(node, schema)
     if pt.is_decimal(values.type) and isinstance(value, bytes):
-        value = Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-values.type.scale)
+        value = _EXACT.scaleb(Decimal(int.from_bytes(value, "big", signed=True)), -values.type.scale)
     pool = pa.concat_arrays([values, pa.array([value], values.type)])
     return pool.take(indices(np.where(flags(places), len(values), np.arange(len(values)))))
 

@@ -20,6 +20,7 @@ class TopicNaming:
     """The names one configuration gives to topics, schemas and fields.
 
     `message`, `transaction` and `heartbeat` are those topics; `heartbeat_server` names the server in a heartbeat's key.
+    `adds_keys`: tables without a key have one of the field that distinguishes tables, as in the reference.
     """
 
     def __init__(self, config: Config) -> None:
@@ -30,6 +31,7 @@ class TopicNaming:
         self._with_schema = self._strategy.startswith("Schema")
         self._rewrite = _rewrite(config, "topic") if "Regex" in self._strategy else None
         self._extra = _key_field(config) if self._rewrite is not None else None
+        self.adds_keys = self._extra is not None and config.flag("compat.faults")
         self._schema_mode = config.text("schema.name.adjustment.mode")
         self._field_mode = config.text("field.name.adjustment.mode")
         self._topics: dict[TableId, str] = {}

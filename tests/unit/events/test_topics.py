@@ -11,7 +11,7 @@ from tailrace.events.topics import TopicNaming, adjusted, sanitised
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableSchema
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, TableId
-from tests.unit.events.changes import COLUMNS, config
+from tests.unit.events.changes import COLUMNS, changes, config, encoded, table
 from tests.unit.events.event_recordings import configured
 
 
@@ -148,3 +148,16 @@ def test_names_of_schemas_are_adjusted_and_topics_are_not(mode: str) -> None:
 
 def _text() -> tuple[ConnectSchema, object]:
     return COLUMNS[1].schema, COLUMNS[1].arrow
+
+
+def test_a_table_without_a_key_has_the_tables_name_as_one_only_with_faults() -> None:
+    given = {
+        "topic_naming_strategy": "io.debezium.schema.DefaultRegexTopicNamingStrategy",
+        "topic_regex": "(.*)",
+        "topic_replacement": "all",
+    }
+    for faults, expected in (("false", None), ("true", '{"__dbz__physicalTableIdentifier":"server1.things"}')):
+        (row,) = encoded(
+            changes(table(key=()), {"op": "c", "after": {"id": 1, "code": "a"}}), compat_faults=faults, **given
+        )
+        assert row["key"] == expected
