@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from tests.compare.postgres.tables import Column, Table
@@ -50,6 +51,9 @@ def random_options(random: Random, tables: list[Table]) -> dict[str, str]:
         options["datatype.propagate.source.type"] = random.choice((r".+\.(int4|varchar|numeric)", r".+"))
     for _ in range(random.choice((0, 0, 1, 2))):
         _about_columns(random, tables, options)
+    if "column.include.list" in options:  # the engine cannot read keys whose columns are hidden
+        keys = [re.escape(f"{table.schema}.{table.name}.{name}") for table in tables for name in table.key]
+        options["column.include.list"] = ",".join([options["column.include.list"], *keys])
     if random.random() < 0.2:
         _about_tables(random, tables, options)
     if random.random() < 0.15:

@@ -51,10 +51,7 @@ def write(seed: int, folder: Path) -> None:
     if further is not None:
         world.setup.extend(further.options(options))
     if options.get("time.precision.mode") == "nanoseconds":
-        for column in (column for table in tables for column in table.columns):
-            column.type = within_nanoseconds(column.type)
-            if column.default is not None and column.default not in column.type.literals and not column.given:
-                column.default = column.type.literals[0]
+        _keep_to_nanoseconds(tables)
     setup = _setup(random, world, tables)
     if further is not None:
         setup += further.heirs()
@@ -79,6 +76,17 @@ def write(seed: int, folder: Path) -> None:
         settings["collapse_topics"] = [r"[._]message$"]  # the engine repeats the last message after a restart
     (folder / "workload.sql").write_text(_script(workload), encoding="utf-8")
     write_settings(folder, {**CONNECTION, **options}, settings)
+
+
+def _keep_to_nanoseconds(tables: list[Table]) -> None:
+    """The engine sends no required times that 64 bits do not hold, and no required ones that an old row lacks."""
+    for table in tables:
+        for column in table.columns:
+            column.type = within_nanoseconds(column.type)
+            if column.default is not None and column.default not in column.type.literals and not column.given:
+                column.default = column.type.literals[0]
+            if column.type.sql.startswith(("timestamp", "dom")) and column.name not in (*table.key, *table.unique):
+                column.nullable = True
 
 
 def _setup(random: Random, world: World, tables: list[Table]) -> list[str]:

@@ -156,7 +156,7 @@ def random_type(random: Random) -> Type:
 
 
 def within_nanoseconds(given: Type) -> Type:
-    """The type without values that 64 bits of nanoseconds do not hold: the engine sends no required ones."""
+    """The type without values that 64 bits of nanoseconds do not hold."""
     if given.sql.startswith("date"):
         return given
     far = ("0001-01-01", "9999-12-31", "1582-", "infinity", "BC")
