@@ -45,8 +45,6 @@ INSERT INTO debezium_signal VALUES ('6', 'execute-snapshot', '{"data-collections
 -- @wait
 INSERT INTO debezium_signal VALUES ('7', 'execute-snapshot', '{"data-collections": ["public.\"K Odd\""]}');
 -- @wait
-INSERT INTO debezium_signal VALUES ('8', 'execute-snapshot', '{"data-collections": ["public.K Odd"]}');
--- @wait
 INSERT INTO debezium_signal VALUES ('9', 'execute-snapshot', '{"data-collections": ["public.k_(uuid|mixed)"], "surrogate-key": "v"}');
 -- @wait
 INSERT INTO debezium_signal VALUES ('10', 'execute-snapshot', '{"data-collections": ["public.k_mixed", "public.k_text"], "additional-conditions": [{"data-collection": "public.k_mixed", "filter": "a = 1 AND c"}, {"data-collection": "public.k_text", "filter": "id LIKE ''%s''"}]}');
