@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -114,6 +115,22 @@ class Further:
             is_open = (is_open or statement == "BEGIN") and statement != "COMMIT"
             if with_more and not is_open and self.random.random() < 0.1:
                 out += self._more()
+        return self._beside(out) if with_more else out
+
+    def _beside(self, statements: list[str]) -> list[str]:
+        """The statements with some inserts in transactions of another session, which commits a few statements later."""
+        out: list[str] = []
+        at = 0
+        while at < len(statements):
+            window = statements[at : at + 8]
+            is_able = window[0].startswith("INSERT") and not _is_open(out) and not any(map(_LOCKS.match, window))
+            if is_able and not _is_open(window) and self.random.random() < 0.2:
+                out += ["-- @session two", "BEGIN", window[0], "-- @session main", *window[1:]]
+                out += ["-- @session two", "COMMIT", "-- @session main"]
+                at += len(window)
+            else:
+                out.append(statements[at])
+                at += 1
         return out
 
     def _end(self, number: int) -> list[str]:
@@ -128,11 +145,18 @@ class Further:
     def _more(self) -> list[str]:
         """A statement about many rows, or none."""
         table = self.random.choice(self.tables)
-        makers: tuple[Callable[[Table], str], ...] = (_move, _move, _touch, _thin_out, _truncate)
+        makers: tuple[Callable[[Table], str], ...] = (_move, _move, _touch, _thin_out, _truncate, _fail, _identify)
         return [self.random.choice(makers)(table)] if table.can_change else []
 
 
+_LOCKS = re.compile("TRUNCATE|ALTER|CREATE|DROP|--")
 _INDEXED = ("integer", "smallint", "bigint", "text", "date", "boolean", "uuid")
+
+
+def _is_open(statements: list[str]) -> bool:
+    """Whether a transaction that begins in the statements does not end there."""
+    edges = [each for each in statements if each in ("BEGIN", "COMMIT", "ROLLBACK") or each.startswith("PREPARE")]
+    return bool(edges) and edges[-1] == "BEGIN"
 
 
 def _has_own_values(table: Table) -> bool:
@@ -156,3 +180,17 @@ def _thin_out(table: Table) -> str:
 def _truncate(table: Table) -> str:
     table.rows.clear()
     return f"TRUNCATE {table.quoted} RESTART IDENTITY CASCADE"
+
+
+def _fail(table: Table) -> str:
+    """A change that an aborted subtransaction takes back."""
+    change = f"UPDATE {table.quoted} SET {NUMBER} = {NUMBER} + 1000000; RAISE EXCEPTION 'no'"
+    return f"DO $$BEGIN {change}; EXCEPTION WHEN OTHERS THEN NULL; END$$"
+
+
+def _identify(table: Table) -> str:
+    """Another replica identity; as it is for partitions, which have one of their own."""
+    if table.partitioned:
+        return _touch(table)
+    table.identity = "FULL"
+    return f"ALTER TABLE {table.quoted} REPLICA IDENTITY FULL"
