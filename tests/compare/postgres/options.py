@@ -52,7 +52,11 @@ def random_options(random: Random, tables: list[Table]) -> dict[str, str]:
     for _ in range(random.choice((0, 0, 1, 2))):
         _about_columns(random, tables, options)
     if "column.include.list" in options:  # the engine cannot read keys whose columns are hidden
-        keys = [re.escape(f"{table.schema}.{table.name}.{name}") for table in tables for name in table.key]
+        keys = [
+            re.escape(f"{table.schema}.{table.name}") + r"(?:_\d)?\." + re.escape(name)
+            for table in tables
+            for name in table.key
+        ]
         options["column.include.list"] = ",".join([options["column.include.list"], *keys])
     if random.random() < 0.2:
         _about_tables(random, tables, options)
