@@ -2,13 +2,15 @@
 
 It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `kind`), says READY when Spark runs, waits
 for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `rows` does so into rows of Spark,
-`latency` notes when rows come, until a line says how many there are, `follow` reads until it has as many as a line
-says; all say STREAMING after the first micro-batch. `first` waits for the first row alone.
+`latency` notes when rows come, until a line says how many there are, `sent` does so with the time in the row, `follow`
+reads until it has as many as a line says; all say STREAMING after the first micro-batch. `first` waits for the first
+row alone.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
 PATIENCE_SECONDS = 120
+SENT = re.compile(r"sent\W*(?:\$numberLong\W*)?(\d+)", re.IGNORECASE)
 MOST_SECONDS = 900
 
 
@@ -44,6 +47,16 @@ class Noted:
         self.seen += [(row["ts_us"], now) for row in rows]
 
 
+@dataclass
+class Sent(Noted):
+    """The same with the time that stands in the row."""
+
+    def _note(self, frame: DataFrame, batch_id: int) -> None:
+        rows = frame.select("after").collect()
+        now = time.time_ns() // 1000
+        self.seen += [(int(found[1]), now) for row in rows if (found := SENT.search(row["after"] or ""))]
+
+
 def main() -> None:
     """Serve one run."""
     task = json.loads(sys.stdin.readline())
@@ -52,7 +65,7 @@ def main() -> None:
     session = local_session("benchmark", folder / "spark.log", definition.spark)
     print("READY", flush=True)
     sys.stdin.readline()
-    kinds = {"backlog": backlog, "rows": rows, "latency": latency, "follow": follow, "first": first}
+    kinds = {"backlog": backlog, "rows": rows, "latency": latency, "sent": sent, "follow": follow, "first": first}
     result = kinds[task["kind"]](definition, session)
     print(json.dumps(result), flush=True)
     sys.stdin.readline()
@@ -95,9 +108,14 @@ def rows(definition: Definition, session: Any) -> dict[str, Any]:
     return backlog(definition, session, Rows())
 
 
-def latency(definition: Definition, session: Any) -> dict[str, Any]:
+def sent(definition: Definition, session: Any) -> dict[str, Any]:
+    """As `latency`, with the times that stand in the rows."""
+    return latency(definition, session, Sent())
+
+
+def latency(definition: Definition, session: Any, noted: Noted | None = None) -> dict[str, Any]:
     """Follows the log until told how many rows there are, and has them or waited for them; gives the times of all."""
-    noted = Noted()
+    noted = noted or Noted()
     run = Pipeline(definition, session, noted).start()
     streaming(run)
     expected, deadline = int(sys.stdin.readline()), time.monotonic() + PATIENCE_SECONDS
