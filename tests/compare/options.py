@@ -29,7 +29,6 @@ _OF_ENVELOPES: tuple[dict[str, str], ...] = (
 )
 _OF_ROWS: tuple[dict[str, str], ...] = (
     {"type": f"{_APACHE}InsertField$Value", "static.field": "origin", "static.value": "here", "topic.field": "told"},
-    {"type": f"{_APACHE}HoistField$Value", "field": "row"},
     {"type": f"{_APACHE}SetSchemaMetadata$Value", "schema.name": "own.Name", "schema.version": "3"},
 )
 

@@ -13,11 +13,15 @@ from tailrace.model.change import ChangeBatch, ControlBatch
 
 @dataclass(frozen=True)
 class Chunk:
-    """Part of a read: batches by table, the transaction marks among them (MARKS), and records of control topics."""
+    """Part of a read: batches by table, the transaction marks among them (MARKS), and records of control topics.
+
+    Without `tells_empty_transactions` its transactions are whole, and those without an event are not told.
+    """
 
     batches: list[ChangeBatch]
     marks: pa.RecordBatch = field(default_factory=lambda: pa.RecordBatch.from_pylist([], schema=MARKS))
     controls: tuple[ControlBatch, ...] = ()
+    tells_empty_transactions: bool = True
 
 
 Offset = dict[str, Any]

@@ -47,6 +47,14 @@ VALUE = ConnectSchema(
 )
 
 
+def with_events(marks: pa.RecordBatch, batches: Sequence[ChangeBatch]) -> pa.RecordBatch:
+    """The marks of the transactions that have an event in the batches; `marks` are BEGIN and END by turns, by order."""
+    found = [batch.rows.column("order").to_numpy(zero_copy_only=False) for batch in batches]
+    orders = np.sort(np.concatenate([np.empty(0, np.int64), *found]))
+    places = np.searchsorted(orders, marks.column("order").to_numpy(zero_copy_only=False))
+    return marks.filter(pa.array(np.repeat(places[1::2] > places[::2], 2)))
+
+
 @dataclass
 class _Events:
     """The changes of a chunk in log order: which batch and row, which table, and in which transaction (0: carried)."""

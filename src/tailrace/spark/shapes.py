@@ -22,7 +22,7 @@ from tailrace.events.record import KAFKA
 from tailrace.events.selection import select, without_hidden_changes
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.topics import TopicNaming
-from tailrace.events.transactions import TransactionTracker
+from tailrace.events.transactions import TransactionTracker, with_events
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
@@ -130,7 +130,9 @@ class Shaper:
         controls = list(chunk.controls)
         if self.transactions is not None:
             # Schema changes are no events of a transaction, but keep their place.
-            tracked, marked = self.transactions.track([each for each in batches if _is_data(each)], chunk.marks)
+            events = [each for each in batches if _is_data(each)]
+            marks = chunk.marks if chunk.tells_empty_transactions else with_events(chunk.marks, events)
+            tracked, marked = self.transactions.track(events, marks)
             rest = iter(tracked)
             batches = [next(rest) if _is_data(each) else each for each in batches]
             controls += [marked] if marked is not None else []

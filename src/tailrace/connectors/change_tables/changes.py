@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heapreplace
 
 import numpy as np
@@ -82,18 +82,6 @@ class Changes:
 
     def __len__(self) -> int:
         return len(self.op)
-
-    def without(self, ops: Sequence[str]) -> Changes:
-        """The changes but those of these kinds."""
-        kept = pc.invert(pc.is_in(self.op, pa.array(ops, pa.string())))
-        flags = kept.to_numpy(zero_copy_only=False)
-        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Changes(
-            **{
-                name: values[flags] if isinstance(values, np.ndarray) else values.filter(kept)
-                for name, values in arrays.items()
-            }
-        )
 
 
 def paired(found: ChangeRows, where: str) -> Changes:

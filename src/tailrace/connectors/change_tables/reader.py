@@ -157,7 +157,6 @@ class RangeReader:
     def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
         known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]
         ordered = in_log_order(known, self.order + ORDER_STEP)
-        ordered = [self._told(table, each) for (table, _), each in zip(found, ordered, strict=True)]
         self.order += ORDER_STEP * (sum(map(len, ordered)) + 2)
         for switch in waiting:
             if switch.instance.start:
@@ -173,12 +172,7 @@ class RangeReader:
             if len(each):
                 batches.append(batch_of(self._dialect, table, each))
         self._remember(ordered, None)
-        return Chunk(batches, marks=marks(ordered))
-
-    def _told(self, table: ChangeTable, found: Changes) -> Changes:
-        """The changes without skipped ones, which the statement may not tell apart: they are in no transaction."""
-        skipped = [op for op in self._config.names("skipped.operations") if op in _SKIPPED]
-        return found if table.kind or not skipped else found.without(skipped)
+        return Chunk(batches, marks=marks(ordered), tells_empty_transactions=False)
 
     def _remember_from(self, connection: Connection, instances: Sequence[Instance]) -> None:
         """Keep what `source` says of the last change before the range."""

@@ -48,13 +48,16 @@ class SplitPlanner:
         given = overrides(self.config) if wanted is None else wanted
         splits: list[Split] = []
         tables = self._tables(wanted, place)
+        # Each database has a snapshot of its own, with a first and a last row.
+        begun = set() if place is None or place.is_whole else {table.database for table in tables[:1]}
         for table in tables:
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
             # A SELECT of the configuration may be given for schema.table, too.
             select = given.get(str(table), given.get(table.filtered))
             found = self._of_table(moment, table, select, resumed)
             if resumed is None and found:
-                is_first = not splits and (place is None or place.is_whole)
+                is_first = table.database not in begun
+                begun.add(table.database)
                 found[0] = replace(found[0], first="first" if is_first else "first_in_data_collection")
             splits += found
         splits = self._with_last(splits)
@@ -127,12 +130,14 @@ class SplitPlanner:
         return [low, *(self.dialect.texts(row) for row in found[: count - 1])]
 
     def _with_last(self, splits: list[Split]) -> list[Split]:
-        """The splits, the last of them that has a row with the marker of the last row."""
+        """The splits, the last of each database that has a row with the marker of the last row."""
+        ended = set()
         for number in range(len(splits) - 1, -1, -1):
             split = splits[number]
-            if split.select is not None or self._has_rows(split):
+            database = split.table.database
+            if database not in ended and (split.select is not None or self._has_rows(split)):
                 splits[number] = replace(split, last="last")
-                break
+                ended.add(database)
         return splits
 
     def _has_rows(self, split: Split) -> bool:
