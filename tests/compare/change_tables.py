@@ -121,7 +121,8 @@ class RandomScenario(ABC):
         keyed = [table for table in self._tables if table.key == "primary" and not table.database]
         kind = self._chance.choice(("incremental", "blocking"))
         data: dict[str, object] = {"data-collections": [self._named(table) for table in keyed], "type": kind}
-        if keyed and self._chance.random() < 0.4:
+        is_one = len({table.database for table in self._tables}) == 1  # the reference needs that for a SELECT
+        if keyed and self._chance.random() < 0.4 and (is_one or kind == "incremental"):
             table = self._chance.choice(keyed)
             only = f"{table.quote(table.number)} > 2"
             given = only if kind == "incremental" else f"SELECT * FROM {table.quoted} WHERE {only}"

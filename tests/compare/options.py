@@ -60,8 +60,8 @@ def keys(chance: Random, tables: Sequence[Table]) -> dict[str, str]:
 
 
 def selects(chance: Random, tables: Sequence[Table]) -> dict[str, str]:
-    """Sometimes a SELECT of one's own for a table of the first snapshot."""
-    if chance.random() > 0.12:
+    """Sometimes a SELECT of one's own for a table of the first snapshot; the reference needs one database for it."""
+    if chance.random() > 0.12 or len({table.database for table in tables}) > 1:
         return {}
     table = chance.choice(tables)
     name = f"{table.schema}.{table.name}"

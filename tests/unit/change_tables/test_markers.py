@@ -7,6 +7,7 @@ from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.change_tables.splits import SplitPlanner
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.sqlserver.config import resolve
+from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
@@ -49,3 +50,23 @@ def test_a_snapshot_that_resumes_in_a_database_has_had_its_first_row() -> None:
     planner = Planned("a.dbo.t", "a.dbo.u", "b.dbo.t")
     found = markers(planner, Place(("a.dbo.u", "b.dbo.t"), ("5",), "s"))
     assert found == [(None, "last"), ("first", "last")]
+
+
+class Asked:
+    """A connection whose SELECTs find nothing, and which keeps them."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    def rows(self, statement: str) -> list[object]:
+        self.statements.append(statement)
+        return []
+
+
+def test_a_select_of_ones_own_may_find_no_last_row() -> None:
+    planner = SplitPlanner.__new__(SplitPlanner)
+    planner.dialect, asked = DIALECT, Asked()
+    planner.connection = asked  # type: ignore[assignment]
+    table = TableId("a", "dbo", "t", DATABASE_SCHEMA_TABLE)
+    assert not planner._has_rows(Split(MOMENT, table, select="SELECT n FROM dbo.t ORDER BY n"))
+    assert asked.statements == ["SELECT TOP 1 1 FROM (SELECT n FROM dbo.t ORDER BY n OFFSET 0 ROWS) AS chosen"]

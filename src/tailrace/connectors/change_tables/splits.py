@@ -135,14 +135,17 @@ class SplitPlanner:
         for number in range(len(splits) - 1, -1, -1):
             split = splits[number]
             database = split.table.database
-            if database not in ended and (split.select is not None or self._has_rows(split)):
+            if database not in ended and self._has_rows(split):
                 splits[number] = replace(split, last="last")
                 ended.add(database)
         return splits
 
     def _has_rows(self, split: Split) -> bool:
         condition = f" WHERE {after(self.dialect, split.key, split.low)}" if split.low else ""
-        statement = f"SELECT 1 FROM {self.dialect.table(split.table)}{condition}"
+        table = self.dialect.table(split.table)
+        if split.select is not None:
+            table = f"{self.dialect.derived(split.select)} AS chosen"
+        statement = f"SELECT 1 FROM {table}{condition}"
         return bool(self.connection.rows(self.dialect.limited(statement, 1)))
 
     def _with_notices(
