@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
 from tailrace.connectors.change_tables.changes import INSERTED, ChangeRows, in_log_order, paired
 from tailrace.connectors.change_tables.dialect import Described, Instance
+from tailrace.connectors.change_tables.gap import is_retyped, known_up_to
+from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.reader import RangeReader
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.sqlserver.config import resolve
@@ -42,3 +46,14 @@ def test_it_has_the_last_change_before_the_first_lsn_of_the_structure() -> None:
     assert batch.rows.column("ts_us").to_pylist() == [1]
     assert batch.schema_change is not None
     assert batch.schema_change.position == "4"
+
+
+def test_types_that_were_altered_in_place_are_those_of_another_structure() -> None:
+    """Change tables follow ALTER COLUMN: beside a new instance the older one looks as if it had always been so."""
+    before = Instance("dbo_t", TABLE, 1, 2, "1", "[cdc].[dbo_t_CT]", types=5)
+    known = known_up_to({}, Reading.of({"shop": "1"}), [before])
+    assert not is_retyped(known, before)
+    altered = replace(before, types=6)
+    later = known_up_to(known, Reading.of({"shop": "2"}), [altered])
+    assert is_retyped(later, altered)
+    assert not is_retyped({"shop": {"dbo_t": [1, "dbo", "t", 0]}}, altered)  # an offset that does not have types

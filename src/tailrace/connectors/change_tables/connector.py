@@ -194,7 +194,7 @@ class ChangeTableConnector(SharedLogConnector):
             older = [each for each in catalog.instances(instance.table.database) if each.table == instance.table]
             before = [each for each in older if each.start < instance.start]
             structure = catalog.at(instance)
-            if before and catalog.at(before[-1]) == structure:
+            if before and catalog.at(before[-1]) == structure and not gap.is_retyped(known, before[-1]):
                 continue
             found.append(Switch(instance, structure, is_new=not before and not is_known(known, instance)))
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -107,7 +107,7 @@ class Instance:
 
     `number` is one that no other change table has, `changes` its name in SQL. `is_first`: no other instance of the
     source table is older. `source` is the number of the source table. `version` changes with the columns of a change
-    table that can be altered.
+    table that can be altered, `types` with the types of its columns, which follow those of the source table.
     """
 
     name: str
@@ -119,6 +119,7 @@ class Instance:
     stop: str | None = None
     is_first: bool = True
     version: int = 0
+    types: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from tailrace.errors import OffsetError
 from tailrace.model.table import TableId
 
 _REMEDY = "set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint"
-# By database and name of each change table: its number, schema and name of its source table, and its version.
+# By database and name of each change table: its number, schema and name of its source table, its version, and its types
+# when it was seen first.
 Known = Mapping[str, Mapping[str, list[Any]]]
 
 
@@ -29,8 +30,19 @@ def known_up_to(before: Known, to: Reading, instances: Sequence[Instance]) -> di
     for each in instances:
         if each.start <= to.lsn(each.table.database) or is_known(before, each):
             names = found.setdefault(each.table.database, {})
-            names[each.name] = [each.number, each.table.schema, each.table.table, each.version]
+            types = _first_types(before, each)
+            names[each.name] = [each.number, each.table.schema, each.table.table, each.version, types]
     return found
+
+
+def _first_types(known: Known, instance: Instance) -> int:
+    found = known.get(instance.table.database, {}).get(instance.name, [])
+    return int(found[4]) if len(found) > 4 and is_known(known, instance) else instance.types
+
+
+def is_retyped(known: Known, instance: Instance) -> bool:
+    """Whether types of an instance's columns were altered since it was seen first."""
+    return _first_types(known, instance) != instance.types
 
 
 def is_known(known: Known, instance: Instance) -> bool:

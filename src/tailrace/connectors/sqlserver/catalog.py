@@ -28,7 +28,9 @@ SELECT s.name, t.name, t.object_id FROM {db}.sys.tables t JOIN {db}.sys.schemas 
 WHERE t.is_ms_shipped = 0
 """
 _INSTANCES = """
-SELECT s.name, t.name, c.capture_instance, c.object_id, c.source_object_id, c.start_lsn
+SELECT s.name, t.name, c.capture_instance, c.object_id, c.source_object_id, c.start_lsn,
+  (SELECT SUM(x.column_id * (x.system_type_id * 101 + x.max_length * 31 + x.precision * 7 + x.scale))
+    FROM {db}.sys.columns x WHERE x.object_id = c.object_id)
 FROM {db}.cdc.change_tables c JOIN {db}.sys.tables t ON t.object_id = c.source_object_id
 JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.start_lsn, c.create_date
 """
@@ -87,14 +89,15 @@ class Catalog(dialect.Catalog):
         """All capture instances, whether their tables are captured or not, by start."""
         includes, excludes = (self.config.patterns(f"internal.capture.instance.{side}.list") for side in _SIDES)
         found: dict[TableId, list[Instance]] = {}
-        for schema, table, instance, number, source, start in self.connection.rows(
+        for schema, table, instance, number, source, start, types in self.connection.rows(
             _INSTANCES.format(db=name(database))
         ):
             id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
             is_in = not includes or any(pattern.fullmatch(instance) for pattern in includes)
             if is_in and not any(pattern.fullmatch(instance) for pattern in excludes):
                 changes = f"{name(database)}.cdc.{name(instance + '_CT')}"
-                new = Instance(instance, id_, int(number), int(source), text_of(start), changes)
+                lsn = text_of(start)
+                new = Instance(instance, id_, int(number), int(source), lsn, changes, types=int(types or 0))
                 known = found.setdefault(id_, [])
                 if known and known[-1].start == new.start:
                     known.pop()  # of two that begin at once the newer one has all
