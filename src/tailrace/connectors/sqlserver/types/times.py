@@ -87,11 +87,16 @@ def _coarse(read: Callable[[pa.Array], pa.Array], divisor: int, arrow: pa.DataTy
 
 
 def _iso_time(text: pa.Array) -> pa.Array:
-    return join(_without_zeros(text), "Z")
+    return join(_without_zeros(_with_seconds(text)), "Z")
 
 
 def _iso_timestamp(text: pa.Array) -> pa.Array:
-    return join(_without_zeros(pc.replace_substring(text, " ", "T")), "Z")
+    return join(_without_zeros(_with_seconds(pc.replace_substring(text, " ", "T"))), "Z")
+
+
+def _with_seconds(text: pa.Array) -> pa.Array:
+    """The time with the seconds that a default may leave out."""
+    return pc.replace_substring_regex(text, r"(^|T)(\d\d:\d\d)$", r"\1\2:00")
 
 
 def _without_zeros(text: pa.Array) -> pa.Array:
