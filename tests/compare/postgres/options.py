@@ -51,17 +51,19 @@ def random_options(random: Random, tables: list[Table]) -> dict[str, str]:
         options["datatype.propagate.source.type"] = random.choice((r".+\.(int4|varchar|numeric)", r".+"))
     for _ in range(random.choice((0, 0, 1, 2))):
         _about_columns(random, tables, options)
+    if random.random() < 0.2:
+        _about_tables(random, tables, options)
+    if random.random() < 0.15:
+        _about_keys(random, tables, options)
     if "column.include.list" in options:  # the engine cannot read keys whose columns are hidden
         keys = [
             re.escape(f"{table.schema}.{table.name}") + r"(?:_\d)?\." + re.escape(name)
             for table in tables
             for name in table.key
         ]
+        if "message.key.columns" in options:
+            keys.append(re.escape(options["message.key.columns"].partition(",")[0]).replace(":", r"\."))
         options["column.include.list"] = ",".join([options["column.include.list"], *keys])
-    if random.random() < 0.2:
-        _about_tables(random, tables, options)
-    if random.random() < 0.15:
-        _about_keys(random, tables, options)
     if random.random() < 0.3:
         options.update(random_transforms(random))
     return options
