@@ -135,4 +135,6 @@ def test_faults_of_the_reference(name: str, modifier: int, text: str, value: Any
 def test_arrays_of_domains_are_left_out_there() -> None:
     assert array("int4", -1, FAULTS, domain=True) is None
     assert array("bit", 3, FAULTS, domain=True) is None
+    assert not array("text", -1, {**FAULTS, **UNKNOWN}, domain=True).placeholder
+    assert array("text", -1, UNKNOWN, domain=True).placeholder
     assert read(array("int4", domain=True), "{1}") == [[1]]

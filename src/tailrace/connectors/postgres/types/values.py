@@ -149,7 +149,8 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
     schema = ConnectSchema("array", items=item.schema.with_(optional=not required))
-    has_placeholder = element.name in _PLACEHOLDERS and not (element.name == "bytea" and item.schema.type == "string")
+    is_text = element.name == "bytea" and item.schema.type == "string"
+    has_placeholder = element.name in _PLACEHOLDERS and not element.domain and not is_text
     return ValueType(schema, arrow, convert, placeholder=has_placeholder or not faults)
 
 
