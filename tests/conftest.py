@@ -14,6 +14,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from hypothesis import settings
 from psycopg import sql
 from pyspark.sql import SparkSession
 
@@ -28,6 +29,10 @@ from tests.servers.sqlserver.server import SqlServer
 
 if TYPE_CHECKING:
     from tests.servers.db2.server import Db2
+
+# An example takes longer than usual where the machine does other work: that is no failure.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 
 @dataclass(frozen=True)
