@@ -144,6 +144,14 @@ def test_capture_instances_are_created_and_dropped(source: SqlServerSource, capl
         assert instances(source) == ["dbo_orders_tailrace2"], "the own one that is read is dropped"
 
 
+def test_a_column_that_becomes_wider_is_read_with_its_new_type(source: SqlServerSource) -> None:
+    with streaming(source) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        assert [event["after"]["v"] for event in stream.step()[0]] == [1]
+        source.run("ALTER TABLE orders ALTER COLUMN v bigint", f"INSERT INTO orders VALUES (2, {2**40}, N'b')")
+        assert [event["after"]["v"] for event in stream.step()[0]] == [2**40]
+
+
 def test_half_an_update_names_its_table_and_place(source: SqlServerSource) -> None:
     with streaming(source) as stream:
         source.run("INSERT INTO orders VALUES (1, 1, N'a')")

@@ -122,7 +122,8 @@ class RangeReader:
         with ExitStack() as stack:
             connection = stack.enter_context(self._connected())
             asked = _Asked(self._dialect, connection, self._config)
-            found = {each: table for each, rows in mine.items() if rows and (table := _change_table(asked, each))}
+            tables = {each: _change_table(asked, each, each.types) for each, rows in mine.items() if rows}
+            found = {each: table for each, table in tables.items() if table}
             if waiting:
                 self._remember_from(connection, list(mine))
             cursors = [self._cursor(stack, connection, table, mine[each]) for each, table in found.items()]
@@ -223,8 +224,8 @@ class _Asked:
 
 
 @lru_cache(maxsize=1000)
-def _change_table(asked: _Asked, instance: Instance) -> ChangeTable | None:
-    """How rows of a change table are read. That never changes, so it is asked once in a process."""
+def _change_table(asked: _Asked, instance: Instance, types: int) -> ChangeTable | None:
+    """How rows of a change table are read: asked once in a process while its columns keep their `types`."""
     return asked.dialect.change_table(asked.connection, asked.config, instance)
 
 
