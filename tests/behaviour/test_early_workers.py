@@ -24,6 +24,6 @@ def test_tasks_find_the_workers_that_were_started_early(spark: SparkSession, dat
     properties = {**database.properties, "topic.prefix": "t", "slot.name": "never"}
     assert spark.read.format("postgres-cdc").options(**properties).load().count() == 1
     before = starters(spark)
-    early_workers._run(spark.sparkContext, "postgres", resolve(properties))
+    early_workers.run_tasks(spark.sparkContext, "postgres", resolve(properties), 2)
     assert before
     assert starters(spark) == before

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def start_workers(session: SparkSession, connector: str, config: Config) -> None:
-    """Start a worker for each core of a local session, in the background.
+def start_workers(session: SparkSession, connector: str, config: Config, most: int) -> None:
+    """Start a worker for each core of a local session, but not more than `most`, in the background.
 
     A worker imports for a second before it reads, and Spark starts it for the first task alone. On a cluster nobody
     knows which executors will have the tasks.
@@ -31,20 +31,19 @@ def start_workers(session: SparkSession, connector: str, config: Config) -> None
 
     def run() -> None:
         try:
-            _run(context, connector, config)
+            run_tasks(context, connector, config, min(most, context.defaultParallelism))
         except Exception as error:  # the pipeline does not need it, and its own tasks say what is wrong
             log.debug("no workers were started early: %s", error)
 
     threading.Thread(target=run, name="early workers", daemon=True).start()
 
 
-def _run(context: SparkContext, connector: str, config: Config) -> None:
-    """Run a task for each core, in the environment that the tasks of a data source have: Spark keeps workers by it."""
+def run_tasks(context: SparkContext, connector: str, config: Config, count: int) -> None:
+    """Run so many tasks, in the environment that the tasks of a data source have: Spark keeps workers by it."""
     from pyspark.core.rdd import _wrap_function
 
     jvm: Any = context._jvm
-    cores = context.defaultParallelism
-    rdd: Any = context.parallelize(range(cores), cores).mapPartitions(partial(_import, connector, config))
+    rdd: Any = context.parallelize(range(count), count).mapPartitions(partial(_import, connector, config))
     function: Any = _wrap_function(context, rdd.func, rdd._prev_jrdd_deserializer, rdd._jrdd_deserializer)
     # What SparkContext.environment adds is not in that of a data source's function.
     of_sources: Any = getattr(getattr(jvm, "org.apache.spark.api.python.PythonUtils$"), "MODULE$")

@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 # How often a waiting run looks at its query and the clock; Spark refuses to wait for nothing.
 _LOOK_SECONDS, _LEAST_SECONDS = 0.5, 0.001
+# Workers that are started before the first tasks of a new checkpoint, each of 100 MB; the log itself needs one.
+_SNAPSHOT_WORKERS = 4
 
 
 @dataclass(frozen=True)
@@ -294,7 +296,6 @@ class Pipeline:
         config = definition.config()
         session = self.session or self._local_session()
         refuse_unsafe(session)
-        start_workers(session, definition.entry.name, config)
         target = self.target or build(definition, config)
         lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
         lease.acquire()
@@ -312,7 +313,11 @@ class Pipeline:
         checkpoint = self.definition.checkpoint
         with _sentences(self):
             known = numbers(session, checkpoint)
-            if known.planned < 0:
+            is_new = known.planned < 0
+            start_workers(
+                session, self.definition.entry.name, self.definition.config(), _SNAPSHOT_WORKERS if is_new else 1
+            )
+            if is_new:
                 remove_unfinished(session, checkpoint)
             if isinstance(target, ParquetSink | JsonLinesSink):
                 refuse_ahead(session, target.path, known.planned)
