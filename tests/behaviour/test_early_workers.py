@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -16,7 +17,14 @@ def starters(spark: SparkSession) -> set[int]:
     """The processes that start workers; Spark has one for each environment."""
     jvm: Any = spark.sparkContext._jvm
     java = psutil.Process(jvm.java.lang.ProcessHandle.current().pid())
-    return {each.pid for each in java.children() if each.cmdline()[-2:] == ["pyspark.daemon", "pyspark.worker"]}
+    return {each.pid for each in java.children() if _command(each)[-2:] == ["pyspark.daemon", "pyspark.worker"]}
+
+
+def _command(process: psutil.Process) -> list[str]:
+    """Its command, nothing for one that ends."""
+    with suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
 
 
 def test_tasks_find_the_workers_that_were_started_early(spark: SparkSession, database: Database) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.connectors.postgres.log import stream
+from tailrace.connectors.postgres.log import reader, stream
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.connectors.postgres.snapshot import transfer
 from tailrace.events.record import RecordEncoder
@@ -343,6 +343,7 @@ def test_a_large_transaction_is_the_same_in_many_chunks(
     (split,) = capture.plan()
     (whole,) = list(capture.reader.read(split))
     monkeypatch.setattr(stream, "CHUNK_BYTES", 4_000)
+    monkeypatch.setattr(reader, "_MOST_BYTES", 16_000)
     parts = list(capture.reader.read(split))
     assert len(parts) > 10
     together, apart = rows([whole]), rows(parts)
