@@ -20,7 +20,7 @@ def sizes(pace: Pace, blocks: int, tables: int) -> list[int]:
 
 
 def test_blocks_of_few_rows_of_many_tables_are_decoded_together() -> None:
-    assert sizes(Pace(), blocks=50, tables=2) == [1, 2, 4, 8, 16, 16, 3]
+    assert sizes(Pace(), blocks=50, tables=2) == [1, 16, 16, 16, 1]
 
 
 def test_blocks_of_one_table_are_decoded_one_by_one() -> None:

@@ -62,15 +62,15 @@ _FEW_ROWS, _MOST_BYTES = 4_000, 64 << 20
 
 @dataclass
 class Pace:
-    """How many bytes of messages are decoded at once: more of them where a chunk has a few rows of many tables."""
+    """How many bytes of messages are decoded at once: so many that a table has a few rows in them."""
 
     bytes: int = 0
 
     def see(self, chunk: Chunk, size: int) -> None:
         """A chunk of so many bytes was decoded."""
         rows, batches = sum(map(len, chunk.batches)), len(chunk.batches)
-        few = batches > 1 and rows < batches * _FEW_ROWS
-        self.bytes = min(2 * max(size, self.bytes), _MOST_BYTES) if few else 0
+        wanted = size * batches * _FEW_ROWS // rows if rows else 0
+        self.bytes = min(wanted, _MOST_BYTES) if batches > 1 else 0
 
 
 # By pipeline, kept in a worker process from one micro-batch to the next.
