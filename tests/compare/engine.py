@@ -157,7 +157,7 @@ def _direct(engine: Engine, server: GoldenServer, step: Directive, settle: float
         engine.wait(settle)
         if step.name == "stop":
             if not engine.events():
-                raise EngineError("it is stopped before its first event: it stores no position, and starts anew")
+                raise EngineError("it was stopped before its first event, and stores no position before one")
             engine.stop()
     else:
         raise ValueError(f"unknown directive @{step.name}")

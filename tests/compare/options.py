@@ -60,7 +60,7 @@ def keys(chance: Random, tables: Sequence[Table]) -> dict[str, str]:
 
 
 def selects(chance: Random, tables: Sequence[Table]) -> dict[str, str]:
-    """Sometimes a SELECT of one's own for a table of the first snapshot; the reference needs one database for it."""
+    """Sometimes another SELECT for a table of the first snapshot; the reference needs one database for it."""
     if chance.random() > 0.12 or len({table.database for table in tables}) > 1:
         return {}
     table = chance.choice(tables)

@@ -7,7 +7,6 @@ a create), the form it meant is tested; `current` is today's superset, `1.7` the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +18,13 @@ from tests.seeds.postgresql import (
     BASE,
     DELETE,
     DEMANDS,
-    ERAS,
     INSERT,
     UPDATE,
     Record,
-    customers,
     payloads,
     records,
     sample,
 )
-
-
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    """Each shape of records."""
-    return str(request.param)
-
-
-@pytest.fixture
-def capture(database: Database, era: str) -> Iterator[Capture]:
-    """A pipeline over the document's table."""
-    with customers(database, era) as capture:
-        yield capture
 
 
 def fields(schema: Record) -> dict[str, Record]:

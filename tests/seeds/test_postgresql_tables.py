@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -14,28 +13,13 @@ from tests.conftest import Database
 from tests.seeds.postgresql import (
     BASE,
     DELETE,
-    ERAS,
     INSERT,
     UPDATE,
     Record,
-    customers,
     payloads,
     records,
     sample,
 )
-
-
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    """Each shape of records."""
-    return str(request.param)
-
-
-@pytest.fixture
-def capture(database: Database, era: str) -> Iterator[Capture]:
-    """A pipeline over the document's table."""
-    with customers(database, era) as capture:
-        yield capture
 
 
 @pytest.mark.seed("S003-76", "S003-77", "S003-78", "S003-79", "S003-80", "S003-81")

@@ -15,7 +15,7 @@ from tailrace.model.change import ChangeBatch, ControlBatch
 class Chunk:
     """Part of a read: batches by table, the transaction marks among them (MARKS), and records of control topics.
 
-    Without `tells_empty_transactions` its transactions are whole, and those without an event are not told.
+    Without `tells_empty_transactions` its transactions are whole, and those without an event have no BEGIN and no END.
     """
 
     batches: list[ChangeBatch]

@@ -101,7 +101,7 @@ def _steps_of(value: Values) -> list[Step]:
     buffer = value.buffer
     try:
         elements = tree(value)
-    except DecodeError:  # whoever walks the documents of no shape says what is wrong
+    except DecodeError:  # the walk of the documents without a shape reports it
         return []
     kinds, parents = elements.kinds[1:].tolist(), elements.parents[1:].tolist()
     if len(kinds) > _MOST_ELEMENTS or CODE_WITH_SCOPE in kinds:

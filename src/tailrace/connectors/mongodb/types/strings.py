@@ -100,7 +100,7 @@ _ESCAPES = _Escapes()
 
 
 def escape_text(text: str) -> str:
-    """JSON text with the characters beyond ASCII that the driver escapes, all of which are in its strings, escaped."""
+    """The JSON text with the escapes that the driver writes for some characters; only strings have such characters."""
     return text if text.isascii() and "\x7f" not in text else text.translate(_ESCAPES)
 
 
