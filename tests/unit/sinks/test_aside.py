@@ -20,6 +20,7 @@ from tailrace.sinks.replica.aside import folders, found
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.target import read_table
+from tailrace.sinks.replica.upkeep import Upkeep
 
 NAME = "public.people"
 TABLE = TableSchema(
@@ -59,20 +60,24 @@ class Night:
     def write(self, number: int, *batches: ChangeBatch, rows_a_part: int = 1000, sets_aside: bool = True) -> str | None:
         """A micro-batch; of what the table was set aside in it."""
         known = folders(self.root, {})
-        batch = MicroBatch(self.root, "q", number, {}, aside=known, sets_aside=sets_aside)
-        error = None
+        batch = MicroBatch(self.root, "q", number, {}, upkeep=Upkeep(120), aside=known, sets_aside=sets_aside)
+        error, reports = None, []
         for part in parts((pa.py_buffer(each.to_ipc()) for each in batches), rows_a_part):
             report = aside.write(batch, NAME, part, is_aside=error is not None)
             error = report.aside or error
+            reports.append(report)
+        assert aside.keep(batch, NAME, reports) == []
         return error
 
     def held(self) -> list[int]:
         return sorted(row["id"] for row in read_table(self.root, NAME).to_pylist())
 
     def letters(self) -> list[dict[str, Any]]:
-        return sorted(
-            DeltaTable(f"{self.root}/_aside/{NAME}").to_pyarrow_table().to_pylist(), key=lambda row: row["after"]
-        )
+        return sorted(self.letter_table.to_pyarrow_table().to_pylist(), key=lambda row: row["after"])
+
+    @property
+    def letter_table(self) -> DeltaTable:
+        return DeltaTable(f"{self.root}/_aside/{NAME}")
 
     def ids(self) -> list[int]:
         return [json.loads(row["after"])["id"] for row in self.letters()]
@@ -123,6 +128,20 @@ def test_a_repeated_micro_batch_stores_nothing_twice(night: Night) -> None:
     assert night.ids() == [3, 4]
     night.write(8, rows("c", (4, 0), commit=30), rows("c", (5, 0), commit=40))
     assert night.ids() == [3, 4, 5]
+
+
+def test_small_files_of_dead_letters_are_joined_and_each_is_stored_once(night: Night) -> None:
+    night_long = [rows("c", (number, CAESAR), (-number, CAESAR), commit=number) for number in range(1, 37)]
+    for number, changes in enumerate(night_long):
+        night.write(number, changes)
+    assert night.letter_table.metadata().configuration == Upkeep(120).properties
+    assert len(night.letter_table.file_uris()) < 8
+    night.write(35, night_long[-1])
+    night.write(36, *night_long[-8:])
+    stored = [json.loads(text)["id"] for text in night.letter_table.to_pyarrow_table().column("after").to_pylist()]
+    assert sorted(stored) == [*range(-36, 0), *range(1, 37)]
+    assert all(stored.index(-number) == stored.index(number) + 1 for number in range(1, 37)), "in their order"
+    assert [(table.table, table.changes) for table in found(night.root, {})] == [(NAME, 72)]
 
 
 def test_the_first_snapshot_fails(night: Night) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from tailrace.sinks.replica import upkeep
 from tailrace.sinks.replica.marks import USER_METADATA, Extent, Place, Standing
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -53,8 +54,8 @@ class Replica:
             then = file.stat().st_mtime - hours * HOUR_S
             os.utime(file, (then, then))
 
-    def keep(self, first: int, upkeep: Upkeep = UPKEEP) -> None:
-        assert upkeep.after(self.place, "query", first) is None
+    def keep(self, first: int) -> None:
+        assert UPKEEP.after(self.place, "query", first) is None
 
     @property
     def place_in_log(self) -> Place | None:
@@ -135,6 +136,22 @@ def test_small_files_are_joined_and_the_record_stays(replica: Replica) -> None:
     assert len(replica.table.file_uris()) < 33
     assert sorted(replica.table.to_pyarrow_table().column("id").to_pylist()) == list(range(1, 51))
     assert replica.place_in_log == Place(50, 1)
+
+
+def test_a_process_thought_dead_repeats_no_older_record(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commit joins files on top of a newer micro-batch, which another process has written meanwhile."""
+    replica.write("append"), replica.write("append")
+    old = replica.place.open()
+    assert old is not None
+
+    def meanwhile(target: DeltaTable) -> int:
+        replica.write("append")
+        return 99
+
+    monkeypatch.setattr(upkeep, "_small_files", meanwhile)
+    UPKEEP._after(old, "query", 0)
+    assert replica.table.history(1)[0]["operation"] == "OPTIMIZE"
+    assert replica.place_in_log == Place(3, 1)
 
 
 def test_a_table_of_an_older_release_gets_the_retention(replica: Replica) -> None:

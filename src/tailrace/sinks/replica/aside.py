@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -117,7 +117,7 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
     """
     place = _place(batch, table)
 
-    def attempt() -> None:
+    def attempt() -> int | None:
         target = place.open()
         standing = batch.standing(table, target)
         kept = batch.target(table).open()
@@ -136,17 +136,29 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
         is_stored = not letters.num_rows and standing.has(replace(part.extent, read=None))
         # A snapshot that fails again has another error to store.
         if is_stored and (error is None or (is_open and part.extent.read is None)):
-            return
+            return None
         write_deltalake(
             place.uri if target is None else target,
             letters,
             mode="append",
             storage_options=dict(place.storage_options) if target is None else None,
+            configuration=None if batch.upkeep is None or target is not None else batch.upkeep.properties,
             commit_properties=delta_rs.properties(standing.mark(part.extent)),
         )
+        written = place.open() if target is None else target
+        return None if written is None else int(written.version())
 
-    delta_rs.retried(place, attempt)
-    return TableReport(table, 0, 0, None, error)
+    version = delta_rs.retried(place, attempt)
+    return TableReport(table, 0, 0, None, error, version)
+
+
+def keep(batch: MicroBatch, table: str, reports: Sequence[TableReport]) -> list[str]:
+    """Maintain a table and its dead letters, which a micro-batch wrote as the reports say; what failed of that."""
+    failures = (
+        batch.keep(batch.target(table), [report.version for report in reports]),
+        batch.keep(_place(batch, table), [report.letters for report in reports]),
+    )
+    return [failure for failure in failures if failure is not None]
 
 
 def carry(batch: MicroBatch, old: str, new: str, extent: Extent) -> bool:

@@ -20,7 +20,7 @@ from tailrace.sinks.replica.upkeep import Upkeep
 class TableReport:
     """What was done to one table: rows put and deleted, net, and the table's version then (None: nothing was new).
 
-    `aside` is the error that set the table aside, if one did.
+    `aside` is the error that set the table aside, if one did; `letters` the version of its dead letters then.
     """
 
     table: str
@@ -28,6 +28,7 @@ class TableReport:
     deleted: int
     version: int | None
     aside: str | None = None
+    letters: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ class MicroBatch:
         """What a table holds of the query's changes. Raises SinkError for the replica of another table."""
         return Standing(target, self.query_id, table, self.batch_id, self.repeats)
 
-    def keep(self, table: str, versions: Iterable[int | None]) -> str | None:
-        """Maintain a table whose commits in the micro-batch made these versions; what failed, if anything."""
+    def keep(self, place: Target, versions: Iterable[int | None]) -> str | None:
+        """Maintain a Delta table whose commits in the micro-batch made these versions; what failed, if anything."""
         written = [version for version in versions if version is not None]
         if self.upkeep is None or not written:
             return None
-        return self.upkeep.after(self.target(table), self.query_id, min(written))
+        return self.upkeep.after(place, self.query_id, min(written))
 
 
 def table_parts(batches: Iterable[pa.RecordBatch], layout: ReplicaLayout) -> Iterator[tuple[str, Iterator[Part]]]:
@@ -76,15 +77,19 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
     total: dict[str, TableReport] = {}
     for report in reports:
         before = total.get(report.table, TableReport(report.table, 0, 0, None))
-        versions = [version for version in (before.version, report.version) if version is not None]
         total[report.table] = replace(
             before,
             upserted=before.upserted + report.upserted,
             deleted=before.deleted + report.deleted,
-            version=max(versions, default=None),
+            version=_newer(before.version, report.version),
             aside=report.aside or before.aside,
+            letters=_newer(before.letters, report.letters),
         )
     return total
+
+
+def _newer(*versions: int | None) -> int | None:
+    return max((version for version in versions if version is not None), default=None)
 
 
 def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Buffer]]:

@@ -19,6 +19,8 @@ from tailrace.model.change import Position, SnapshotRead
 
 # The entry of a commit's information that Delta leaves to users, and our key in its JSON text.
 USER_METADATA, _KEY = "userMetadata", "tailrace"
+# The text of a commit that changes no rows has this key as well.
+_REPEATED = "repeated"
 _PART_BITS = 16
 # Snapshots of a table that are remembered; a later one than that resumes none of them.
 _SNAPSHOTS = 16
@@ -87,12 +89,15 @@ class Record:
     snapshots: tuple[str, ...] = ()
     aside: Aside | None = None
 
-    def to_text(self) -> str:
-        """The text that a commit carries. Releases that know nothing of tables set aside read a replica's as well."""
+    def to_text(self, *, is_repeated: bool = False) -> str:
+        """The text that a commit carries. Releases that know nothing of tables set aside read a replica's as well.
+
+        `is_repeated`: for a commit of maintenance, which has the record only in case the log is cleaned.
+        """
         node = asdict(self)
         if self.aside is None:
             del node["aside"]
-        return json.dumps({_KEY: node})
+        return json.dumps({_KEY: node, **({_REPEATED: True} if is_repeated else {})})
 
     @staticmethod
     def from_text(text: object) -> Record | None:
@@ -122,12 +127,21 @@ class Mark:
 
 
 def newest(target: DeltaTable, query: str | None = None) -> Record | None:
-    """The record of the newest commit that has one (of a query); commits of other writers have none."""
+    """The record of the newest commit that has one (of a query); commits of other writers have none.
+
+    A commit of maintenance may follow newer ones than the one whose record it repeats, as delta-rs tries it again on
+    top of those of a process that was started meanwhile. So its record counts only where no other is left.
+    """
+    repeated = None
     for commit in _commits(target):
-        record = Record.from_text(commit.get(USER_METADATA))
-        if record is not None and query in (None, record.query):
+        text = commit.get(USER_METADATA)
+        record = Record.from_text(text)
+        if record is None or query not in (None, record.query):
+            continue
+        if _REPEATED not in json.loads(str(text)):
             return record
-    return None
+        repeated = repeated or record
+    return repeated
 
 
 def _commits(target: DeltaTable) -> Iterator[dict[str, Any]]:

@@ -23,17 +23,22 @@ from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
 
 log = logging.getLogger(__name__)
+Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
 # What was done to a part's table; or where its task stopped for a rename, as JSON; or how its maintenance failed.
-_REPORT = ("table", "upserted", "deleted", "version", "aside")
-_RESULT = "table string, upserted bigint, deleted bigint, version bigint, aside string, stop string, failure string"
+_REPORT = ("table", "upserted", "deleted", "version", "aside", "letters")
+_RESULT = (
+    "table string, upserted bigint, deleted bigint, version bigint, aside string, letters bigint, "
+    "stop string, failure string"
+)
 _RESULT_SCHEMA = pa.schema(
     [
         ("table", pa.string()),
         *((name, pa.int64()) for name in ("upserted", "deleted", "version")),
         ("aside", pa.string()),
+        ("letters", pa.int64()),
         ("stop", pa.string()),
         ("failure", pa.string()),
     ]
@@ -115,10 +120,17 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
 
 def _advanced(ordered: DataFrame, batch: MicroBatch, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
     """Write the tables in tasks, up to renames that are not done; see in_rounds."""
-    rows = [row.asDict() for row in ordered.mapInArrow(_merging(batch, done), _RESULT).collect()]
-    _tell(row["failure"] for row in rows)
+    return _run(ordered, _merging(batch, done))
+
+
+def _run(frame: DataFrame, task: Task) -> tuple[list[TableReport], list[Stop]]:
+    """What tasks report, and where they stopped; failures of maintenance are logged."""
+    rows = [row.asDict() for row in frame.mapInArrow(task, _RESULT).collect()]
+    for row in rows:
+        if row["failure"] is not None:
+            log.warning("%s", row["failure"])
     return (
-        [_reported(row) for row in rows if row["upserted"] is not None],
+        [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["upserted"] is not None],
         [Stop.from_json(json.loads(row["stop"])) for row in rows if row["stop"] is not None],
     )
 
@@ -143,40 +155,34 @@ def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     failed = {table: first for table, first in merging.failed.items() if table not in known}
     if failed:
         some = ordered.where(ordered.table.isin(list(failed)))
-        put = some.mapInArrow(_putting(batch, failed), _RESULT).collect()
-        reports += [_reported(row.asDict()) for row in put]
+        reports += _run(some, _putting(batch, failed))[0]
     return reports
 
 
-def _putting(
-    batch: MicroBatch, failed: dict[str, spark_merge.Failed]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _putting(batch: MicroBatch, failed: dict[str, spark_merge.Failed]) -> Task:
     """What a task does with the parts of tables that failed: the first sets its table aside."""
 
     def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches, batch.layout):
-            first = failed[table]
+            first, reports = failed[table], []
             for part in parts:
                 if part.rename is not None or part.extent.number < first.part:
                     continue
                 if part.extent.number == first.part:
-                    yield _result(**asdict(aside.put(batch, table, part, first.error)))
+                    reports.append(aside.put(batch, table, part, first.error))
                 else:
-                    yield _result(**asdict(aside.write(batch, table, part, is_aside=True)))
+                    reports.append(aside.write(batch, table, part, is_aside=True))
+                yield _result(**asdict(reports[-1]))
+            yield from _kept(batch, table, reports)
 
     return put
 
 
-def _reported(row: dict[str, Any]) -> TableReport:
-    return TableReport(*(row[name] for name in _REPORT))
-
-
-def _merging(
-    batch: MicroBatch, done: frozenset[Rename]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _merging(batch: MicroBatch, done: frozenset[Rename]) -> Task:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches, batch.layout):
-            versions, is_aside = [], False
+            reports: list[TableReport] = []
+            is_aside = False
             for part in parts:
                 if part.rename is not None and part.rename in done:
                     is_aside = True  # if the other name was
@@ -188,13 +194,17 @@ def _merging(
                 report = aside.write(batch, table, part, is_aside=is_aside)
                 is_aside = is_aside or report.aside is not None
                 failpoint.reach("after-table")
-                versions.append(report.version)
+                reports.append(report)
                 yield _result(**asdict(report))
-            failure = batch.keep(table, versions)
-            if failure is not None:
-                yield _result(table=table, failure=failure)
+            yield from _kept(batch, table, reports)
 
     return merge
+
+
+def _kept(batch: MicroBatch, table: str, reports: list[TableReport]) -> Iterator[pa.RecordBatch]:
+    """Maintain what a task has written of a table."""
+    for failure in aside.keep(batch, table, reports):
+        yield _result(table=table, failure=failure)
 
 
 def _result(**columns: Any) -> pa.RecordBatch:
@@ -204,28 +214,20 @@ def _result(**columns: Any) -> pa.RecordBatch:
 def _keep(session: SparkSession, reports: list[TableReport], batch: MicroBatch) -> None:
     """Maintain the tables of the reports, each in a task."""
     tables = [
-        (table, [report.version for report in some])
+        (table, list(some))
         for table, some in groupby(sorted(reports, key=lambda each: each.table), key=lambda each: each.table)
     ]
 
     def keep(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for each in batches:
             for number in each.column("id").to_pylist():
-                table, versions = tables[number]
-                yield _result(table=table, failure=batch.keep(table, versions))
+                yield from _kept(batch, *tables[number])
 
     if tables:
-        places = session.range(0, len(tables), 1, len(tables))
-        _tell(row["failure"] for row in places.mapInArrow(keep, _RESULT).collect())
+        _run(session.range(0, len(tables), 1, len(tables)), keep)
 
 
-def _tell(failures: Iterable[str | None]) -> None:
-    for failure in failures:
-        if failure is not None:
-            log.warning("%s", failure)
-
-
-def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Task:
     def move(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if aside.carry(batch, old.table, new.table, new.extent):
             yield from batches

@@ -53,7 +53,8 @@ class Upkeep:
                 self._after(target, query, first)
         except (DeltaError, OSError) as error:
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
-            return f"{place.table}: old files could not be removed or joined, which is tried again later: {text}"
+            what = "old files could not be removed or joined, which is tried again later"
+            return f"{place.table} in {place.root}: {what}: {text}"
         return None
 
     def _after(self, target: DeltaTable, query: str, first: int) -> None:
@@ -61,7 +62,8 @@ class Upkeep:
         is_due = self._is_due(target, first)
         if is_due or (first - 1) // _COMMITS != last // _COMMITS:
             record = newest(target, query)
-            properties = CommitProperties(custom_metadata={} if record is None else {USER_METADATA: record.to_text()})
+            text = None if record is None else record.to_text(is_repeated=True)
+            properties = CommitProperties(custom_metadata={} if text is None else {USER_METADATA: text})
             if is_due and self._differs(target.metadata().configuration):
                 target.alter.set_table_properties(
                     self.properties, raise_if_not_exists=False, commit_properties=properties
