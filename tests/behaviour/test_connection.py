@@ -17,7 +17,7 @@ from tailrace.connectors.postgres.admin.url import properties_of
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.log.feed import LibpqFeed
 from tailrace.connectors.postgres.log.stream import LogStream
-from tailrace.connectors.postgres.server.connect import connect, parameters
+from tailrace.connectors.postgres.server.connect import connect, is_transient, parameters
 from tailrace.connectors.postgres.server.refusal import state_of_refusal
 from tailrace.errors import SourceError
 from tests.behaviour import streams_here
@@ -147,12 +147,21 @@ def test_encryption_that_is_asked_for_is_not_done_without(database: Database, mo
 
 @pytest.mark.parametrize("mode", ["disable", "require"])
 def test_why_a_server_takes_nobody_is_asked_in_tls(database: Database, proxy: TlsProxy, mode: str) -> None:
-    """A role without a name is refused as early as a client without a place, and as a server that starts does."""
+    """Whatever the language of its words: a client without a place, and one whose role has none."""
     port = database.server.port if mode == "disable" else proxy.port
-    there = {"database.hostname": "localhost", "database.port": str(port), "database.sslmode": mode}
-    given = parameters(resolve({**database.properties, "topic.prefix": "t", **there}))
-    assert (state_of_refusal(given), state_of_refusal({**given, "user": ""})) == (None, "28000")
-    assert proxy.names == [None, None] * (mode == "require")
+    there = {"database__hostname": "localhost", "database__port": str(port), "database__sslmode": mode}
+    named = {name.replace("__", "."): value for name, value in there.items()}
+    given = parameters(resolve({**database.properties, "topic.prefix": "t", **named}))
+    assert state_of_refusal(given, "ist nicht bereit") == "57P03", "it takes this one now"
+    role = f"many_{database.name}_{mode}"
+    database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 0 PASSWORD 'x'")
+    try:
+        with pytest.raises(SourceError, match=r"too many .* for role.*\n  Remedy: raise .*CONNECTION LIMIT") as full:
+            says(database, database__user=role, database__password="x", **there)
+    finally:
+        database.execute(f"DROP ROLE {role}")
+    assert is_transient(full.value)
+    assert state_of_refusal({**given, "user": "nobody"}, "something else") is None
 
 
 def test_the_servers_certificate_is_checked(database: Database, certificates: Path, proxy: TlsProxy) -> None:

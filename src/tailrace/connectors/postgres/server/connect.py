@@ -1,7 +1,7 @@
 """Opens connections to PostgreSQL with the same settings everywhere, and translates the server's errors.
 
-A refusal is recognised by its SQLSTATE, since the server's messages are in the server's language. Only for a login that
-fails are there texts: libpq passes on the server's message and drops its SQLSTATE.
+A refusal is recognised by its SQLSTATE, since the server's messages are in the server's language. For a login that
+fails there are texts as well: libpq passes on the server's message and drops its SQLSTATE, see refusal.py.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ _REMEDIES = (
     ("timeout", "check database.hostname, database.port and the firewall between"),
     ("must be superuser or replication role", "ALTER ROLE <database.user> REPLICATION"),
     ("permission denied to start WAL sender", "ALTER ROLE <database.user> REPLICATION"),
-    ("remaining connection slots are reserved", "raise max_connections, or use fewer parallel readers"),
 )
 
 # The same, of a server that is starting, stopping or out of reach for a moment: worth another try.
@@ -92,7 +91,6 @@ _TRANSIENT = (
     "connection is closed",
     "not yet accepting",
     "in recovery",
-    "remaining connection slots are reserved",
     "No such file or directory",
 )
 
@@ -165,10 +163,10 @@ def connect(config: Config, *, replication: bool = False, application: str | Non
 
 
 def _with_state(error: psycopg.Error, given: dict[str, Any]) -> psycopg.Error:
-    """The error of a failed connection, with the SQLSTATE of the server if it takes none now."""
+    """The error of a failed connection, with the SQLSTATE of the server if its words are not known."""
     if error.sqlstate or _remedy_by_words(error):
         return error
-    state = state_of_refusal(given)
+    state = state_of_refusal(given, str(error))
     return error_of(state, str(error)) if state in _STATES else error
 
 
@@ -247,10 +245,14 @@ def remedy_of(error: psycopg.Error, otherwise: str) -> str:
 
 
 _STATES = {
+    "28000": "ALTER ROLE <database.user> LOGIN, and allow this host and role in the server's pg_hba.conf",
+    "28P01": "set database.user and database.password to a role that may log in",
+    "3D000": "check database.dbname; `psql -l` lists the databases",
     "42501": "GRANT database.user what it lacks; `tailrace check` lists it all",
     "53100": "free disk space on the server",
     "57014": "raise database.query.timeout.ms",
-    "53300": "raise max_connections (for replication: max_wal_senders), or use fewer connections",
+    "53300": "raise max_connections (for replication: max_wal_senders; for one role: its CONNECTION LIMIT), or use "
+    "fewer connections",
     "57P03": "wait until the server accepts connections",
     "53400": "raise max_replication_slots, or drop slots nobody needs (SELECT * FROM pg_replication_slots)",
 }

@@ -1,60 +1,76 @@
-"""Asks a server why it takes no connections: libpq passes on its words, in any language, and drops the SQLSTATE."""
+"""Asks a server why it refuses a login: libpq passes on its words, in any language, and drops the SQLSTATE.
+
+The trace that libpq can write of a connection has the SQLSTATE, so the login is tried once more with a trace.
+"""
 
 from __future__ import annotations
 
-import socket
-import ssl
-import struct
+import os
+import re
+import select
+import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
-_PROTOCOL, _TLS_REQUEST = 196608, struct.pack("!ii", 8, 80877103)
-_SECONDS, _MOST_BYTES = 10, 30_000
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+
+_SECONDS, _MOST_BYTES = 10, 100_000
+# As a server says that takes no connections yet.
+_NOT_READY = "57P03"
+# SQLSTATE and message, between other fields.
+_REFUSAL = re.compile(r'\tErrorResponse\t .*? C "([0-9A-Z]{5})" M "(.*?)" [A-Za-z] "', re.DOTALL)
+# By the server's words. psycopg does not close the stream that it opens for a trace, so each is asked for once.
+_known: dict[str, str] = {}
+_MOST_KNOWN = 100
 
 
-def state_of_refusal(given: Mapping[str, Any]) -> str | None:
-    """The SQLSTATE with which the server refuses a connection of libpq's parameters before it asks who it is for.
+def state_of_refusal(given: Mapping[str, Any], said: str) -> str | None:
+    """The SQLSTATE with which the server refused a connection of libpq's parameters, by what it said.
 
-    So it refuses while it starts, stops or recovers, and when all its places are taken. None if it does not, or does
-    not answer. Nothing is sent but the names of role and database, in TLS if the server has it.
+    If it takes the connection now, it was not ready before (57P03). None if it does not answer, or says something else
+    now, and where libpq writes no trace: psycopg has that for Linux alone.
     """
-    try:
-        with _opened(str(given["host"]), int(given["port"])) as plain, _secured(plain, given) as talking:
-            names = ("user", "database", "replication")
-            known = {"user": given["user"], "database": given["dbname"], "replication": given.get("replication")}
-            sent = "".join(f"{name}\0{known[name]}\0" for name in names if known[name] is not None) + "\0"
-            talking.sendall(struct.pack("!ii", 8 + len(sent.encode()), _PROTOCOL) + sent.encode())
-            return _state(talking)
-    except OSError:
-        return None
-
-
-def _opened(host: str, port: int) -> socket.socket:
-    if not host.startswith("/"):
-        return socket.create_connection((host, port), _SECONDS)
-    local = socket.socket(socket.AF_UNIX)
-    local.settimeout(_SECONDS)
-    local.connect(f"{host}/.s.PGSQL.{port}")
-    return local
-
-
-def _secured(plain: socket.socket, given: Mapping[str, Any]) -> socket.socket:
-    """TLS without proof of who the server is: nothing follows that only it may know."""
-    if given["sslmode"] == "disable" or plain.family == socket.AF_UNIX:
-        return plain
-    plain.sendall(_TLS_REQUEST)
-    if plain.recv(1) != b"S":
-        return plain
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(plain)
-
-
-def _state(talking: socket.socket) -> str | None:
-    """Field C of an ErrorResponse."""
-    with talking.makefile("rb") as stream:
-        head = stream.read(5)
-        if head[:1] != b"E" or len(head) < 5:
+    if said not in _known:
+        state, says = _asked(given)
+        if says is not None and says not in said:
             return None
-        body = stream.read(min(struct.unpack("!i", head[1:])[0] - 4, _MOST_BYTES))
-    return next((field[1:].decode() for field in body.split(b"\0") if field.startswith(b"C")), None)
+        if state is None or says is None or len(_known) >= _MOST_KNOWN:
+            return state
+        _known[said] = state
+    return _known[said]
+
+
+def _asked(given: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """SQLSTATE and words of the server; no words if it takes the connection."""
+    if sys.platform != "linux":
+        return None, None
+    # In memory: if the server asks for the password as it is, the trace has it.
+    trace = os.memfd_create("trace")
+    connection = pq.PGconn.connect_start(make_conninfo("", **given).encode())
+    try:
+        connection.trace(trace)
+        ended = _polled(connection)
+        connection.untrace()
+        if ended == pq.PollingStatus.OK:
+            return _NOT_READY, None
+        refusals = _REFUSAL.findall(os.pread(trace, _MOST_BYTES, 0).decode(errors="replace"))
+        return refusals[-1] if refusals else (None, None)
+    finally:
+        connection.finish()
+        os.close(trace)
+
+
+def _polled(connection: pq.abc.PGconn) -> pq.PollingStatus:
+    """How the login ends, FAILED after some seconds."""
+    deadline = time.monotonic() + _SECONDS
+    while (status := pq.PollingStatus(connection.connect_poll())) in (
+        pq.PollingStatus.READING,
+        pq.PollingStatus.WRITING,
+    ):
+        waiting = select.poll()
+        waiting.register(connection.socket, select.POLLIN if status == pq.PollingStatus.READING else select.POLLOUT)
+        if not waiting.poll(max(deadline - time.monotonic(), 0) * 1000):
+            return pq.PollingStatus.FAILED
+    return status
