@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.events.converter import JSON, STRING, Converter
-from tailrace.events.encode.arrow import join
+from tailrace.events.encode.arrow import join, repeat
 from tailrace.events.encode.json import encode
 from tailrace.events.parts import text_of
 from tailrace.model.schema import ConnectSchema
@@ -38,11 +38,12 @@ def _java(values: pa.Array, schema: ConnectSchema, converter: Converter) -> pa.A
     """As Java's toString: `Struct{id=1,name=a}` without fields that are null, `[a, b]`; binary values in base64."""
     if schema.type == "struct":
         fields = [
-            join(f"{field.name}=", _java(pc.struct_field(values, place), field.schema, converter))
+            join(f",{field.name}=", _java(pc.struct_field(values, place), field.schema, converter))
             for place, field in enumerate(schema.fields)
         ]
-        inner = pc.binary_join_element_wise(*fields, ",", null_handling="skip")
-        text = join("Struct{", inner, "}")
+        # Nulls are replaced, not skipped: skipping leaves out a row whose fields are all null.
+        inner = pc.binary_join_element_wise(repeat("", len(values)), *fields, "", null_handling="replace")
+        text = join("Struct{", pc.utf8_slice_codeunits(inner, 1), "}")
     elif schema.type == "array" and schema.items is not None:
         items = _java(values.flatten(), schema.items, converter).fill_null("null")
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(_lengths(values)).cast(pa.int32())])
