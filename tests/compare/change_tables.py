@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from tests.compare.beats import Beats
 from tests.compare.cases import MARKER, marked, write_settings
 from tests.compare.options import keys, masks, outbox, selects, transforms
 from tests.compare.rows import Kind, Rows, Table, script
 
 _OUTBOX = ("id", "aggregatetype", "aggregateid", "type", "payload", "n")
-_PAYLOADS = ('\'{"a": 1, "b": ["x", null], "c": {"d": 1.5}}\'', "'no json'", "''", "NULL", "'[1, 2]'")
+_PAYLOADS = ('\'{"a": 1, "b": ["x", null], "c": {"d": 1.5}}\'', "'no json'", "''", "NULL", "'{\"list\": [1, 2]}'")
 
 
 class RandomScenario(ABC):
@@ -25,11 +26,13 @@ class RandomScenario(ABC):
     """The name of the captured table whose rows are the markers, of columns `id` and `mark`."""
     outbox: str
     """The name of the outbox table."""
+    beats: str
+    """The name of the table that heartbeats add rows to."""
     begin: str
     ends: Sequence[str]
     kinds: Sequence[Kind]
 
-    def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str]) -> None:
+    def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str], beats: Beats) -> None:
         self._chance, self._tables = chance, tables
         self._rows = Rows(chance)
         self._with_signals = chance.random() < 0.15
@@ -49,6 +52,9 @@ class RandomScenario(ABC):
         elif chance.random() < 0.3:
             names = "|".join(table.name for table in tables)
             self._properties |= transforms(chance, f".*[._]({names}|{self.marks.rpartition('.')[2]})")
+        self._beats = beats
+        self._properties |= beats.properties
+        self._properties |= beats.action(self._beats_named(), self._properties)
 
     def write(self, folder: Path) -> None:
         """Write it into the empty folder."""
@@ -57,8 +63,10 @@ class RandomScenario(ABC):
         settings: dict[str, object] = {"settle_seconds": 0.2}
         if self._with_signals:
             settings = {"settle_seconds": 3, "unordered_reads": True}
-        elif len({table.database for table in self._tables}) > 1:
+        elif self._has_databases():
             settings = {"settle_seconds": 1}  # the marker is in one of the databases
+        if collapsed := self._beats.rules(self._acts()):
+            settings["collapse_topics"] = collapsed
         write_settings(folder, self._properties, {"marker": MARKER, **settings})
 
     @abstractmethod
@@ -80,6 +88,18 @@ class RandomScenario(ABC):
     def _signals_named(self) -> str:
         return self.signals
 
+    def _beats_named(self) -> str:
+        return self.beats
+
+    def _captured_beats(self) -> list[str]:
+        return []
+
+    def _has_databases(self) -> bool:
+        return len({table.database for table in self._tables}) > 1
+
+    def _acts(self) -> bool:
+        return "heartbeat.action.query" in self._properties
+
     def _setup(self) -> str:
         lines = []
         for table in self._tables:
@@ -91,6 +111,8 @@ class RandomScenario(ABC):
             lines += self._helper(self.signals, ("id", "type", "data"))
         if self._with_outbox:
             lines += self._helper(self.outbox, _OUTBOX)
+        if self._acts():
+            lines += [*self._beats.table(self.beats), *self._captured_beats()]
         return script(lines)
 
     def _workload(self) -> str:
@@ -121,8 +143,8 @@ class RandomScenario(ABC):
         keyed = [table for table in self._tables if table.key == "primary" and not table.database]
         kind = self._chance.choice(("incremental", "blocking"))
         data: dict[str, object] = {"data-collections": [self._named(table) for table in keyed], "type": kind}
-        is_one = len({table.database for table in self._tables}) == 1  # the reference needs that for a SELECT
-        if keyed and self._chance.random() < 0.4 and (is_one or kind == "incremental"):
+        able = kind == "incremental" or not self._has_databases()  # the reference needs one database for a SELECT
+        if keyed and self._chance.random() < 0.4 and able:
             table = self._chance.choice(keyed)
             only = f"{table.quote(table.number)} > 2"
             given = only if kind == "incremental" else f"SELECT * FROM {table.quoted} WHERE {only}"

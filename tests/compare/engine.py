@@ -2,15 +2,17 @@
 
 The engine is the program `run.sh` of the folder that TAILRACE_REFERENCE names. It takes `--config FILE --output FILE
 --stop-file FILE`, prints `STREAMING` once the connector streams, writes an event a line, and ends when the stop file
-exists.
+exists. A line is JSON and begins with the topic. Headers are JSON, or strings if `header.converter.class` makes others.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import string
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +25,7 @@ STARTUP_SECONDS = 60
 STOP_SECONDS = 60
 SETTLE_SECONDS = 1.5
 MARKER_SECONDS = 120
+_TOPIC = re.compile(r'^\{"topic": ?"([^"]*)"', re.MULTILINE)
 
 
 class EngineError(Exception):
@@ -32,8 +35,9 @@ class EngineError(Exception):
 class Engine:
     """The reference engine as a child process; a restart resumes from its stored offsets."""
 
-    def __init__(self, program: Path, properties: Mapping[str, str], work: Path, marker: str | None) -> None:
-        self._program, self._work, self._marker = program, work, marker
+    def __init__(self, program: Path, properties: Mapping[str, str], work: Path, scenario: Scenario) -> None:
+        self._program, self._work, self._endless = program, work, scenario.endless
+        self._marker: str | None = scenario.settings.get("marker")
         self._waits = 0
         self._parts: list[Path] = []
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,18 +68,19 @@ class Engine:
             time.sleep(SETTLE_SECONDS)
 
     def wait(self, seconds: float) -> None:
-        """Return once the marker has come, if there is one, and no event for so long. Raises EngineError."""
+        """Return once the marker has come, if there is one, and no event but heartbeats for so long.
+
+        Raises EngineError.
+        """
         self._waits += 1
         deadline = time.monotonic() + MARKER_SECONDS
-        size, since = -1, time.monotonic()
+        count, since = -1, time.monotonic()
         while time.monotonic() - since < seconds or not self._is_marked():
             self._check()
             if time.monotonic() > deadline:
                 raise EngineError(f"the marker {self._marker}{self._waits} has not come in {MARKER_SECONDS} s")
-            part = self._parts[-1]
-            now = part.stat().st_size if part.exists() else 0
-            if now != size:
-                size, since = now, time.monotonic()
+            if (now := self._count()) != count:
+                count, since = now, time.monotonic()
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -94,8 +99,9 @@ class Engine:
                 raise EngineError(f"the engine has ended with {code}{self._tail()}")
 
     def events(self) -> list[Event]:
-        """All events so far, in order of arrival."""
-        return [event for part in self._parts if part.exists() for event in load(part)]
+        """All events so far, in order of arrival; `run` numbers the starts from 0."""
+        parts = [(run, part) for run, part in enumerate(self._parts) if part.exists()]
+        return [{**event, "run": run} for run, part in parts for event in load(part)]
 
     @property
     def _log(self) -> Path:
@@ -104,6 +110,11 @@ class Engine:
     @property
     def _stop_file(self) -> Path:
         return self._work / "stop"
+
+    def _count(self) -> int:
+        part = self._parts[-1]
+        topics = Counter(_TOPIC.findall(part.read_text(encoding="utf-8"))) if part.exists() else Counter()
+        return sum(count for topic, count in topics.items() if not any(each.search(topic) for each in self._endless))
 
     def _is_marked(self) -> bool:
         if self._marker is None:
@@ -132,10 +143,11 @@ def record(
     server.prepare(scenario.folder)
     places = {**server.places(), "work": work}
     given = {**engine_settings, **server.settings, **scenario.given}
+    if "header.converter" in given:  # an engine outside Kafka Connect has another name for it
+        given["header.converter.class"] = given["header.converter"]
     properties = {name: string.Template(text).safe_substitute(places) for name, text in given.items()}
-    marker = scenario.settings.get("marker")
-    engine = Engine(program, properties, work, marker)
-    settle = max(0 if marker else SETTLE_SECONDS, scenario.settle_seconds)
+    engine = Engine(program, properties, work, scenario)
+    settle = max(0 if scenario.settings.get("marker") else SETTLE_SECONDS, scenario.settle_seconds)
     try:
         engine.start()
         for step in server.workload(scenario.folder):

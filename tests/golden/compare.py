@@ -1,9 +1,10 @@
 """Whether two recordings of events agree once everything that differs from run to run is replaced by a marker.
 
 A recording is a list of `{"topic", "partition", "key", "value", "headers"}`. Key, value and headers are what Connect's
-JSON converter writes, parsed: `{"schema", "payload"}`, or a bare payload. Clocks, log positions and random ids become
-markers, null stays null; ids that must repeat where they repeated before (transactions, SQL Server's log positions) are
-numbered by first appearance in their topic. All else, schemas included, has to be equal, topic by topic and in order.
+JSON converter writes, parsed: `{"schema", "payload"}`, or a bare payload. `run` is how many stops of the connector were
+before the event; 0 if it is not there. Clocks, log positions and random ids become markers, null stays null; ids that
+must repeat where they repeated before (transactions, SQL Server's log positions) are numbered by first appearance in
+their topic. All else, schemas included, has to be equal, topic by topic and in order.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _OF_SOURCE = (*_CLOCKS, "version", "lsn", "origin_lsn", "xmin", "sequence", "ord
 _OF_INCREMENTAL_READS = ("commit_lsn", "change_lsn", "event_serial_no")
 _SNAPSHOT_PLACES = ("true", "first", "first_in_data_collection", "last_in_data_collection", "last")
 _RUN_ID = "__debezium.context.runId"
-HEARTBEATS = r"^__debezium-heartbeat\b"
+HEARTBEATS = r"^__debezium-heartbeat(?![a-z])"
 # SQL Server's log sequence numbers have 10 bytes, Db2's 16.
 _SERVER_LSN = re.compile(r"^[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}(?:[0-9a-f]{12})?$")
 _XID_AND_LSN = re.compile(r"^(\d+):\d+$")
@@ -57,11 +58,13 @@ class Difference:
 def compare(expected: Iterable[Event], found: Iterable[Event], rules: Rules | None = None) -> Iterator[Difference]:
     """Every difference, topics by name. `rules` is what a scenario.json holds, see the README beside this file."""
     rules = rules or {}
+    expected = list(expected)
+    last_run = max((event.get("run", 0) for event in expected), default=0)
     wanted, got = _topics(expected, rules), _topics(found, rules)
     for topic in sorted({*wanted, *got}):
-        left, right = (_prepared(side.get(topic, []), rules) for side in (wanted, got))
-        if rules.get("lost_ends"):
-            right = _without_lost_ends(left, right)
+        left, right = (_prepared(side[topic].events if topic in side else [], rules) for side in (wanted, got))
+        if rules.get("lost_ends") and topic in wanted:
+            right = _without_lost_ends(right, wanted[topic].left_open(last_run))
         if len(left) != len(right):
             yield Difference(topic, None, "", "", f"{len(left)} events", f"{len(right)} events")
         for index, (one, other) in enumerate(zip(left, right, strict=False)):
@@ -86,6 +89,7 @@ class _Topic:
     def __init__(self, collapsed: bool) -> None:
         self.collapsed = collapsed
         self.events: list[Event] = []
+        self._runs: list[int] = []
         self._numbers: dict[str, dict[Any, int]] = {}
 
     def add(self, event: Event) -> None:
@@ -102,6 +106,15 @@ class _Topic:
                 payload_of(masked[part])["id"] = VOLATILE
         if not (self.collapsed and self.events and self.events[-1] == masked):
             self.events.append(masked)
+            self._runs.append(event.get("run", 0))
+
+    def left_open(self, last_run: int) -> set[Any]:
+        """The transactions that have begun and not ended when the connector was stopped, and have no end later."""
+        following = [*self._runs[1:], last_run]
+        runs = zip(self.events, self._runs, following, strict=True)
+        latest = [event for event, run, next_run in runs if run < next_run]
+        ended = {_marked(event, "END") for event in self.events}
+        return {_marked(event, "BEGIN") for event in latest} - ended - {None}
 
     def _numbered(self, kind: str, value: Any) -> Any:
         if not isinstance(value, (str, int)):  # null, or malformed
@@ -139,7 +152,9 @@ class _Topic:
         return {name: self._added(name, value) for name, value in payload.items()}
 
     def _added(self, name: str, value: Any) -> Any:
-        """A field of a row without envelope; `add.fields` may have added the transaction's id to it."""
+        """A field of a row without envelope; `add.fields` may have added a clock or the transaction's id to it."""
+        if name.endswith(_CLOCKS) and isinstance(value, int):
+            return VOLATILE
         is_transaction = name.endswith("transaction_id") and isinstance(value, str) and _TRANSACTION_ID.match(value)
         return self._transaction(value) if is_transaction else value
 
@@ -188,7 +203,7 @@ class _Topic:
         }
 
 
-def _topics(events: Iterable[Event], rules: Rules) -> dict[str, list[Event]]:
+def _topics(events: Iterable[Event], rules: Rules) -> dict[str, _Topic]:
     ignored, collapsed = rules.get("ignore_topics", ()), (HEARTBEATS, *rules.get("collapse_topics", ()))
     topics: dict[str, _Topic] = {}
     for event in _without_repetitions(events):
@@ -198,7 +213,7 @@ def _topics(events: Iterable[Event], rules: Rules) -> dict[str, list[Event]]:
         if name not in topics:
             topics[name] = _Topic(any(re.search(pattern, name) for pattern in collapsed))
         topics[name].add(event)
-    return {name: topic.events for name, topic in topics.items()}
+    return topics
 
 
 def _without_repetitions(events: Iterable[Event]) -> Iterator[Event]:
@@ -230,16 +245,15 @@ def _prepared(events: list[Event], rules: Rules) -> list[Event]:
     return _final_state(events) if rules.get("final_state") else events
 
 
-def _without_lost_ends(expected: list[Event], found: list[Event]) -> list[Event]:
-    """Without the ends of transactions that `expected` does not end: the reference may lose one when it stops."""
-    known = {_ended(event) for event in expected} | {None}
-    return [event for event in found if _ended(event) in known]
+def _without_lost_ends(found: list[Event], lost: set[Any]) -> list[Event]:
+    """Without the ends of these transactions: the reference loses the one that it still owes when it stops."""
+    return [event for event in found if _marked(event, "END") not in lost]
 
 
-def _ended(event: Event) -> Any:
-    """The transaction that the event ends, None for other events."""
+def _marked(event: Event, status: str) -> Any:
+    """The transaction that the event begins or ends, as `status` says; None for other events."""
     payload = payload_of(event["value"])
-    return payload["id"] if isinstance(payload, dict) and payload.get("status") == "END" else None
+    return payload["id"] if isinstance(payload, dict) and payload.get("status") == status else None
 
 
 def _final_state(events: list[Event]) -> list[Event]:
@@ -283,7 +297,9 @@ def _masked(fields: dict[str, Any], names: Iterable[str]) -> Event:
 
 
 def _header(name: str, header: Any) -> Any:
-    return {**header, "payload": VOLATILE} if name == _RUN_ID and isinstance(header, dict) else header
+    if name != _RUN_ID or header is None:
+        return header
+    return {**header, "payload": VOLATILE} if _has_schema(header) else VOLATILE
 
 
 def _row(row: Any) -> Any:

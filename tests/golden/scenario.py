@@ -9,6 +9,7 @@ import string
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +61,11 @@ class Scenario:
         config = json.loads((self.folder / "connector.json").read_text(encoding="utf-8"))["config"]
         return {name: str(value) for name, value in config.items()}
 
+    @cached_property
+    def endless(self) -> Sequence[re.Pattern[str]]:
+        """The topics of heartbeats, and of what they cause: a wait does not wait for their end."""
+        return [re.compile(topic) for topic in (HEARTBEATS, *self.settings.get("collapse_topics", ()))]
+
     @property
     def database(self) -> str:
         """The name of its connector."""
@@ -98,9 +104,9 @@ class Waiting(ABC):
 
     def __init__(self, server: GoldenServer, scenario: Scenario) -> None:
         self._server = server
-        self._properties = json.dumps(scenario.properties(server))
-        # Heartbeats never end, and what they cause.
-        self._endless = [re.compile(topic) for topic in (HEARTBEATS, *scenario.settings.get("collapse_topics", ()))]
+        properties = scenario.properties(server)
+        self._properties, self._headers = json.dumps(properties), properties["header.converter"]
+        self._endless = scenario.endless
         self._streams = bool(scenario.settings.get("streams", True))
 
     @property
@@ -129,6 +135,20 @@ class Waiting(ABC):
                 seen, since = count, time.monotonic()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the stream did not reach {target} in {PATIENCE_SECONDS} s: {self._offset()}")
+
+    def _event(self, row: dict[str, Any]) -> Event:
+        return {
+            "topic": row["topic"],
+            "partition": row["partition"],
+            "key": None if row["key"] is None else json.loads(row["key"]),
+            "value": None if row["value"] is None else json.loads(row["value"]),
+            "headers": {header["key"]: self._header(header["value"]) for header in row["headers"] or ()},
+        }
+
+    def _header(self, value: bytes | None) -> Any:
+        if self._headers != JSON:
+            return None if value is None else bytes(value).decode()
+        return None if value is None else json.loads(value)
 
     def _is_endless(self, topic: str) -> bool:
         return any(pattern.search(topic) for pattern in self._endless)
@@ -176,7 +196,7 @@ class SparkStream(Waiting):
             self._query = None
 
     def _collect(self, frame: DataFrame, number: int) -> None:
-        self._batches[number] = [_event(row.asDict(recursive=True)) for row in frame.drop(UNSEEN).collect()]
+        self._batches[number] = [self._event(row.asDict(recursive=True)) for row in frame.drop(UNSEEN).collect()]
 
     def _offset(self) -> dict[str, Any]:
         committed = position(str(self._work / "checkpoint")).committed
@@ -231,7 +251,7 @@ class DirectStream(Waiting):
         else:
             for split in reader.partitions(start, end):
                 for batch in self._copy.read(pickle.loads(cloudpickle.dumps(split))):
-                    self._events += [_event(row) for row in batch.drop_columns(UNSEEN).to_pylist()]
+                    self._events += [self._event(row) for row in batch.drop_columns(UNSEEN).to_pylist()]
             reader.commit(end)
         self._at = end
         return True
@@ -276,13 +296,3 @@ def _direct(scenario: Scenario, stream: Stream, step: Directive) -> None:
         stream.start()
     else:
         raise ValueError(f"{scenario.folder}: unknown directive @{step.name}")
-
-
-def _event(row: dict[str, Any]) -> Event:
-    return {
-        "topic": row["topic"],
-        "partition": row["partition"],
-        "key": None if row["key"] is None else json.loads(row["key"]),
-        "value": None if row["value"] is None else json.loads(row["value"]),
-        "headers": {header["key"]: json.loads(header["value"]) for header in row["headers"] or ()},
-    }

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.compare.beats import Beats
 from tests.compare.cases import write_settings
 from tests.compare.mongodb import options
 from tests.compare.mongodb.changes import Changes, Collection, as_step
@@ -59,6 +60,10 @@ def write(seed: int, folder: Path) -> None:
             "incremental.snapshot.chunk.size": chance.choice(("2", "3", "100")),
         }
         settings |= {"settle_seconds": 6, "unordered_reads": True}
+    beats = Beats.of(seed, "mongodb")
+    properties |= beats.properties
+    if collapsed := beats.rules(acts=False):
+        settings["collapse_topics"] = collapsed
     made = _Scenario(chance, kind)
     steps = {"setup": made.setup(), "run": made.run()}
     (folder / "steps.json").write_text(json.dumps(steps, indent=0) + "\n", encoding="utf-8")

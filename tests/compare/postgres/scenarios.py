@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from random import Random
 
+from tests.compare.beats import Beats
 from tests.compare.cases import MARKER, marked, write_settings
 from tests.compare.postgres.alter import alterations
 from tests.compare.postgres.changes import changes, insert
@@ -70,12 +71,25 @@ def write(seed: int, folder: Path) -> None:
             options.pop(name, None)  # the engine shows NUMERIC otherwise in the log once a signal has read the table
         if "column.include.list" in options:  # the engine takes no signal without all of its columns
             options["column.include.list"] += r",public\.signals\..*"
+    collapsed = _beats(seed, options, setup)
     (folder / "setup.sql").write_text(_script(setup), encoding="utf-8")
     workload = marked(workload, MARK)
     if "-- @stop" in workload:
-        settings["collapse_topics"] = [r"[._]message$"]  # the engine repeats the last message after a restart
+        collapsed.append(r"[._]message$")  # the engine repeats the last message after a restart
+    if collapsed:
+        settings["collapse_topics"] = collapsed
     (folder / "workload.sql").write_text(_script(workload), encoding="utf-8")
     write_settings(folder, {**CONNECTION, **options}, settings)
+
+
+def _beats(seed: int, options: dict[str, str], setup: list[str]) -> list[str]:
+    """Adds what heartbeats need, and returns the topics that then have any number of equal events."""
+    beats = Beats.of(seed, "postgres")
+    options |= beats.properties
+    action = beats.action("public.beats", options)
+    options |= action
+    setup += beats.table("beats") if action else []
+    return beats.rules(acts=bool(action))
 
 
 def _keep_to_nanoseconds(tables: list[Table]) -> None:

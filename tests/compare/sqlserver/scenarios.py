@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from tests.compare.beats import Beats
 from tests.compare.change_tables import RandomScenario
 from tests.compare.options import OUTBOX_NAMES, some
 from tests.compare.rows import Column, Kind, Table, random_columns
@@ -86,16 +87,17 @@ def write(seed: int, folder: Path) -> None:
         tables.append(_table(chance, "dbo", "t3", "testdb2"))
         properties["database.names"] = "${dbname},testdb2"
         properties.pop("provide.transaction.metadata", None)  # one after the other, as the reference comes to them
-    _Scenario(chance, tables, properties).write(folder)
+    _Scenario(chance, tables, properties, Beats.of(seed, "sqlserver")).write(folder)
 
 
 class _Scenario(RandomScenario):
     signals, marks, outbox = "dbo.debezium_signal", "dbo.marks", "dbo.outbox"
+    beats = "dbo.beats"
     begin, ends = "BEGIN TRANSACTION", ("COMMIT", "COMMIT", "ROLLBACK")
     kinds = KINDS
 
-    def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str]) -> None:
-        super().__init__(chance, tables, properties)
+    def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str], beats: Beats) -> None:
+        super().__init__(chance, tables, properties, beats)
         if self._with_signals and "c" in self._properties.get("skipped.operations", ""):
             del self._properties["skipped.operations"]  # the reference then sees no signal
         if self._with_signals and self._properties["include.schema.changes"] == "true":
@@ -119,6 +121,12 @@ class _Scenario(RandomScenario):
 
     def _signals_named(self) -> str:
         return f"${{dbname}}.{self.signals}"
+
+    def _beats_named(self) -> str:
+        return f"${{dbname}}.{self.beats}"
+
+    def _captured_beats(self) -> list[str]:
+        return [_enable("dbo", "beats")]
 
     def _altered(self, table: Table) -> list[str]:
         draw, start = self._chance.random(), f"ALTER TABLE {table.quoted}"

@@ -119,6 +119,14 @@ class Backend:
         """Cancel the running statement."""
         self._connection.get_cancel().cancel()
 
+    def abandon(self) -> None:
+        """Cancel the statement that runs, if its client has left before it has ended."""
+        if self._connection.transaction_status == pq.TransactionStatus.ACTIVE:
+            self.cancel()
+            while self._copying and self._read_row() is not None:
+                pass
+            self._drain()
+
     def _chunks(self) -> Iterator[Sequence[memoryview]]:
         rows: list[memoryview] = []
         size = 0

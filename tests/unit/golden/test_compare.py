@@ -106,15 +106,20 @@ def test_rules_of_a_scenario() -> None:
     assert paths([change(1)], placed, partitions=True) == ["partition"]
 
 
-def test_ends_of_transactions_may_be_lost() -> None:
-    def marker(status: str, number: int) -> Event:
-        return event({"status": status, "id": f"{number}:1"}, topic="t.transaction")
+def test_the_end_of_a_transaction_may_be_lost_where_the_connector_was_stopped() -> None:
+    def marker(status: str, number: int, run: int = 0) -> Event:
+        return event({"status": status, "id": f"{number}:1"}, topic="t.transaction", run=run)
 
-    expected = [marker("BEGIN", 1), marker("BEGIN", 2), marker("END", 2)]
-    found = [marker("BEGIN", 1), marker("END", 1), marker("BEGIN", 2), marker("END", 2)]
-    assert paths(expected, found)
-    assert not paths(expected, found, lost_ends=True)
-    assert paths(expected, found[:-1], lost_ends=True) == [""]
+    after = [marker("BEGIN", 2, run=1), marker("END", 2, run=1)]
+    lost, whole = [marker("BEGIN", 1), *after], [marker("BEGIN", 1), marker("END", 1), *after]
+    assert paths(lost, whole)
+    assert not paths(lost, whole, lost_ends=True)
+    assert paths(whole, lost, lost_ends=True)
+    assert paths(lost, whole[:-1], lost_ends=True) == [""]
+    in_one_run = [{**each, "run": 0} for each in lost]
+    assert paths(in_one_run, whole, lost_ends=True)
+    more = event({"id": 1}, run=1)
+    assert not paths([marker("BEGIN", 1), more], [marker("BEGIN", 1), marker("END", 1), more], lost_ends=True)
 
 
 def test_the_transaction_of_a_row_is_told_apart_but_not_by_number() -> None:

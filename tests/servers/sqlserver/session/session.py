@@ -256,7 +256,8 @@ class Session:
         self.backend.run("RESET lock_timeout")
 
     def close(self) -> None:
-        """End the session; an open transaction is rolled back."""
+        """End the session; a running statement is cancelled, an open transaction is rolled back."""
+        self.backend.abandon()
         if self.transactions.open:
             self.transactions.rollback()
         self.backend.close()
