@@ -260,7 +260,7 @@ def test_a_connection_that_is_cut_anywhere_is_told_and_made_again(source: Db2Sou
         expected = server.ask(lambda connection: connection.rows(question))
         whole = between.links[-1].sent
         outcomes = set()
-        for between.cut in [*range(1, whole, max(1, whole // 12)), None]:
+        for between.cut in [*range(1, whole, max(1, whole // 4)), None]:
             server.close()
             try:
                 outcomes.add(server.ask(lambda connection: connection.rows(question)) == expected)

@@ -1,6 +1,6 @@
 """The replica's tests once more with Spark's MERGE, in a process of their own: its session needs Delta's jars.
 
-The default suite runs those about which rows a merge leaves, `make big` all of them.
+The default suite runs those about rows that move, `make big` all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-MERGES = "inserts or changed_key or renamed"
+MERGES = "changed_key or renamed_table"
 
 
 @pytest.mark.timeout(1200)

@@ -11,7 +11,8 @@ import pymssql
 import pytest
 
 from tailrace.connectors import registry
-from tailrace.connectors.change_tables import ranges, reader
+from tailrace.connectors.change_tables import connector, ranges, reader
+from tailrace.connectors.sqlserver import renewal
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.errors import DecodeError, OffsetError, SourceError
@@ -113,7 +114,12 @@ def instances(source: SqlServerSource) -> list[str]:
     return [row[0] for row in source.run(query)]
 
 
-def test_capture_instances_are_created_and_dropped(source: SqlServerSource, caplog: pytest.LogCaptureFixture) -> None:
+def test_capture_instances_are_created_and_dropped(
+    source: SqlServerSource, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (connector, renewal):
+        monkeypatch.setattr(module, "_LOOKS_S", 0.0)  # it looks at each poll
+
     def written(stream: Stepped, *statements: str) -> list[dict[str, Any]]:
         source.run(*statements)
         found = stream.step()[0]
@@ -173,6 +179,23 @@ def test_clean_up_that_passed_the_position_is_an_error(source: SqlServerSource) 
         with pytest.raises(OffsetError, match="clean-up has removed changes") as caught:
             stream.step()
         assert "sp_cdc_change_job" in (caught.value.remedy or "")
+
+
+def test_clean_up_that_passes_a_range_while_it_is_read_is_an_error(
+    source: SqlServerSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = reader.RangeReader.chunks
+
+    def late(self: reader.RangeReader, wanted: ranges.LogRange) -> Iterator[Any]:
+        source.run("DELETE TOP (1) FROM cdc.dbo_orders_CT")
+        yield from read(self, wanted)
+
+    with streaming(source) as stream:
+        for number in range(3):
+            source.run(f"INSERT INTO orders VALUES ({number}, 1, N'a')")
+        monkeypatch.setattr(reader.RangeReader, "chunks", late)
+        with pytest.raises(OffsetError, match=r"clean-up has removed changes while they were read: 2 of 3 rows"):
+            stream.step()
 
 
 @pytest.mark.parametrize("place", ["#db", "[#db]"])

@@ -140,6 +140,7 @@ def test_first_snapshot_resumes(stored: Stored) -> None:
         assert overwrites(commits) == 1, table
 
 
+@pytest.mark.long
 def test_incremental_snapshot_resumes(stored: Stored) -> None:
     before = {table: stored.commits("chunks", table) for table in TABLES}
     stored.goes_on("chunks")

@@ -139,6 +139,14 @@ class Line:
         """Whether the replica of each table has the rows of its source."""
         return all(self.replica(table) == by_key(self.source.rows(table)) for table in tables)
 
+    def differences(self, *tables: str) -> dict[str, tuple[list[Row], list[Row]]]:
+        """The rows of each table that its replica alone has, and those that its source alone has."""
+        pairs = {table: (self.replica(table), by_key(self.source.rows(table))) for table in tables}
+        return {
+            table: ([row for row in kept if row not in rows], [row for row in rows if row not in kept])
+            for table, (kept, rows) in pairs.items()
+        }
+
     def command(self, name: str, *arguments: object, code: int | Container[int] = 0) -> str:
         """What a command prints for this pipeline."""
         return command(name, self.file, *arguments, code=code)

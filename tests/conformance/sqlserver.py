@@ -70,7 +70,7 @@ class SqlServerSource(Source):
         """Close the connections, and remove the database."""
         for connection in self._opened:
             connection.close()
-        self.server.execute(f"DROP DATABASE {self.name}")
+        self.server.drop(self.name)
 
     def properties(self, pipeline: str) -> dict[str, str]:
         """See Source.properties."""

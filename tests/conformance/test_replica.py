@@ -30,7 +30,12 @@ class Kept:
 
     def until_equal(self, *tables: str) -> None:
         """Wait until the replica of the tables has the rows of the source."""
-        self.line.until(lambda: self.line.equals(*tables), self.run)
+        try:
+            self.line.until(lambda: self.line.equals(*tables), self.run)
+        except AssertionError as error:
+            error.add_note(f"replica and source differ by {self.line.differences(*tables)}")
+            error.add_note(f"the last offset: {self.run.progress().offset}")
+            raise
 
     def until_over(self) -> None:
         """Wait until no snapshot is being read or waits for its turn."""

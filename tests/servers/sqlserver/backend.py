@@ -106,11 +106,15 @@ class Backend:
             raise EngineError(result)
 
     def notifications(self, timeout: float | None) -> set[str]:
-        """Wait for notifications; return their payloads."""
+        """Wait for notifications; return their payloads, those that came with the last statements' results included."""
+        found = self._notified()
+        if not found and select.select([self._connection.socket], [], [], timeout)[0]:
+            self._connection.consume_input()
+            found = self._notified()
+        return found
+
+    def _notified(self) -> set[str]:
         found: set[str] = set()
-        if not select.select([self._connection.socket], [], [], timeout)[0]:
-            return found
-        self._connection.consume_input()
         while (notification := self._connection.notifies()) is not None:
             found.add(notification.extra.decode())
         return found

@@ -238,7 +238,11 @@ class SqlServer:
         self.execute("EXEC sys.sp_cdc_enable_db", database=database)
 
     def drop(self, database: str) -> None:
-        """Drop a database if it is there."""
+        """Drop a database if it is there, whoever uses it."""
+        for connection in list(self._connections):
+            session = connection.session
+            if session is not None and session.database_name == database:
+                connection.close()
         self.execute(f"DROP DATABASE IF EXISTS [{database}]")
 
     def settle(self, database: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,8 @@ from tailrace.model.table import TableSchema
 INSTANCES = "instances"
 # Present while the structures of tables are still to be sent.
 UNTOLD = "structures_untold"
+# An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
+_LOOKS_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class ChangeTableConnector(SharedLogConnector):
     def __init__(self, config: Config) -> None:
         self.config = config
         self._server = self.dialect.server(config)
+        self._end: LogEnd | None = None
+        self._looked = -_LOOKS_S
+        self._watched: tuple[float, tuple[tuple[str, bool], ...], Watched] | None = None
 
     @property
     def source_type(self) -> pa.StructType:
@@ -77,7 +83,12 @@ class ChangeTableConnector(SharedLogConnector):
 
     def watch(self, config: Config) -> Watched:
         """See Connector.watch: tables without a change table have a snapshot and no changes."""
+        now = time.monotonic()
+        if self._watched is None or self._watched[1] != config.tables or now - self._watched[0] >= _LOOKS_S:
+            self._watched = now, config.tables, self._without_instance(config)
+        return self._watched[2]
 
+    def _without_instance(self, config: Config) -> Watched:
         def asked(connection: Connection) -> list[str]:
             catalog = self.dialect.catalog(connection, config)
             newest = catalog.newest()
@@ -98,14 +109,22 @@ class ChangeTableConnector(SharedLogConnector):
         return self._server.ask(asked)
 
     def log_end(self) -> LogEnd:
-        """See Connector.log_end."""
+        """See Connector.log_end: where nothing is new, change tables are looked at now and then."""
 
         def asked(connection: Connection) -> LogEnd:
-            end = self.dialect.log_end(connection, self.config)
+            end, now = self.dialect.log_end(connection, self.config), time.monotonic()
+            if self._end is not None and self._end.position == end and now - self._looked < _LOOKS_S:
+                return self._end
+            self._looked = now
             self.look(connection, end)
             return LogEnd(end, self._instances(connection, end))
 
-        return self._server.ask(asked)
+        self._end = self._server.ask(asked)
+        return self._end
+
+    def _asked(self, connection: Connection) -> LogEnd:
+        end = self.dialect.log_end(connection, self.config)
+        return LogEnd(end, self._instances(connection, end))
 
     def look(self, connection: Any, end: Reading) -> None:
         """What else is looked at when the end is asked for."""
@@ -135,15 +154,17 @@ class ChangeTableConnector(SharedLogConnector):
         at: Reading | None = self.needed(here, position)
         if at is None:
             return None
-        return self._server.ask(lambda connection: self._gap(connection, at, here.log.get(INSTANCES, {})))
+        # Of what is planned next, the end was asked for just now.
+        seen = self._end if is_routine else None
+        known = here.log.get(INSTANCES, {})
+        return self._server.ask(lambda connection: self._gap(connection, at, known, seen or self._asked(connection)))
 
-    def _gap(self, connection: Connection, at: Reading, known: Known) -> Gap | None:
-        now = self.dialect.log_end(connection, self.config)
+    def _gap(self, connection: Connection, at: Reading, known: Known, end: LogEnd) -> Gap | None:
         for database, lsn in at.lsns:
-            if now.lsn(database) < lsn:
-                return gap.behind(database, lsn, now.lsn(database))
+            if end.position.lsn(database) < lsn:
+                return gap.behind(database, lsn, end.position.lsn(database))
         lists = TableFilter.from_config(self.config)
-        instances = tuple(each for each in self._instances(connection, at) if lists.captures(each.table))
+        instances = tuple(each for each in end.instances if lists.captures(each.table))
         for instance in instances:
             # Clean-up moves the start of a change table.
             database = instance.table.database
@@ -162,7 +183,10 @@ class ChangeTableConnector(SharedLogConnector):
         to: Reading = end.position
 
         def asked(connection: Connection) -> LogRange:
-            found, known = self._instances(connection, to), start.log.get(INSTANCES, {})
+            # Those that `advanced` has written down, if this process has planned the range.
+            is_seen = self._end is not None and to <= self._end.position
+            found = self._end.instances if self._end and is_seen else self._instances(connection, to)
+            known = start.log.get(INSTANCES, {})
             inside = tuple(each for each in found if gap.is_in(each, begin, to))
             passed = tuple(
                 each

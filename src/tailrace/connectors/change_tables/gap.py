@@ -83,6 +83,15 @@ def cleaned(instance: Instance, lsn: str, longer: str) -> Gap:
     )
 
 
+def cleaned_meanwhile(instance: Instance, lsn: str, found: int, expected: int) -> OffsetError:
+    """The error where clean-up has passed a range while it was read."""
+    return OffsetError(
+        f"clean-up has removed changes while they were read: {found:,} of {expected:,} rows from LSN {lsn} on are left",
+        where=f"{instance.table}, capture instance {instance.name}",
+        remedy=f"{_REMEDY}. Keep changes longer than the pipeline is behind",
+    )
+
+
 def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...]) -> tuple[TableId, ...]:
     """The tables that had an instance at the start of a range, and have none now."""
     there = {each.table for each in instances}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.base import Chunk
+from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.changes import (
     AFTER,
     BEFORE,
@@ -29,6 +30,7 @@ from tailrace.connectors.change_tables.changes import (
     whole_transactions,
 )
 from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance, LastChange, Row
+from tailrace.connectors.change_tables.kept import kept_connection
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange, inside
 from tailrace.connectors.change_tables.schema_changes import (
@@ -134,15 +136,32 @@ class RangeReader:
             yield Chunk([self._switched(each, self.order + place) for place, each in enumerate(waiting)])
             self.order += len(waiting)
 
-    def _connected(self) -> closing[Connection]:
-        return closing(self._dialect.connect(self._config, "tailrace log", self._database))
+    def _connected(self) -> AbstractContextManager[Connection]:
+        return kept_connection(self._dialect, self._config, "tailrace log", self._database)
 
     def _is_captured(self, instance: Instance) -> bool:
         """Whether the tables of this range have the instance's: signals change them while a pipeline runs."""
         return instance.table.database == self._database and self._filter.captures(instance.table)
 
     def _cursor(self, stack: ExitStack, connection: Connection, table: ChangeTable, rows: int) -> Iterator[ChangeRows]:
-        """The rows of a change table; what one answer holds is read at once, more over a connection of its own."""
+        """The rows of a change table, all that were counted when the range was planned."""
+        blocks = self._blocks(stack, connection, table, rows)
+        return blocks if self._skipped(table) else self._all_of(blocks, table.instance, rows)
+
+    def _all_of(self, blocks: Iterator[ChangeRows], instance: Instance, expected: int) -> Iterator[ChangeRows]:
+        """The blocks. Raises OffsetError at their end if clean-up has removed some of the rows since they were counted.
+
+        A backlog as old as the retention may be read while clean-up runs.
+        """
+        found = 0
+        for block in blocks:
+            found += len(block)
+            yield block
+        if found < expected:
+            raise gap.cleaned_meanwhile(instance, self._start, found, expected)
+
+    def _blocks(self, stack: ExitStack, connection: Connection, table: ChangeTable, rows: int) -> Iterator[ChangeRows]:
+        """Rows in blocks; what one answer holds is read at once, more over a connection of its own."""
         statement = f"{table.statement} WHERE {self._condition(table)} ORDER BY {table.order}"
         if rows <= ROWS:
             found = connection.rows(statement)
@@ -152,8 +171,14 @@ class RangeReader:
 
     def _condition(self, table: ChangeTable) -> str:
         within = inside(self._dialect, table.instance, self._start, self._end)
-        skipped = [str(kind) for op in self._config.names("skipped.operations") for kind in _SKIPPED.get(op, ())]
-        return f"{within} AND {table.kind} NOT IN ({','.join(skipped)})" if skipped and table.kind else within
+        skipped = self._skipped(table)
+        return f"{within} AND {table.kind} NOT IN ({','.join(skipped)})" if skipped else within
+
+    def _skipped(self, table: ChangeTable) -> list[str]:
+        """The kinds of rows that are not asked for."""
+        if not table.kind:
+            return []
+        return [str(kind) for op in self._config.names("skipped.operations") for kind in _SKIPPED.get(op, ())]
 
     def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
         known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]

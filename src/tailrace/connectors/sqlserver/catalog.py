@@ -66,14 +66,17 @@ class Catalog(dialect.Catalog):
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
-        found = []
-        for given in self.config.names("database.names"):
+        return [self._database(given) for given in self.config.names("database.names")]
+
+    def _database(self, given: str) -> str:
+        known = self.connection.databases
+        if given not in known:
             rows = self.connection.rows(f"SELECT name FROM sys.databases WHERE name = {text(given)}")
             if len(rows) != 1:
                 what = f"there is no database {given}, or the login may not see it"
                 raise SourceError(what, where="database.names", remedy="correct the name, or grant the login access")
-            found.append(str(rows[0][0]))
-        return found
+            known[given] = str(rows[0][0])
+        return known[given]
 
     def tables(self) -> dict[TableId, int]:
         """All tables of the databases, with their numbers."""

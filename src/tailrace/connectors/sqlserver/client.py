@@ -36,6 +36,8 @@ class Connection:
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
+        self.databases: dict[str, str] = {}
+        """The names of databases as the server writes them, by those that were asked for."""
 
     def rows(self, statement: str) -> list[Row]:
         """All rows of a statement, none for one without a result."""

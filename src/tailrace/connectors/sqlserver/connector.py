@@ -76,5 +76,6 @@ class SqlServerConnector(ChangeTableConnector):
     ) -> Mapping[str, Any]:
         """See Connector.advanced. What lies before `start` is in the sink."""
         if end is not None:
-            self._server.ask(lambda connection: self._renewal.drop(connection, start))
+            instances = end.instances
+            self._server.ask(lambda connection: self._renewal.drop(connection, start, instances))
         return super().advanced(config, here, start, to, end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -28,6 +29,7 @@ AND EXISTS (SELECT 1 FROM {db}.sys.columns c WHERE c.object_id = ct.source_objec
 """
 # SQL Server allows a table so many.
 _MOST = 2
+_LOOKS_S = 1.0
 _OURS = re.compile(r"_tailrace(\d+)$")
 
 
@@ -38,15 +40,20 @@ class Renewal:
         self._config = config
         self._is_wanted = config.flag("capture.instance.auto")
         self._logged: set[tuple[str, str]] = set()
+        self._looked = -_LOOKS_S
 
     def create(self, connection: Connection, databases: Sequence[str]) -> None:
-        """Create an instance for each captured table whose newest one lacks new columns."""
-        for database in databases if self._is_wanted else ():
+        """Create an instance for each captured table whose newest one lacks new columns; looks once a second."""
+        now = time.monotonic()
+        if not self._is_wanted or now - self._looked < _LOOKS_S:
+            return
+        self._looked = now
+        for database in databases:
             roles: dict[int, Any] = {row[0]: row[1] for row in connection.rows(_BEHIND.format(db=name(database)))}
             if not roles:
                 continue
             catalog = Catalog(connection, self._config)
-            for table, instances in _by_table(catalog, database):
+            for table, instances in _by_table(catalog.instances(database)):
                 newest = instances[-1]
                 if newest.number not in roles or not catalog.filter.captures(table):
                     continue
@@ -55,13 +62,11 @@ class Renewal:
                 else:
                     self._run(connection, table, _enabling(table, _next_name(instances), roles[newest.number]))
 
-    def drop(self, connection: Connection, read: Reading) -> None:
+    def drop(self, connection: Connection, read: Reading, instances: Sequence[Instance]) -> None:
         """Drop own instances whose rows are read, where a newer one has taken over."""
-        for database, lsn in read.lsns if self._is_wanted else ():
-            for table, instances in _by_table(Catalog(connection, self._config), database):
-                for each in instances:
-                    if _OURS.search(each.name) and each.stop is not None and each.stop <= lsn:
-                        self._run(connection, table, _disabling(each))
+        for each in instances if self._is_wanted else ():
+            if _OURS.search(each.name) and each.stop is not None and each.stop <= read.lsn(each.table.database):
+                self._run(connection, each.table, _disabling(each))
 
     def _run(self, connection: Connection, table: TableId, statement: str) -> None:
         try:
@@ -78,11 +83,11 @@ class Renewal:
             log.warning("capture.instance.auto: %s has new columns that are not captured: %s", table, what)
 
 
-def _by_table(catalog: Catalog, database: str) -> Iterator[tuple[TableId, list[Instance]]]:
+def _by_table(instances: Sequence[Instance]) -> Iterator[tuple[TableId, list[Instance]]]:
     """The instances of each table, by start."""
-    found = sorted(catalog.instances(database), key=lambda each: (each.table, each.start))
-    for table, instances in groupby(found, key=lambda each: each.table):
-        yield table, list(instances)
+    found = sorted(instances, key=lambda each: (each.table, each.start))
+    for table, mine in groupby(found, key=lambda each: each.table):
+        yield table, list(mine)
 
 
 def _next_name(instances: Sequence[Instance]) -> str:

@@ -1,0 +1,42 @@
+"""Keeps connections open between the micro-batches of a worker process: a login takes longer than a small range."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Connection, Dialect
+
+# Servers and firewalls cut connections that are idle for minutes.
+_IDLE_S = 60.0
+_Key = tuple[object, ...]
+_idle: dict[_Key, list[tuple[float, Connection]]] = {}
+
+
+@contextmanager
+def kept_connection(dialect: Dialect, config: Config, application: str, database: str) -> Iterator[Connection]:
+    """A connection that this process has left from before, or a new one; it is kept unless the block fails or is left.
+
+    May raise the driver's errors.
+    """
+    key: _Key = (type(dialect), application, database, *sorted(config.given.items()))
+    connection = _taken(key) or dialect.connect(config, application, database)
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+    _idle.setdefault(key, []).append((time.monotonic(), connection))
+
+
+def _taken(key: _Key) -> Connection | None:
+    """The newest idle connection; the ones that are idle for long are closed."""
+    idle = _idle.get(key, [])
+    while idle:
+        since, connection = idle.pop()
+        if time.monotonic() - since < _IDLE_S:
+            return connection
+        connection.close()
+    return None
