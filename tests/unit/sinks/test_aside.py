@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from tailrace.errors import DecodeError, TableError
+from tailrace.errors import DecodeError, SinkError, TableError
 from tailrace.model.change import COMMIT, ChangeBatch, SnapshotRead
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
@@ -142,6 +143,39 @@ def test_small_files_of_dead_letters_are_joined_and_each_is_stored_once(night: N
     assert sorted(stored) == [*range(-36, 0), *range(1, 37)]
     assert all(stored.index(-number) == stored.index(number) + 1 for number in range(1, 37)), "in their order"
     assert [(table.table, table.changes) for table in found(night.root, {})] == [(NAME, 72)]
+
+
+def test_what_a_task_left_that_was_killed_in_its_first_dead_letters_is_no_table(night: Night) -> None:
+    left = Path(night.root) / "_aside" / NAME / "part-00000.parquet"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"PAR1")
+    assert found(night.root, {}) == ()
+    assert night.write(0, rows("c", (1, CAESAR), commit=10))
+    assert [table.table for table in found(night.root, {})] == [NAME]
+
+
+def test_dead_letters_that_cannot_be_read_are_an_error_with_their_place(night: Night) -> None:
+    night.write(0, rows("c", (1, CAESAR), commit=10))
+    (Path(night.root) / "_aside" / NAME / "_delta_log" / "00000000000000000000.json").write_text("{")
+    with pytest.raises(SinkError, match=f"_aside/{NAME}"):
+        found(night.root, {})
+
+
+def test_numbers_that_json_lacks_are_text_in_dead_letters() -> None:
+    table = TableSchema(
+        TableId("db", "public", "odd"),
+        (
+            Column("x", ConnectSchema("double", True), pa.float64()),
+            Column("list", ConnectSchema("array", True), pa.list_(pa.float64())),
+        ),
+        (),
+        (),
+    )
+    images = pa.array([{"x": math.nan, "list": [1.5, -math.inf]}, {"x": 0.5, "list": None}], table.row_type)
+    assert aside._texts(table, images).to_pylist() == [
+        '{"x": "NaN", "list": [1.5, "-Infinity"]}',
+        '{"x": 0.5, "list": null}',
+    ]
 
 
 def test_the_first_snapshot_fails(night: Night) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -84,15 +85,27 @@ def found(root: str, storage_options: Mapping[str, str], names: Names = "source"
     options = dict(storage_options)
     tables = []
     for name in sorted(folders(root, options)):
-        letters = DeltaTable(f"{root.rstrip('/')}/{FOLDER}/{name}", storage_options=options)
-        record = newest(letters)
-        if record is None or record.aside is None:
-            continue
-        target = Target(root, record.table, options, names).open()
-        if _is_open(record, target, None if target is None else newest(target, record.query)):
-            count = int(letters.count())
-            tables.append(SetAside(record.table, record.aside.since, record.aside.error, letters.table_uri, count))
+        place = f"{root.rstrip('/')}/{FOLDER}/{name}"
+        try:
+            table = _found(root, place, options, names)
+        except (DeltaError, OSError) as error:
+            raise delta_rs.failed(Target(root, name, options), error, where=place) from error
+        tables += [] if table is None else [table]
     return tuple(tables)
+
+
+def _found(root: str, place: str, options: dict[str, str], names: Names) -> SetAside | None:
+    """The table whose dead letters lie at a place, if it is set aside."""
+    if not DeltaTable.is_deltatable(place, options):
+        return None  # a task was killed before its first commit there, or the folder is being deleted
+    letters = DeltaTable(place, storage_options=options)
+    record = newest(letters)
+    if record is None or record.aside is None:
+        return None
+    target = Target(root, record.table, options, names).open()
+    if not _is_open(record, target, None if target is None else newest(target, record.query)):
+        return None
+    return SetAside(record.table, record.aside.since, record.aside.error, letters.table_uri, int(letters.count()))
 
 
 def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> TableReport:
@@ -237,8 +250,23 @@ def _texts(table: TableSchema, images: pa.StructArray) -> pa.Array:
     readable = replace(table, columns=tuple(replace(column, out_of_range=TEXT) for column in table.columns))
     with suppress(DecodeError):  # the letter is to be stored whatever it holds
         images = native_rows(readable, images)
-    rows = images.to_pylist()
-    return pa.array([None if row is None else json.dumps(row, default=_text) for row in rows], pa.string())
+    return pa.array([None if row is None else _json(row) for row in images.to_pylist()], pa.string())
+
+
+def _json(row: dict[str, Any]) -> str:
+    try:
+        return json.dumps(row, default=_text, allow_nan=False)
+    except ValueError:  # JSON has no number for it: text then, as in events
+        return json.dumps(_spelled(row), default=_text)
+
+
+def _spelled(value: Any) -> Any:
+    """A value whose floats are texts if they are infinite or none: NaN, Infinity, -Infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, list | tuple):
+        return [_spelled(each) for each in value]
+    return {name: _spelled(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _text(value: Any) -> str:
