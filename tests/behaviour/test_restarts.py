@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.errors import SourceError
+from tailrace.pipeline.checkpoint import SparkAloneError, position
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.restarts import ClockWatch
 from tailrace.pipeline.runner import Pipeline, Run
@@ -105,6 +107,30 @@ def test_a_run_goes_on_after_a_killed_worker_a_killed_planner_and_a_clock_set_ba
         assert "was set back by 3600 s" in caplog.text
         database.execute("INSERT INTO t VALUES (4)")
         until(running, target, 4)
+    finally:
+        running.stop()
+
+
+def test_a_run_goes_on_whose_checkpoint_only_spark_can_read(
+    spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As s3a:// is one: here another scheme that Arrow does not know."""
+    hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    hadoop.set("fs.odd.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
+    hadoop.set("fs.viewfs.overload.scheme.target.odd.impl", "org.apache.hadoop.fs.LocalFileSystem")
+    hadoop.set("fs.viewfs.mounttable.there.link./state", tmp_path.as_uri())
+    checkpoint = "odd://there/state/checkpoint"
+    with pytest.raises(SparkAloneError, match=r"odd://there.*cannot open"):
+        position(checkpoint)
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
+    content = {"source": {"config": properties(database)}, "sink": {"null": {}}, "checkpoint": checkpoint}
+    target = Fragile(tmp_path / "bomb")
+    target.bomb.touch()
+    running = Pipeline(from_content(content, base=tmp_path, where="test"), session=spark, target=target).start()
+    try:
+        until(running, target, 2)
+        assert "The query is started again in 1 s (1 of 10 in a row)" in caplog.text
+        assert running.progress().snapshot is None
     finally:
         running.stop()
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import fs
 
 from tailrace.errors import OffsetError
@@ -39,8 +40,11 @@ class Position:
 
 
 def position(checkpoint: str) -> Position:
-    """The position held in `checkpoint`, a path or URL. Raises OffsetError, with the remedy, if a file is damaged."""
-    folder = _Folder(*fs.FileSystem.from_uri(checkpoint))
+    """The position held in `checkpoint`, a path or URL. Raises OffsetError, with the remedy, if a file is damaged.
+
+    It is a SparkAloneError where only Spark can read the checkpoint.
+    """
+    folder = _Folder(*file_system(checkpoint))
     # In this order: a pipeline that runs plans a batch before it commits it.
     committed, planned = folder.newest("commits"), folder.newest("offsets")
     refuse_behind(folder.root, -1 if planned is None else planned, -1 if committed is None else committed)
@@ -68,6 +72,24 @@ def position(checkpoint: str) -> Position:
         return Position(newest, None)
     known = {planned: newest, planned - 1: before}
     return Position(newest, known.get(committed) or folder.batch(committed, remedy))
+
+
+def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a checkpoint, a path or URL, and its path there. Raises SparkAloneError."""
+    try:
+        system, path = fs.FileSystem.from_uri(checkpoint)
+    except (pa.ArrowException, OSError) as error:
+        raise SparkAloneError(
+            f"this process cannot open the file system of the checkpoint: {str(error).splitlines()[0]}",
+            where=checkpoint,
+            remedy="if the URL is one that Spark alone knows, such as s3a://, only `tailrace run` works with it; use a "
+            "URL that Arrow knows as well (file, s3, gs, abfss; hdfs with JAVA_HOME and CLASSPATH set)",
+        ) from error
+    return system, path
+
+
+class SparkAloneError(OffsetError):
+    """A checkpoint in a file system that only Spark can read, not this process by itself."""
 
 
 def refuse_behind(checkpoint: str, planned: int, committed: int) -> None:

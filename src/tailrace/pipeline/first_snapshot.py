@@ -9,7 +9,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
-from tailrace.pipeline.checkpoint import position
+from tailrace.pipeline.checkpoint import SparkAloneError, position
 from tailrace.snapshot.report import INITIAL, Report, named
 
 if TYPE_CHECKING:
@@ -32,8 +32,11 @@ class FirstSnapshot:
         self._estimate: tuple[int, int] | None = None
 
     def report(self) -> Report | None:
-        """The snapshot that runs now, None where none does."""
-        now = position(self._checkpoint)
+        """The snapshot that runs now, None where none does, or where only Spark can read the checkpoint."""
+        try:
+            now = position(self._checkpoint)
+        except SparkAloneError:
+            return None
         done = -1 if now.committed is None else now.committed.number
         if now.planned is None or now.planned.number == done or now.planned.offset.get("phase") != "snapshot":
             return None

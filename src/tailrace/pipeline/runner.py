@@ -145,12 +145,7 @@ class Run:
 
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""
-        pause = None
-        if self._lease.lost is None and is_passing(error):
-            known = position(self._pipeline.definition.checkpoint)
-            pause = self._restarts.pause(
-                *(-1 if each is None else each.number for each in (known.planned, known.committed))
-            )
+        pause = self._pause() if self._lease.lost is None and is_passing(error) else None
         if pause is None:
             self._ended(error)
             raise error
@@ -158,6 +153,16 @@ class Run:
         text = f"{error}\nThe query is started again in {pause:.0f} s ({made} of {most} in a row)."
         now = time.monotonic()
         self._due, self._notice = now + pause, (now + _LOOK_SECONDS, text)
+
+    def _pause(self) -> float | None:
+        """Seconds until the next restart; None if there is none, also where the checkpoint cannot be read."""
+        try:
+            with _sentences(self._pipeline):
+                known = numbers(self._session, self._pipeline.definition.checkpoint)
+        except TailraceError as failure:
+            log.warning("the query is not started again, as its checkpoint cannot be read: %s", failure)
+            return None
+        return self._restarts.pause(known.planned, known.committed)
 
     def _say_restart(self) -> None:
         if self._notice is not None and time.monotonic() >= self._notice[0]:

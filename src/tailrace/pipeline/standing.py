@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pyarrow import fs
 
 from tailrace.errors import TailraceError
+from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.lease import STALE_SECONDS, LeaseFile, Owner
 
 log = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None 
 
 def standing(checkpoint: str) -> Standing:
     """How the pipeline of a checkpoint, a path or URL, stands."""
-    filesystem, root = fs.FileSystem.from_uri(checkpoint)
+    filesystem, root = file_system(checkpoint)
     lease, last = _content(filesystem, f"{root}/{LEASE}"), _content(filesystem, f"{root}/{LAST_RUN}")
     end = None if last is None else Ended.read(last)
     if lease is None:
