@@ -34,6 +34,7 @@ class LogFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._read = path.stat().st_size if path.exists() else 0
+        self._largest = LARGEST
 
     def news(self) -> list[Warned]:
         """Our own warnings since the last call, complete lines only. A file that became too large is rotated."""
@@ -46,10 +47,18 @@ class LogFile:
             return []
         whole = new[: new.rfind(b"\n") + 1]
         self._read += len(whole)
-        if self._read > LARGEST and len(whole) == len(new):
-            self._read = 0
-            rotate(self.path)
+        if self._read > self._largest and len(whole) == len(new):
+            self._rotate()
         return warnings(whole.decode(errors="replace"))
+
+    def _rotate(self) -> None:
+        """Rotate the file; if that fails, on a full disk for instance, again when as much has come once more."""
+        try:
+            rotate(self.path)
+            self._read, self._largest = 0, LARGEST
+        except OSError as error:
+            self._largest = self._read + LARGEST
+            log.warning("%s is too large and cannot be rotated: %s", self.path, error.strerror)
 
 
 def warnings(text: str) -> list[Warned]:

@@ -9,8 +9,10 @@ import atexit
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
+from tailrace.errors import TailraceError
 from tailrace.pipeline.lease import Owner
 
 _PREFIX, _OWNER = "tailrace-", "owner.json"
@@ -19,10 +21,17 @@ _LONGEST = 104 - 42 - 2
 
 
 def scratch_folder() -> Path:
-    """A new folder, which is removed when this process ends. Raises OSError."""
-    remove_abandoned(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # which has mode 0700
-    (folder / _OWNER).write_text(Owner.me().content, encoding="utf-8")
+    """A new folder, which is removed when this process ends. Raises TailraceError."""
+    try:
+        remove_abandoned(Path(tempfile.gettempdir()))
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # which has mode 0700
+        (folder / _OWNER).write_text(Owner.me().content, encoding="utf-8")
+    except OSError as error:
+        raise TailraceError(
+            f"no folder can be made for Spark's temporary files: {error.strerror}",
+            where=tempfile.tempdir,
+            remedy="free space there and see that this user may write, or set TMPDIR to another folder",
+        ) from error
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -30,11 +39,12 @@ def scratch_folder() -> Path:
 def remove_abandoned(parent: Path) -> None:
     """Remove the folders of this user's processes of this machine that are no more."""
     for file in parent.glob(f"{_PREFIX}*/{_OWNER}"):
-        if file.parent.stat().st_uid != os.getuid():
-            continue
-        owner = Owner.read(file.read_text(encoding="utf-8", errors="replace"))
-        if owner is not None and owner.is_alive() is False:
-            shutil.rmtree(file.parent, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another run that starts now has removed it
+            if file.parent.stat().st_uid != os.getuid():
+                continue
+            owner = Owner.read(file.read_text(encoding="utf-8", errors="replace"))
+            if owner is not None and owner.is_alive() is False:
+                shutil.rmtree(file.parent, ignore_errors=True)
 
 
 def java_options(folder: Path) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pyarrow import fs
 
-from tailrace.errors import TailraceError
+from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.lease import STALE_SECONDS, LeaseFile, Owner
 
@@ -86,7 +86,7 @@ def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None 
 
 
 def standing(checkpoint: str) -> Standing:
-    """How the pipeline of a checkpoint, a path or URL, stands."""
+    """How the pipeline of a checkpoint, a path or URL, stands. Raises ConfigError, SparkAloneError."""
     filesystem, root = file_system(checkpoint)
     lease, last = _content(filesystem, f"{root}/{LEASE}"), _content(filesystem, f"{root}/{LAST_RUN}")
     end = None if last is None else Ended.read(last)
@@ -116,3 +116,9 @@ def _content(filesystem: fs.FileSystem, path: str) -> str | None:
             return str(stream.read().decode(errors="replace"))
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise ConfigError(
+            f"the file cannot be read: {error.strerror or error}",
+            where=path,
+            remedy="run this as the user who runs the pipeline",
+        ) from error

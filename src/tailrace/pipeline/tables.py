@@ -105,9 +105,9 @@ def remove(file: Path, names: Sequence[str]) -> Change:
         remedy = "Stop the pipeline instead; `tailrace drop` removes what it created on the server."
         raise ConfigError("no table would be left", where=str(file), remedy=remedy)
     edit = _edit(file, definition, captured, captured.difference(tables), there)
+    has_begun = position(definition.checkpoint).planned is not None
     if edit.written:
         _write(edit, file, definition)
-    has_begun = position(definition.checkpoint).planned is not None
     signal = _sent(definition, REMOVE, tables, None) if has_begun else None
     return Change(tuple(table.name for table in tables), (), edit, signal)
 
@@ -193,4 +193,11 @@ def _write(edit: Edit, file: Path, definition: Definition) -> None:
     source = _source(file, definition)
     text = edited(source, edit.property, str(edit.value))
     assert text is not None  # tried before, see _edit
-    source.write_text(text, encoding="utf-8")
+    try:
+        source.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"the file cannot be written: {error.strerror}",
+            where=str(source),
+            remedy=f"set {edit.property} to {edit.value} there by hand, and give the command again",
+        ) from error

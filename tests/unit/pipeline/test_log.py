@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from pathlib import Path
 
@@ -34,6 +35,25 @@ def test_our_own_warnings_are_found_with_their_remedies(tmp_path: Path) -> None:
     with file.open("a", encoding="utf-8") as out:
         out.write("\n")
     assert watched.news() == [Warned("ERROR", "half a line")]
+
+
+def test_a_log_that_cannot_be_rotated_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(log_module, "LARGEST", 300)
+    file = tmp_path / "shop.log"
+    watched = LogFile(file)
+
+    def refuse(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(log_module, "rotate", refuse)
+    for number in range(4):
+        line = written(logging.WARNING, f"the {number}.")
+        with file.open("a", encoding="utf-8") as writer:
+            writer.write(line.rjust(200, "\n"))
+        assert watched.news() == [Warned("WARNING", f"the {number}.")]
+    assert caplog.text.count("shop.log is too large and cannot be rotated: No space left on device") == 2
 
 
 def test_a_large_log_is_rotated_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.errors import TailraceError
 from tailrace.pipeline.lease import Owner
-from tailrace.pipeline.scratch import java_options, scratch_folder
+from tailrace.pipeline.scratch import java_options, remove_abandoned, scratch_folder
 
 
 def test_folders_of_killed_runs_are_removed_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +34,20 @@ def test_folders_of_killed_runs_are_removed_and_no_others(tmp_path: Path, monkey
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {*owners, "tailrace-unknown", folder.name} - {"tailrace-dead"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_another_start_removes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "tailrace-gone" / "owner.json"
+    monkeypatch.setattr(Path, "glob", lambda *_: iter([gone]))
+    remove_abandoned(tmp_path)
+
+
+def test_no_place_for_temporary_files_is_an_error_with_its_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(TailraceError, match=r"none: no folder can be made .*No such file[^\n]*\n  Remedy: .*TMPDIR"):
+        scratch_folder()
 
 
 def test_a_long_path_is_not_used_for_sockets(tmp_path: Path) -> None:

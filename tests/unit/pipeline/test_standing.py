@@ -10,7 +10,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from tailrace.errors import SourceError
+import pytest
+
+from tailrace.errors import ConfigError, SourceError
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import Owner
 from tailrace.pipeline.standing import LAST_RUN, LEASE, Ended, caught_up, ended, standing
@@ -37,6 +39,12 @@ def test_an_owner_on_another_machine_is_known_by_the_age_of_its_file(tmp_path: P
     long_ago = time.time() - 100
     os.utime(file, (long_ago, long_ago))
     assert standing(str(tmp_path)).state == "killed"
+
+
+def test_a_file_that_cannot_be_read_is_an_error_with_its_remedy(tmp_path: Path) -> None:
+    (tmp_path / LEASE).mkdir()
+    with pytest.raises(ConfigError, match=r"lease\.json: the file cannot be read.*\n  Remedy: run this as the user"):
+        standing(str(tmp_path))
 
 
 def test_how_a_run_ended(tmp_path: Path) -> None:
