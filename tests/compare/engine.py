@@ -64,7 +64,8 @@ class Engine:
             if time.monotonic() > deadline:
                 raise EngineError(f"the engine does not stream after {STARTUP_SECONDS} s{self._tail()}")
             time.sleep(0.05)
-        if self._marker is None:  # it may say so a moment before it listens
+        # It may say so a moment before it listens, and before it adds tables to a publication that was there.
+        if self._marker is None or len(self._parts) > 1:
             time.sleep(SETTLE_SECONDS)
 
     def wait(self, seconds: float) -> None:

@@ -71,7 +71,6 @@ def write(seed: int, folder: Path) -> None:
 
 class _Scenario(RandomScenario):
     signals, marks, outbox = "MYSCHEMA.DEBEZIUM_SIGNAL", "MYSCHEMA.MARKS", "MYSCHEMA.OUTBOX"
-    beats = "MYSCHEMA.BEATS"  # not captured: of changes of several tables the engine takes any structure, see _altered
     begin, ends = "BEGIN", ("COMMIT", "COMMIT", "ROLLBACK")
     kinds = KINDS
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.changes import INSERTED, ChangeRows, in_log_order, paired
-from tailrace.connectors.change_tables.dialect import Described, Instance
+from tailrace.connectors.change_tables.dialect import Described, Dialect, Instance
 from tailrace.connectors.change_tables.gap import is_retyped, known_up_to
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.reader import RangeReader
 from tailrace.connectors.change_tables.schema_changes import Switch
+from tailrace.connectors.change_tables.splits import SplitPlanner
+from tailrace.connectors.db2.snapshot import DIALECT as DB2
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
 TABLE = TableId("shop", "dbo", "t", DATABASE_SCHEMA_TABLE)
-CONFIG = resolve({"database.hostname": "h", "database.names": "shop", "topic.prefix": "server1"})
+GIVEN = {"database.hostname": "h", "database.names": "shop", "topic.prefix": "server1"}
+CONFIG = resolve(GIVEN)
 
 
 def inserts(*commits: str) -> ChangeRows:
@@ -46,6 +51,26 @@ def test_it_has_the_last_change_before_the_first_lsn_of_the_structure() -> None:
     assert batch.rows.column("ts_us").to_pylist() == [1]
     assert batch.schema_change is not None
     assert batch.schema_change.position == "4"
+
+
+class Planned(SplitPlanner):
+    """Plans without asking a server."""
+
+    def __init__(self, dialect: Dialect, include: str, *tables: str) -> None:
+        self.dialect, self.config = dialect, resolve({**GIVEN, "table.include.list": include})
+        self.catalog = SimpleNamespace(filter=TableFilter.from_config(self.config))  # type: ignore[assignment]
+        self._numbers = {TableId("shop", "dbo", name, DATABASE_SCHEMA_TABLE): 1 for name in tables}
+
+    def _described(self, table: TableId) -> Described:
+        return Described(table, (), ())
+
+
+def test_a_first_snapshot_tells_structures_by_name_or_in_its_order() -> None:
+    def told(dialect: Dialect) -> list[str]:
+        return [each.id.table for each in Planned(dialect, "dbo.c,dbo.b", "b", "c", "a").structures()]
+
+    assert told(DIALECT) == ["a", "b", "c"]
+    assert told(DB2) == ["c", "b", "a"]
 
 
 def test_types_that_were_altered_in_place_are_those_of_another_structure() -> None:

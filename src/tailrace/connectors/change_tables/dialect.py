@@ -234,6 +234,9 @@ class Dialect(Protocol):
     switched_database: str | None
     """What the reference engine calls the database in changes of structure of the log; None: by its name."""
 
+    structures_by_name: bool
+    """Whether a first snapshot begins with the structures of tables by name, not in the order of its reads."""
+
     nulls_first: bool
     """Where ORDER BY has nulls."""
 

@@ -71,7 +71,8 @@ class SplitPlanner:
             return tuple(self._described(table) for table in self._tables(wanted, None))
         only_captured = self.config.flag("schema.history.internal.store.only.captured.tables.ddl")
         tables = [each for each in self._numbers if not only_captured or self.catalog.filter.captures(each)]
-        return tuple(self._described(table) for table in self.catalog.filter.order(tables))
+        order = sorted(tables, key=str) if self.dialect.structures_by_name else self.catalog.filter.order(tables)
+        return tuple(self._described(table) for table in order)
 
     def _described(self, table: TableId) -> Described:
         return self.catalog.now(table, self._instances, self._numbers[table])

@@ -37,6 +37,7 @@ class Db2Dialect(Dialect):
     failures = FAILURES
     count = "COUNT_BIG(*)"
     switched_database = ""
+    structures_by_name = False
     nulls_first = False
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
 

@@ -46,6 +46,7 @@ class SqlServerDialect(Dialect):
     failures = FAILURES
     count = "COUNT_BIG(*)"
     switched_database = None
+    structures_by_name = True
     nulls_first = True
     lsn = "cdc_data.[__$start_lsn]"
 
