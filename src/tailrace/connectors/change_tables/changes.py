@@ -193,13 +193,16 @@ def _transactions(tables: Sequence[Changes]) -> list[tuple[str, int, int, int]]:
     for each in tables:
         if not len(each):
             continue
-        grouped = pa.table({"commit": each.commit, "order": each.order, "ts": each.ts_us}).group_by("commit")
-        for row in grouped.aggregate([("order", "min"), ("order", "max"), ("ts", "min")]).to_pylist():
-            low, high, ts_us = row["order_min"], row["order_max"], row["ts_min"]
-            if row["commit"] in found:
-                other = found[row["commit"]]
-                low, high, ts_us = min(low, other[0]), max(high, other[1]), min(ts_us, other[2])
-            found[row["commit"]] = low, high, ts_us
+        # A table's rows are in the order of commits, so that a transaction is a run of them.
+        runs = pc.run_end_encode(each.commit)
+        ends = runs.run_ends.to_numpy()
+        starts = np.concatenate([[0], ends[:-1]])
+        times = np.minimum.reduceat(each.ts_us.to_numpy(zero_copy_only=False), starts).tolist()
+        for commit, low, high, ts_us in zip(
+            runs.values.to_pylist(), each.order[starts].tolist(), each.order[ends - 1].tolist(), times, strict=True
+        ):
+            other = found.get(commit, (low, high, ts_us))
+            found[commit] = min(low, other[0]), max(high, other[1]), min(ts_us, other[2])
     return [(commit, *found[commit]) for commit in sorted(found)]
 
 
