@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from tailrace.connectors import registry
+from tailrace.connectors.db2 import connector
 from tailrace.connectors.db2.client import Server
 from tailrace.errors import DecodeError, OffsetError, SourceError
 from tests.behaviour.proxies import proxy
@@ -161,7 +162,10 @@ def retention(source: Db2Source, minutes: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("minutes", [0, 10080])
-def test_changes_that_are_pruned_before_they_are_read_are_an_error(source: Db2Source, minutes: int) -> None:
+def test_changes_that_are_pruned_before_they_are_read_are_an_error(
+    source: Db2Source, minutes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connector, "_ASKED_S", 0.0)  # it asks for the server's time at each poll
     with streaming(source) as stream, retention(source, minutes):
         for number in range(3):
             write(source, insert(source, number, number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,8 @@ from tailrace.model.source import SourceBlock
 
 # In the `log` of an offset: the server's time when its log was read up to there.
 READ = "read"
+# So often the server is asked for it, in seconds: RETENTION_LIMIT is given in minutes.
+_ASKED_S = 30.0
 
 
 class Db2Connector(ChangeTableConnector):
@@ -28,6 +31,10 @@ class Db2Connector(ChangeTableConnector):
     dialect = DIALECT
     instance = "registration for capture"
     longer = "raise RETENTION_LIMIT in IBMSNAP_CAPPARMS"
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self._time: tuple[float, str] | None = None
 
     @property
     def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
@@ -63,8 +70,17 @@ class Db2Connector(ChangeTableConnector):
         return log if end is None else {**log, READ: self._now()}
 
     def _now(self) -> str:
-        now = self._server.ask(server_time)
-        return now.isoformat(timespec="seconds")
+        """The server's time, or one that is a little older: then pruning is looked for earlier than it has to be."""
+        if self._time is None or time.monotonic() - self._time[0] >= _ASKED_S:
+            now = self._server.ask(server_time)
+            self._time = time.monotonic(), now.isoformat(timespec="seconds")
+        return self._time[1]
+
+    @property
+    def _recent(self) -> str | None:
+        """The server's time in offsets of the last seconds; None before this process has asked for it."""
+        is_recent = self._time is not None and time.monotonic() - self._time[0] < _ASKED_S
+        return self._time[1] if self._time is not None and is_recent else None
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
@@ -72,7 +88,8 @@ class Db2Connector(ChangeTableConnector):
         """See Connector.lost: change tables were made again, or pruning has passed the position."""
         lost = super().lost(here, end, position=position, is_routine=is_routine)
         at: Reading | None = self.needed(here, position)
-        if lost is not None or at is None:
+        # What this process has read so recently is not pruned.
+        if lost is not None or at is None or (is_routine and here.log.get(READ) == self._recent):
             return lost
         lsn = at.lsn(self.config.text("database.dbname"))
         if self._server.ask(lambda connection: is_pruned(connection, self.config, lsn, here.log.get(READ))):
