@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 
 import pyarrow as pa
 
@@ -20,8 +20,8 @@ from tailrace.events.encode.json import encode
 
 log = logging.getLogger(__name__)
 
-# More digits than a declared decimal can have.
-_EXACT = Context(prec=2000)
+# More digits than a declared decimal can have. A default that would be rounded is not shown.
+_EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation])
 # An enum shows literals, and nothing for a function.
 _ENUM = "io.debezium.data.Enum"
 
@@ -55,7 +55,7 @@ def shown_default(default: Default | None, required: bool, kind: ValueType) -> o
     if text is None:
         return default.shown
     try:
-        if kind.digits is not None and kind.digits > 0:
+        if kind.digits is not None:
             number = Decimal(text)
             if not (default.as_written and kind.schema.type == "string"):
                 number = number.quantize(Decimal(1).scaleb(-kind.digits), context=_EXACT)

@@ -41,6 +41,9 @@ def test_a_decimal_as_text_has_all_digits_of_its_scale() -> None:
     of = fixed_type(5, 3, config(decimal__handling__mode="string"))
     assert shown_default(Default("1.5", "1.5"), False, of) == "1.500"
     assert shown_default(Default("((1.5))", "1.5", as_written=True), False, of) == "1.5"
+    whole = fixed_type(12, 0, config(decimal__handling__mode="string"))
+    assert shown_default(Default("0.0", "0.0"), True, whole) == "0"
+    assert shown_default(Default("2.5", "2.5"), True, whole) is None
 
 
 def test_what_cannot_be_read_is_no_default_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:

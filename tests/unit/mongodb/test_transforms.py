@@ -106,6 +106,15 @@ def test_documents_in_an_array_share_a_schema() -> None:
     assert found == {"a": [{"x": 1, "y": None}, {"x": 2, "y": "b"}]}
 
 
+@pytest.mark.parametrize(("faults", "empty"), [(False, []), (True, None)])
+def test_an_empty_array_under_adjusted_names_is_null_for_the_reference(faults: bool, empty: list[Any] | None) -> None:
+    converter = Converter(adjustment="avro", faults=faults)
+    document = parse('{"e": [], "d": {"e": []}, "a": [{"e": [], "x": 1}]}')
+    found = converter.value(document, converter.struct(document, "t"))
+    assert found == {"e": empty, "d": {"e": empty}, "a": [{"e": empty, "x": 1}]}
+    assert Converter(faults=faults).value(document, converter.struct(document, "t"))["e"] == []
+
+
 @pytest.mark.parametrize("text", ['{"a": [1, "b"]}', '{"a": [{"x": 1}, {"x": "b"}]}', '{"a": [1, {"x": 1}]}'])
 def test_an_array_of_several_types_is_an_error_with_its_remedy(text: str) -> None:
     with pytest.raises(TransformError) as caught:

@@ -120,6 +120,21 @@ def test_a_numeric_as_text_has_all_digits_of_its_scale() -> None:
     assert column_default("1.5", False, kind("numeric", properties={"decimal.handling.mode": "string"})) == "1.5"
 
 
+@pytest.mark.parametrize(
+    ("name", "faults", "literal"), [("mood", True, "ok"), ("m.d", True, None), ("m.d", False, "ok")]
+)
+def test_the_reference_shows_no_default_of_an_enum_with_a_dot(name: str, faults: bool, literal: str | None) -> None:
+    default = parse_default(f"'ok'::\"{name}\"", PgType(name, name, labels=("ok",)), None, faults)
+    assert default is not None
+    assert default.literal == literal
+
+
+@pytest.mark.parametrize("mode", ["precise", "double", "string"])
+def test_a_numeric_that_its_scale_would_round_is_no_default(mode: str) -> None:
+    assert column_default("0.25", False, kind("numeric", numeric(4, 1), {"decimal.handling.mode": mode})) is None
+    assert column_default("0.20", False, kind("numeric", numeric(4, 1), {"decimal.handling.mode": mode})) is not None
+
+
 def test_numeric_without_a_scale_has_no_default() -> None:
     assert column_default("1.5", True, kind("numeric")) is None
 

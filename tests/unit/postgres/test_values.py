@@ -99,7 +99,17 @@ def test_enum_names_its_labels() -> None:
 
 def test_single_bit_is_boolean() -> None:
     assert read(kind("bit", 1), "1", "0") == [True, False]
-    assert read(kind("varbit", 1), "1", "0") == [True, False]
+    assert read(kind("varbit", 1), "1", "0", "", None) == [True, False, False, None]
+    faults = {"compat.faults": "true"}
+    assert read(kind("varbit", 1, faults), "1", "0", "", None) == [True, False, None, None]
+
+
+@pytest.mark.parametrize(("unknown", "found"), [("false", None), ("true", "n")])
+def test_a_name_of_the_references_log(unknown: str, found: str | None) -> None:
+    properties = config({"compat.faults": "true", "include.unknown.datatypes": unknown})
+    name = value_type(PgType("name", "name"), -1, properties, in_log=True)
+    assert name is not None
+    assert read(name, "n") == [found]
 
 
 @pytest.mark.parametrize("name", ["tsquery", "pg_lsn"])

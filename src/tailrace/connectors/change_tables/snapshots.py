@@ -63,7 +63,7 @@ class ChangeTableSnapshots(OnDemandSnapshots):
         moment = self._server.ask(
             lambda connection: self._moment(connection, config, Reading.from_text(end.log[BEGINS]))
         )
-        return Handle(moment, tells_structures=start.position is None and start.phase == "begin")
+        return Handle(moment, tells_structures=True)
 
     def open_now(self, config: Config) -> Handle:
         """See Snapshots.open_now."""

@@ -54,10 +54,14 @@ def _typed(members: Document) -> Any:
 
 @dataclass(frozen=True)
 class Converter:
-    """Makes schemas and values. `as_documents`: arrays become structs with the fields `_0`, `_1`, ..."""
+    """Makes schemas and values. `as_documents`: arrays become structs with the fields `_0`, `_1`, ...
+
+    With `faults` a field that is an empty array is null where names are adjusted, as in the reference.
+    """
 
     as_documents: bool = False
     adjustment: str = "none"
+    faults: bool = False
 
     def struct(self, document: Document, name: str | None) -> ConnectSchema:
         """The schema of a document under that name; without one, the names of its parts begin with null.
@@ -71,15 +75,18 @@ class Converter:
     def value(self, node: Any, schema: ConnectSchema) -> Any:
         """A node as Arrow takes it under its schema."""
         if isinstance(node, dict):
-            own = {self._name(name): value for name, value in node.items()}
-            return {field.name: self.value(own.get(field.name), field.schema) for field in schema.fields}
+            return self._members({self._name(name): value for name, value in node.items()}, schema)
         if isinstance(node, list) and schema.type == "struct":
-            own = {f"_{place}": value for place, value in enumerate(node)}
-            return {field.name: self.value(own.get(field.name), field.schema) for field in schema.fields}
+            return self._members({f"_{place}": value for place, value in enumerate(node)}, schema)
         if isinstance(node, list):
             assert schema.items is not None
             return [self.value(item, schema.items) for item in node]
         return None if node is None else _scalar(node)
+
+    def _members(self, own: Document, schema: ConnectSchema) -> Document:
+        is_left_out = self.faults and self.adjustment != "none"
+        kept = {name: value for name, value in own.items() if not (is_left_out and value == [])}
+        return {field.name: self.value(kept.get(field.name), field.schema) for field in schema.fields}
 
     def _fields(self, document: Document, parent: str) -> Iterator[Field]:
         seen = set()

@@ -50,7 +50,8 @@ class ExtractNewDocumentState:
         own = Given(given.prefix, {name: text for name, text in given.values.items() if name.lower() in _NAMES})
         others = Given(given.prefix, {name: text for name, text in given.values.items() if name.lower() not in _NAMES})
         config = own.read(_OWN)
-        converter = Converter(config.text("array.encoding") == "document", config.text("field.name.adjustment.mode"))
+        as_documents = config.text("array.encoding") == "document"
+        converter = Converter(as_documents, config.text("field.name.adjustment.mode"), given.faults)
         delimiter = config.text("flatten.struct.delimiter") if config.flag("flatten.struct") else None
         with_id = config.flag("delete.tombstone.handling.mode.rewrite-with-id")
         return ExtractNewDocumentState(unwrap.ExtractNewRecordState.of(others), converter, delimiter, with_id)

@@ -78,6 +78,8 @@ _OUTERMOST: dict[str | None, dict[str, object]] = {
 
 def _literal_of_reference(expression: str, pg: PgType) -> str | None:
     """The first quoted text up to the next quote, or else the whole expression; None if Java cannot read it."""
+    if pg.labels and "." in pg.name:  # it takes what is before the dot for a schema
+        return None
     if pg.labels:
         before, _, _ = expression.rpartition("::")
         return before[1:-1] if before[:1] == before[-1:] == "'" else None

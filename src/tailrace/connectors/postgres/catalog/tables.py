@@ -71,11 +71,15 @@ class CatalogColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity."""
+    """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity.
+
+    `name` is its schema and name, None if they do not matter.
+    """
 
     columns: tuple[CatalogColumn, ...]
     key: tuple[str, ...]
     identity: tuple[str, ...]
+    name: tuple[str, str] | None = None
 
 
 class Catalog:
@@ -131,24 +135,34 @@ class Catalog:
         connector, which reads them when the description arrives). The table is found by its number, whatever it is
         called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
         are the required ones. They make it, too, where a key column is called otherwise by now. The reference engine
-        looks up nothing about key columns that the filters hide.
+        looks up nothing about key columns that the filters hide; it looks for the table's name, and one that is not
+        found has no key and no required columns.
         """
         table = self._id(relation)
         if not self.filter.captures(table):
             return None
-        is_prepared = relation.oid in self._prepared
-        known = self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
+        known = self._known(relation)
         by_name = {column.name: column for column in known.columns} if known else {}
         shown = set(self.filter.columns(table, list(by_name))) if self._faults else by_name.keys()
+        is_gone = known is None and not self._faults
         columns = tuple(
-            _described(column, by_name[column.name] if column.name in shown else None, column.in_identity and not known)
+            _described(column, by_name[column.name] if column.name in shown else None, column.in_identity and is_gone)
             for column in relation.columns
         )
         names = {column.name for column in columns}
         marked = tuple(column.name for column in relation.columns if column.in_identity)
         is_as_now = known is not None and names.issuperset(known.key)
         key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
+        if known is None and self._faults:
+            key = ()
         return self._captured(table, TableInfo(columns, key, _identity(relation, marked)), in_log=True)
+
+    def _known(self, relation: Relation) -> TableInfo | None:
+        """What the catalog has of a table of the log."""
+        is_prepared = relation.oid in self._prepared
+        known = self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
+        is_renamed = known is not None and known.name != (relation.schema, relation.table)
+        return None if self._faults and is_renamed else known
 
     def key_types(self, table: TableId, names: tuple[str, ...] | None) -> tuple[tuple[str, str], ...]:
         """Name and type of the named columns, or of the primary key; none when the table or a column is gone."""
@@ -178,23 +192,26 @@ class Catalog:
     def _infos(self, condition: str, *parameters: object) -> dict[int, TableInfo]:
         """The tables that fulfil a condition, by their numbers in pg_class."""
         query = (
-            "SELECT c.oid::int8, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "SELECT c.oid::int8, c.relreplident::text, n.nspname, c.relname "
+            "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p') AND {condition}"
         )
-        identities: dict[int, str] = dict(self.connection.execute(query.encode(), parameters).fetchall())
-        if not identities:
+        found = self.connection.execute(query.encode(), parameters).fetchall()
+        if not found:
             return {}
-        columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in identities}
-        for oid, *column in self.connection.execute(_COLUMNS, [list(identities)]):
+        oids = [row[0] for row in found]
+        columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in oids}
+        for oid, *column in self.connection.execute(_COLUMNS, [oids]):
             columns[oid].append(CatalogColumn(*column))
-        keys = table_keys(self.connection, list(identities))
+        keys = table_keys(self.connection, oids)
         return {
             oid: TableInfo(
                 tuple(columns[oid]),
                 keys[oid].event(self._faults),
                 keys[oid].identity(identity, [column.name for column in columns[oid]]),
+                (schema, name),
             )
-            for oid, identity in identities.items()
+            for oid, identity, schema, name in found
         }
 
     def _captured(self, table: TableId, info: TableInfo, *, in_log: bool) -> CapturedTable | None:

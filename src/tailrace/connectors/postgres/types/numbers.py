@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,7 +19,8 @@ def numeric(modifier: int, config: Config) -> ValueType:
     """A NUMERIC column under `decimal.handling.mode`."""
     if modifier < 0:
         return decimal.variable_type(config)
-    return decimal.fixed_type(*_declared(modifier, config.flag("compat.faults")), config)
+    precision, scale = _declared(modifier, config.flag("compat.faults"))
+    return replace(decimal.fixed_type(precision, scale, config), digits=scale)
 
 
 def money(config: Config) -> ValueType:

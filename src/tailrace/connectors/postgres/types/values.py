@@ -32,6 +32,7 @@ _BOOLEAN = ValueType(
     ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False, binary=AS_IS
 )
 _BIT = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("1")), False)
+_EMPTY_IS_NULL = replace(_BIT, convert=bits.true_or_null)
 _UNBOUNDED_BITS = 2**31 - 1
 
 _PLAIN: dict[str, ValueType] = {
@@ -92,12 +93,12 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.labels:
         return text_type("io.debezium.data.Enum", None, (("allowed", ",".join(pg.labels)),))
     faults = config.flag("compat.faults")
-    if pg.name == "name" and faults and in_log:
+    if pg.name == "name" and faults and in_log and not config.flag("include.unknown.datatypes"):
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
     if pg.name in ("bit", "varbit"):
-        return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier)
+        return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
     if pg.name == "bytea":
         return _binary(config)
     if pg.name == "hstore":
@@ -122,7 +123,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     """An array of one dimension; elements of more are null, with a warning or an error as configured."""
     faults, unknown = config.flag("compat.faults"), config.flag("include.unknown.datatypes")
     if faults and element.name == "bit" and not element.domain:
-        kind = _bits(modifier)
+        kind = _bits(modifier, faults)
         return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
     item = (
         None
@@ -170,9 +171,9 @@ def _tell_nested(count: int, strict: bool) -> None:
     log.warning("%d inner arrays of arrays with more than one dimension become null", count)
 
 
-def _bits(length: int) -> ValueType:
+def _bits(length: int, faults: bool) -> ValueType:
     if length == 1:
-        return _BIT
+        return _EMPTY_IS_NULL if faults else _BIT
     schema = ConnectSchema("bytes", name="io.debezium.data.Bits", version=1, parameters=(("length", str(length)),))
     return ValueType(schema, pa.binary(), bits.bits, "")
 

@@ -1,0 +1,5 @@
+-- The altered tables, in the schema refresh mode that leaves out unchanged large values.
+-- @property schema.refresh.mode=columns_diff_exclude_unchanged_toast
+-- @property include.schema.changes=true
+-- @property provide.transaction.metadata=true
+-- @as it-alter

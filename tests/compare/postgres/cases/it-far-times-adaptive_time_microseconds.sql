@@ -1,0 +1,3 @@
+-- Far times, adaptive_time_microseconds.
+-- @property time.precision.mode=adaptive_time_microseconds
+-- @as it-far-times

@@ -1,0 +1,3 @@
+-- Far times, connect.
+-- @property time.precision.mode=connect
+-- @as it-far-times

@@ -1,0 +1,3 @@
+-- Far times, isostring.
+-- @property time.precision.mode=isostring
+-- @as it-far-times

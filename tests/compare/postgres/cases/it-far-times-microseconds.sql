@@ -1,0 +1,3 @@
+-- Far times, microseconds.
+-- @property time.precision.mode=microseconds
+-- @as it-far-times

@@ -1,0 +1,6 @@
+-- Table lists with escapes and blanks; columns by short expressions.
+-- @property table.include.list= s1.a , odd\.dbz_some\|test@data,odd.back\\slash , test_.tab
+-- @property column.include.list=.+pk, .+aa,.+cc
+-- @property column.mask.with.0.chars=.+cc
+-- @property skipped.operations=none
+-- @as it-filters

@@ -1,0 +1,13 @@
+-- The outbox with payloads that are expanded and tombstones for empty ones.
+-- @property transforms=outbox
+-- @property transforms.outbox.type=io.debezium.transforms.outbox.EventRouter
+-- @property transforms.outbox.predicate=box
+-- @property predicates=box
+-- @property predicates.box.type=org.apache.kafka.connect.transforms.predicates.TopicNameMatches
+-- @property predicates.box.pattern=srv\.box\.outbox
+-- @property schema.include.list=box
+-- @property transforms.outbox.table.expand.json.payload=true
+-- @property transforms.outbox.route.tombstone.on.empty.payload=true
+-- @property transforms.outbox.table.fields.additional.placement=type:header:eventType
+-- @property transforms.outbox.table.json.payload.null.behavior=ignore
+-- @as it-outbox

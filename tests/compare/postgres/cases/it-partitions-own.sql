@@ -1,0 +1,4 @@
+-- Partitions by their own names in the list, without the parent.
+-- @property table.include.list=public.first_table, public.parted_1_100, public.parted_101_200, public.nopk.*
+-- @property publish.via.partition.root=false
+-- @as it-partitions

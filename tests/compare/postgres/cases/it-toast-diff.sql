@@ -1,0 +1,4 @@
+-- The same with the schema refreshed by any difference, JSON for hstore, hexadecimal bytes.
+-- @property binary.handling.mode=hex
+-- @property unavailable.value.placeholder=hex:6162
+-- @as it-toast

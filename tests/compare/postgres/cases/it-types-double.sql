@@ -1,0 +1,6 @@
+-- The types at their bounds by other properties (double).
+-- @property decimal.handling.mode=double
+-- @property binary.handling.mode=base64-url-safe
+-- @property time.precision.mode=connect
+-- @property include.unknown.datatypes=true
+-- @as it-types

@@ -1,0 +1,5 @@
+-- The types at their bounds by other properties (micros).
+-- @property time.precision.mode=microseconds
+-- @property datatype.propagate.source.type=.+\.numeric,.+\.varchar,.+\.FLOAT4,.+\.int4
+-- @property money.fraction.digits=1
+-- @as it-types

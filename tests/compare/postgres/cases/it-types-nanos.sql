@@ -1,0 +1,4 @@
+-- The types at their bounds by other properties (nanos).
+-- @property time.precision.mode=nanoseconds
+-- @property interval.handling.mode=numeric
+-- @as it-types

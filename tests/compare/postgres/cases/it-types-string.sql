@@ -1,0 +1,6 @@
+-- The types at their bounds by other properties (string).
+-- @property decimal.handling.mode=string
+-- @property binary.handling.mode=hex
+-- @property time.precision.mode=isostring
+-- @property interval.handling.mode=string
+-- @as it-types

@@ -1,0 +1,3 @@
+-- Vectors in a schema of their own, with source types.
+-- @property datatype.propagate.source.type=.+vector,.+halfvec
+-- @as it-vectors
