@@ -101,6 +101,15 @@ def _out_of_range(value: object) -> object:
 OutOfRange = Literal["error", "null", "text"]
 
 
+def _distinct(names: dict[str, str]) -> dict[str, str]:
+    """Delta and catalogs ignore the case of columns' names."""
+    for kind, name in names.items():
+        other = next((each for each, known in names.items() if each != kind and known.lower() == name.lower()), None)
+        if other is not None:
+            raise ValueError(f"{other} and {kind} have one name, {name}; give each a name of its own")
+    return names
+
+
 class ReplicaTarget(_Part):
     """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped.
 
@@ -121,7 +130,9 @@ class ReplicaTarget(_Part):
     retention: Annotated[str, AfterValidator(_retention)] = "2h"
     out_of_range: Annotated[OutOfRange | dict[str, OutOfRange], BeforeValidator(_out_of_range)] = "error"
     names: Names = "source"
-    metadata: dict[Metadata, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+    metadata: Annotated[dict[Metadata, Annotated[str, Field(min_length=1)]], AfterValidator(_distinct)] = Field(
+        default_factory=dict
+    )
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
 
     @property
@@ -267,6 +278,8 @@ def load(path: Path) -> Definition:
     except OSError as error:
         remedy = "`tailrace init` writes a pipeline file from a database."
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("is no UTF-8 text", where=str(path), remedy="Save it in UTF-8.") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"is no YAML: {' '.join(str(error).split())}", where=str(path)) from error
     if not isinstance(content, dict):

@@ -103,6 +103,19 @@ def test_a_retention_without_its_unit_is_refused(tmp_path: Path) -> None:
         assert "number of minutes, hours or days such as 30m, 2h or 7d" in refusal(tmp_path, text)
 
 
+def test_two_columns_about_changes_with_one_name_are_refused(tmp_path: Path) -> None:
+    names = "{commit_time: _at, op: _AT}"
+    text = f"source: {{config: a.json}}\ncheckpoint: c\nsink: {{replica: {{path: a, metadata: {names}}}}}\n"
+    assert "op and commit_time have one name, _at" in refusal(tmp_path, text)
+
+
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yaml"
+    file.write_bytes("name: Müller".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"pipeline\.yaml: is no UTF-8 text"):
+        load(file)
+
+
 def test_a_connector_file_is_taken_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "shop.json").write_text('{"name": "c", "config": {"topic.prefix": "shop", "slot.name": "s"}}')
     (tmp_path / "shop.properties").write_text("topic.prefix=shop\nslot.name : s\n")
