@@ -185,6 +185,15 @@ def test_the_merge_key_is_what_old_rows_hold() -> None:
     assert merge_key(TableSchema(KEYED.id, KEYED.columns, ("a",), ("b",))) == ("b",)
 
 
+def test_rows_are_not_found_by_a_key_that_may_be_null() -> None:
+    """As message.key.columns may name one: an update of such a row would add it once more."""
+    table = TableSchema(KEYED.id, KEYED.columns, ("v",), KEYLESS.identity)
+    assert merge_key(table) == ()
+    old, new = ({"a": 1, "b": "x", "v": None, "w": [number]} for number in (1, 2))
+    rows = fold([batch(table, [{"op": "u", "before": old, "after": new}])]).rows.to_pylist()
+    assert sorted((row["w"], row[COUNT]) for row in rows) == [([1], -1), ([2], 1)]
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -65,9 +65,11 @@ class Net:
 def merge_key(table: TableSchema) -> tuple[str, ...]:
     """The columns that identify a row; empty: all of them, as a bag.
 
-    The event key, unless old images do not hold it: then the identity.
+    The event key, unless old images do not hold it, or it may be null (message.key.columns), by which no row is found:
+    then the identity.
     """
-    if table.key and (not table.identity or set(table.key) <= set(table.identity)):
+    may_be_null = any(table.column(name).schema.optional for name in table.key)
+    if table.key and (not table.identity or (set(table.key) <= set(table.identity) and not may_be_null)):
         return table.key
     return table.identity if len(table.identity) < len(table.columns) else ()
 
