@@ -54,9 +54,10 @@ def keys(chance: Random, tables: Sequence[Table]) -> dict[str, str]:
     """Sometimes keys of a column that is in none, which may be null."""
     if chance.random() > 0.1 or not (able := _plain(tables)):
         return {}
-    table, _, column = chance.choice(able).rpartition(".")
-    number = next(each.number for each in tables if f"{each.schema}.{each.name}" == table)
-    return {"message.key.columns": f"{table}:{column},{number}"}
+    chosen = chance.choice(able)
+    table = next(each for each in tables if chosen.startswith(f"{each.schema}.{each.name}."))
+    name = f"{table.schema}.{table.name}"
+    return {"message.key.columns": f"{name}:{chosen.removeprefix(f'{name}.')},{table.number}"}
 
 
 def selects(chance: Random, tables: Sequence[Table]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from tests.compare.beats import Beats
+from tests.compare.beats import BINARY, Beats
 from tests.compare.change_tables import RandomScenario
 from tests.compare.db2.types import KINDS
 from tests.compare.options import OUTBOX_NAMES, some
@@ -31,7 +31,7 @@ CONNECTION = {
 
 MARK = ""
 
-EXPLAINED = (OUTBOX_NAMES,)
+EXPLAINED = (OUTBOX_NAMES, BINARY)
 
 _NAMES = ("ID", "NAME", "TOTAL", "NOTE", "MADE", "FLAG", "CODE", "DATA", "PRICE")
 _ODD = ("mixed case", "ORDER", "da-sh", "a.b", "1ST")

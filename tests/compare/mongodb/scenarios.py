@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.compare.beats import Beats
+from tests.compare.beats import BINARY, Beats
 from tests.compare.cases import write_settings
 from tests.compare.mongodb import options
 from tests.compare.mongodb.changes import Changes, Collection, as_step
@@ -19,7 +19,7 @@ CONNECTION = options.base()
 
 MARK = ""
 
-EXPLAINED: tuple[tuple[str, str], ...] = ()
+EXPLAINED = (BINARY,)
 
 _WORKLOAD = '''"""The commands of a random scenario."""
 

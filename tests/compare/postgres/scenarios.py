@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from random import Random
 
-from tests.compare.beats import Beats
+from tests.compare.beats import BINARY, Beats
 from tests.compare.cases import MARKER, marked, write_settings
 from tests.compare.postgres.alter import alterations
 from tests.compare.postgres.changes import changes, insert
@@ -18,6 +18,7 @@ from tests.compare.postgres.types import within_nanoseconds
 ENGINE: dict[str, str] = {}
 
 EXPLAINED: tuple[tuple[str, str], ...] = (
+    BINARY,
     (
         r': value: expected \{"schema": null, "payload": \{"row": null\}\}, found null$',
         "docs/transforms.md, HoistField",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from tests.compare.beats import Beats
+from tests.compare.beats import BINARY, Beats
 from tests.compare.change_tables import RandomScenario
 from tests.compare.options import OUTBOX_NAMES, some
 from tests.compare.rows import Column, Kind, Table, random_columns
@@ -36,6 +36,7 @@ _OF_STRUCTURE = r"^server1\[\d+\] op=None .*: value\.payload\.source\."
 _PAGE = "docs/connectors/sqlserver.md#differences"
 EXPLAINED = (
     OUTBOX_NAMES,
+    BINARY,
     (rf"{_OF_STRUCTURE}(schema|table): ", _PAGE),
     (rf"{_OF_STRUCTURE}event_serial_no: expected null", _PAGE),
 )
