@@ -18,8 +18,8 @@ DELETE FROM s2.two WHERE id = 2;
 -- @wait
 ALTER TYPE color ADD VALUE 'blue' AFTER 'red';
 INSERT INTO one (id) VALUES ('blue');
-ALTER TYPE color RENAME VALUE 'red' TO 'crimson';
-INSERT INTO one (id, a) VALUES ('crimson', 'crimson') ON CONFLICT (id) DO UPDATE SET a = 'blue';
+ALTER TYPE color RENAME VALUE 'green' TO 'lime';
+INSERT INTO one (id, a) VALUES ('red', 'lime') ON CONFLICT (id) DO UPDATE SET a = 'blue';
 CREATE TYPE late AS ENUM ('x', 'y');
 ALTER TABLE one ADD COLUMN l late DEFAULT 'y';
 UPDATE one SET l = 'x';
