@@ -85,3 +85,12 @@ def test_a_mask_does_not_make_a_value_of_an_untouched_one(faults: str) -> None:
     assert shown["before"].field("text").to_pylist() == [sha256(GIVEN) if faults == "true" else GIVEN, None]
     assert shown["unchanged"].field("text").to_pylist() == [True, False]
     assert rows.images.field("text").to_pylist() == [None, None, sha256("")]
+
+
+@pytest.mark.parametrize(("faults", "shown"), [("false", GIVEN.encode()), ("true", GIVEN.encode()[:3])])
+def test_a_binary_placeholder_is_cut_where_the_reference_cuts_it(faults: str, shown: bytes) -> None:
+    found = table_of(compat__faults=faults, **{"column.truncate.to.3.chars": "dbo.t.image"})
+    image = found.captured.schema.columns[1]
+    assert found.placeholders[1].as_py() == shown
+    assert image.placeholder is not None
+    assert placeholder_text(image.schema, image.placeholder) == f'"{base64.b64encode(shown).decode()}"'

@@ -118,7 +118,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
     ordinals = {column.name: place for place, column in enumerate(described.columns)}
     own = [described.columns[ordinals[column.name]] for column in captured.schema.columns]
     large = {place: catalog.info(column) for place, column in enumerate(own) if column.type.name in _PLACEHOLDERS}
-    placeholders = _placeholders(captured, large, _placeholder(config))
+    placeholders = _placeholders(captured, large, _placeholder(config), faults=config.flag("compat.faults"))
     captured = _with_placeholders(captured, placeholders)
     command = ("[__$command_id]",) if catalog.has_commands(instance) else ()
     return InstanceTable(
@@ -135,7 +135,9 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
     )
 
 
-def _placeholders(captured: CapturedTable, large: Mapping[int, ColumnInfo], raw: bytes) -> dict[int, pa.Scalar]:
+def _placeholders(
+    captured: CapturedTable, large: Mapping[int, ColumnInfo], raw: bytes, *, faults: bool
+) -> dict[int, pa.Scalar]:
     """What stands in images for untouched values of the columns at these places: plain, or as a fault masks it."""
     found = {}
     for place, info in large.items():
@@ -143,7 +145,9 @@ def _placeholders(captured: CapturedTable, large: Mapping[int, ColumnInfo], raw:
         if given is not None:
             found[place] = pa.scalar(given)
             continue
-        plain = info.value if info.value is not None and info.value.arrow == kind.arrow else kind
+        plain = kind
+        if info.value is not None and info.value.arrow == kind.arrow and not faults:
+            plain = info.value
         found[place] = plain.convert(pa.array([raw if info.type.name == "image" else raw.decode(errors="replace")]))[0]
     return found
 
@@ -152,8 +156,9 @@ def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Sc
     """The table whose new images have the placeholders that its old images have."""
     columns = list(captured.schema.columns)
     for place, value in placeholders.items():
-        if captured.types[place].schema.type == "string":
-            columns[place] = replace(columns[place], placeholder=value.as_py())
+        shown = value.as_py()
+        text = f"hex:{shown.hex()}" if isinstance(shown, bytes) else shown
+        columns[place] = replace(columns[place], placeholder=text)
     return replace(captured, schema=replace(captured.schema, columns=tuple(columns)))
 
 
