@@ -148,7 +148,7 @@ def test_senders_that_are_all_taken_are_waited_for(caplog: pytest.LogCaptureFixt
             assert len(capture.step()) == 1
         release.join()
         assert "number of requested standby connections exceeds" in caplog.text
-        assert "remedy: raise max_connections (for replication: max_wal_senders)" in caplog.text
+        assert "remedy: raise max_connections (for replication: max_wal_senders; for one role: " in caplog.text
 
     with EmbeddedPostgres(settings={"max_wal_senders": "0", "wal_level": "logical"}) as server:
         server.create_database("shop")
