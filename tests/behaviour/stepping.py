@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
+import pytest
+
 from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
 from tailrace.events.keychange import split_key_changes, with_identity
@@ -65,6 +67,19 @@ def stepping(connector: str, source: Source, **properties: str) -> Iterator[Step
         yield stream
     finally:
         stream.close()
+
+
+def statements(monkeypatch: pytest.MonkeyPatch, connection: type[Any]) -> list[str]:
+    """The statements that connections of a class ask from now on, as they come."""
+    asked: list[str] = []
+    rows = connection.rows
+
+    def noted(self: Any, statement: str) -> Any:
+        asked.append(statement)
+        return rows(self, statement)
+
+    monkeypatch.setattr(connection, "rows", noted)
+    return asked
 
 
 def _ordered(batch: ChangeBatch, encoder: RecordEncoder) -> list[tuple[int, Record]]:

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 import pytest
 
 from tailrace.connectors import registry
+from tailrace.connectors.change_tables import connector as change_tables
 from tailrace.connectors.db2 import connector
-from tailrace.connectors.db2.client import Server
+from tailrace.connectors.db2.client import Connection, Server
 from tailrace.errors import DecodeError, OffsetError, SourceError
 from tests.behaviour.proxies import proxy
-from tests.behaviour.stepping import Record, Stepped, stepping
+from tests.behaviour.stepping import Record, Stepped, statements, stepping
 from tests.conformance.db2 import REGISTER, Db2Source
 from tests.servers.db2.server import Db2
 
@@ -159,6 +160,19 @@ def retention(source: Db2Source, minutes: int) -> Iterator[None]:
         yield
     finally:
         source.run("UPDATE ASNCDC.IBMSNAP_CAPPARMS SET RETENTION_LIMIT = 10080")
+
+
+def test_an_idle_poll_asks_for_the_end_of_the_log_alone(source: Db2Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_tables, "_LOOKS_S", 600.0)
+    with streaming(source) as stream:
+        write(source, insert(source, 1, 1))
+        assert len(stream.step()[0]) == 1
+        assert stream.step()[0] == []
+        monkeypatch.setattr(connector, "_ASKED_S", 0.0)  # the server's time is not needed either
+        asked = statements(monkeypatch, Connection)
+        assert stream.step()[0] == []
+        assert len(asked) == 1, asked
+        assert "SYNCHPOINT" in asked[0]
 
 
 @pytest.mark.parametrize("minutes", [0, 10080])

@@ -12,12 +12,11 @@ import pytest
 
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables import connector, ranges, reader
-from tailrace.connectors.sqlserver import renewal
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.errors import DecodeError, OffsetError, SourceError
 from tests.behaviour.proxies import proxy
-from tests.behaviour.stepping import Stepped, stepping
+from tests.behaviour.stepping import Stepped, statements, stepping
 from tests.conformance.sqlserver import LOGIN, PASSWORD, SqlServerSource
 from tests.servers.sqlserver.server import SqlServer
 
@@ -117,8 +116,7 @@ def instances(source: SqlServerSource) -> list[str]:
 def test_capture_instances_are_created_and_dropped(
     source: SqlServerSource, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (connector, renewal):
-        monkeypatch.setattr(module, "_LOOKS_S", 0.0)  # it looks at each poll
+    monkeypatch.setattr(connector, "_LOOKS_S", 0.0)  # it looks at each poll
 
     def written(stream: Stepped, *statements: str) -> list[dict[str, Any]]:
         source.run(*statements)
@@ -167,6 +165,20 @@ def test_half_an_update_names_its_table_and_place(source: SqlServerSource) -> No
         with pytest.raises(DecodeError, match="has no partner") as caught:
             stream.step()
         assert f"{source.name}.dbo.orders, commit " in str(caught.value)
+
+
+def test_an_idle_poll_asks_for_the_end_of_the_log_alone(
+    source: SqlServerSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connector, "_LOOKS_S", 600.0)
+    with streaming(source) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        assert len(stream.step()[0]) == 1
+        assert stream.step()[0] == []
+        asked = statements(monkeypatch, Connection)
+        assert stream.step()[0] == []
+        assert len(asked) == 1, asked
+        assert "fn_cdc_get_max_lsn" in asked[0]
 
 
 def test_clean_up_that_passed_the_position_is_an_error(source: SqlServerSource) -> None:

@@ -64,6 +64,7 @@ class ChangeTableConnector(SharedLogConnector):
         self.config = config
         self._server = self.dialect.server(config)
         self._end: LogEnd | None = None
+        self._here: Reading | None = None
         self._looked = -_LOOKS_S
         self._watched: tuple[float, tuple[tuple[str, bool], ...], Watched] | None = None
 
@@ -109,14 +110,15 @@ class ChangeTableConnector(SharedLogConnector):
         return self._server.ask(asked)
 
     def log_end(self) -> LogEnd:
-        """See Connector.log_end: where nothing is new, change tables are looked at now and then."""
+        """See Connector.log_end: where nothing is left to read, change tables are looked at once a second."""
 
         def asked(connection: Connection) -> LogEnd:
             end, now = self.dialect.log_end(connection, self.config), time.monotonic()
-            if self._end is not None and self._end.position == end and now - self._looked < _LOOKS_S:
+            if now - self._looked >= _LOOKS_S:
+                self._looked = now
+                self.look(connection, end)
+            elif self._end is not None and self._end.position == end == self._here:
                 return self._end
-            self._looked = now
-            self.look(connection, end)
             return LogEnd(end, self._instances(connection, end))
 
         self._end = self._server.ask(asked)
@@ -127,7 +129,7 @@ class ChangeTableConnector(SharedLogConnector):
         return LogEnd(end, self._instances(connection, end))
 
     def look(self, connection: Any, end: Reading) -> None:
-        """What else is looked at when the end is asked for."""
+        """What else is looked at, once a second, when the end is asked for."""
 
     def _instances(self, connection: Connection, end: Reading) -> tuple[Instance, ...]:
         catalog = self.dialect.catalog(connection, self.config)
@@ -154,8 +156,10 @@ class ChangeTableConnector(SharedLogConnector):
         at: Reading | None = self.needed(here, position)
         if at is None:
             return None
-        # Of what is planned next, the end was asked for just now.
-        seen = self._end if is_routine else None
+        seen = None
+        if is_routine:
+            # The end of what is planned next was asked for just now.
+            seen, self._here = self._end, at
         known = here.log.get(INSTANCES, {})
         return self._server.ask(lambda connection: self._gap(connection, at, known, seen or self._asked(connection)))
 

@@ -32,11 +32,13 @@ def kept_connection(dialect: Dialect, config: Config, application: str, database
 
 
 def _taken(key: _Key) -> Connection | None:
-    """The newest idle connection; the ones that are idle for long are closed."""
-    idle = _idle.get(key, [])
-    while idle:
-        since, connection = idle.pop()
-        if time.monotonic() - since < _IDLE_S:
-            return connection
-        connection.close()
-    return None
+    """The newest idle connection; all that are idle for long are closed."""
+    now, fresh = time.monotonic(), []
+    for since, connection in _idle.pop(key, []):
+        if now - since < _IDLE_S:
+            fresh.append((since, connection))
+        else:
+            connection.close()
+    taken = fresh.pop()[1] if fresh else None
+    _idle[key] = fresh
+    return taken

@@ -76,11 +76,12 @@ class Db2Connector(ChangeTableConnector):
             self._time = time.monotonic(), now.isoformat(timespec="seconds")
         return self._time[1]
 
-    @property
-    def _recent(self) -> str | None:
-        """The server's time in offsets of the last seconds; None before this process has asked for it."""
+    def _is_unpruned(self, here: Reached, at: Reading) -> bool:
+        """Whether nothing was captured behind a position, or this process has read up to there seconds ago."""
+        if self._end is not None and self._end.position == at:
+            return True
         is_recent = self._time is not None and time.monotonic() - self._time[0] < _ASKED_S
-        return self._time[1] if self._time is not None and is_recent else None
+        return is_recent and self._time is not None and here.log.get(READ) == self._time[1]
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
@@ -88,8 +89,7 @@ class Db2Connector(ChangeTableConnector):
         """See Connector.lost: change tables were made again, or pruning has passed the position."""
         lost = super().lost(here, end, position=position, is_routine=is_routine)
         at: Reading | None = self.needed(here, position)
-        # What this process has read so recently is not pruned.
-        if lost is not None or at is None or (is_routine and here.log.get(READ) == self._recent):
+        if lost is not None or at is None or (is_routine and self._is_unpruned(here, at)):
             return lost
         lsn = at.lsn(self.config.text("database.dbname"))
         if self._server.ask(lambda connection: is_pruned(connection, self.config, lsn, here.log.get(READ))):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -29,26 +28,20 @@ AND EXISTS (SELECT 1 FROM {db}.sys.columns c WHERE c.object_id = ct.source_objec
 """
 # SQL Server allows a table so many.
 _MOST = 2
-_LOOKS_S = 1.0
 _OURS = re.compile(r"_tailrace(\d+)$")
 
 
 class Renewal:
-    """Looks for new columns whenever the log's end is asked for. What cannot be done is logged once for each table."""
+    """Looks for new columns where it is asked to. What cannot be done is logged once for each table."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._is_wanted = config.flag("capture.instance.auto")
         self._logged: set[tuple[str, str]] = set()
-        self._looked = -_LOOKS_S
 
     def create(self, connection: Connection, databases: Sequence[str]) -> None:
-        """Create an instance for each captured table whose newest one lacks new columns; looks once a second."""
-        now = time.monotonic()
-        if not self._is_wanted or now - self._looked < _LOOKS_S:
-            return
-        self._looked = now
-        for database in databases:
+        """Create an instance for each captured table whose newest one lacks new columns."""
+        for database in databases if self._is_wanted else ():
             roles: dict[int, Any] = {row[0]: row[1] for row in connection.rows(_BEHIND.format(db=name(database)))}
             if not roles:
                 continue
