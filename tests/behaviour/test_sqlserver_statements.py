@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,20 @@ def signal(source: SqlServerSource, stream: Stepped, kind: str) -> None:
         stream.step()
 
 
-def pipelines(source: SqlServerSource) -> None:
+def renewed(source: SqlServerSource, stream: Stepped, sent: set[str]) -> None:
+    """A column is added, and the pipeline makes a capture instance that has it: it looks once a second."""
+    source.run("ALTER TABLE orders ADD extra int")
+    until = time.monotonic() + 30
+    while not any("orders_tailrace1" in statement for statement in sent):
+        assert time.monotonic() < until, "no new capture instance"
+        source.run("UPDATE orders SET v = v + 1 WHERE id = 1")
+        stream.step()
+    for _ in range(2):
+        source.run("UPDATE orders SET v = v + 1 WHERE id = 1")
+        stream.step()
+
+
+def pipelines(source: SqlServerSource, sent: set[str]) -> None:
     """What pipelines of several configurations ask."""
     given = {"signal__data__collection": f"{source.name}.dbo.signals", "table__include__list": r"dbo\.orders"}
     threads = {"snapshot__max__threads": "2", "snapshot__tables__order__by__row__count": "ascending"}
@@ -118,10 +132,7 @@ def pipelines(source: SqlServerSource) -> None:
         stream.step()
         signal(source, stream, "incremental")
         signal(source, stream, "blocking")
-        source.run("ALTER TABLE orders ADD extra int")
-        for _ in range(3):
-            source.run("UPDATE orders SET v = v + 1 WHERE id = 1")
-            stream.step()
+        renewed(source, stream, sent)
     source.run("EXEC sys.sp_cdc_disable_table N'dbo', N'orders', N'dbo_orders'")
     other = {
         "data__query__mode": "function",
@@ -140,7 +151,7 @@ def pipelines(source: SqlServerSource) -> None:
 def test_every_statement_is_on_the_page_and_is_t_sql(source: SqlServerSource, sent: set[str]) -> None:
     source.run("INSERT INTO orders SELECT value, 1, N'a' FROM GENERATE_SERIES(1, 300, 1)")
     commands(source)
-    pipelines(source)
+    pipelines(source, sent)
     listed = (
         set(re.findall(r"```sql\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)) if PAGE.exists() else set()
     )
