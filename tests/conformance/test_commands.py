@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tailrace.connectors import registry
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.standing import standing
 from tests.conformance.pipelines import READY, Line, command
@@ -40,6 +41,17 @@ def test_init_writes_a_file_that_check_takes(
     findings = json.loads(command("check", file, "--json", code=READY))
     assert [finding for finding in findings if finding["ok"] is False] == []
     assert "exists already" in command("init", url, "-o", file, code=1)
+
+
+@pytest.mark.parametrize(("columns", "shares"), [((VALUE,), True), ((VALUE, KEY), False)], ids=str)
+def test_check_warns_of_rows_that_share_an_event_key(
+    subject: Subject, source: Source, columns: tuple[str, ...], shares: bool
+) -> None:
+    package = registry.named(subject.connector).load()
+    entry = f"{source.id('items').filtered}:{','.join(columns)}"
+    given = {**source.properties("shared"), "topic.prefix": "t", "message.key.columns": entry}
+    found = [each for each in package.admin(package.resolve(given)).checks() if "share an event key" in each.what]
+    assert [each.ok for each in found] == [None] * shares
 
 
 def test_status_and_drop_know_what_a_pipeline_has_created(

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
-from tailrace.connectors.change_tables.dialect import Server
+from tailrace.connectors.change_tables.dialect import Catalog, Server
 from tailrace.connectors.change_tables.source_now import ChangeTableNow
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceNow
+from tailrace.connectors.shared_keys import Indexed, shared_keys
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.model.table import TableId
 
@@ -37,6 +38,16 @@ class ChangeTableAdmin(SharedLogAdmin):
     def findings(self, connection: Any) -> Iterator[Finding]:
         """What is checked over a connection. May raise the driver's errors."""
         raise NotImplementedError
+
+    def shared_keys(self, catalog: Catalog, tables: Sequence[TableId]) -> list[Finding]:
+        """Warnings of event keys that rows may share. Asks for the tables only where message.key.columns is set."""
+        if not self.config.patterns("message.key.columns"):
+            return []
+        numbers, newest = catalog.tables(), catalog.newest()
+        found = (catalog.now(table, newest, numbers[table]) for table in tables)
+        return shared_keys(
+            self.config, [Indexed(each.id, [column.name for column in each.columns], [each.key]) for each in found]
+        )
 
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
         """See Admin.unreadable."""

@@ -92,6 +92,7 @@ class Db2Admin(ChangeTableAdmin):
             elif place in single and is_luw:
                 remedy = "register it with CHG_UPD_TO_DEL_INS = 'Y'"
                 yield Finding("tables", False, f"updates of {table} are captured without old values", remedy)
+        yield from self.shared_keys(catalog, captured)
         if captured:
             yield Finding("tables", True, f"{len(captured)} tables are captured")
         else:

@@ -51,6 +51,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         yield self._agent(connection, database)
         captured = [table for table in catalog.captured() if table.database == database]
         yield from _tables(database, captured, instances)
+        yield from self.shared_keys(catalog, captured)
         if self.config.text("snapshot.isolation.mode") == "snapshot":
             yield _isolation(connection, database)
 

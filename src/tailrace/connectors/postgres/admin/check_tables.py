@@ -17,6 +17,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.catalog.table_keys import TableKeys, table_keys
 from tailrace.connectors.postgres.server.published import Table, shown, unlogged
 from tailrace.connectors.postgres.snapshot.selects import grants
+from tailrace.connectors.shared_keys import Indexed, shared_keys
 from tailrace.model.table import TableId
 
 # Keys: the primary key, else the first unique index that is whole, immediate and without NULLs (as the event key).
@@ -41,6 +42,7 @@ class CapturedTable(Table):
     readable: bool
     key: frozenset[str]
     identity: frozenset[str]
+    indexed: Indexed
 
 
 def quoted(name: str) -> str:
@@ -59,6 +61,7 @@ def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Conf
 
 def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedTable:
     columns = row["columns"] or []
+    id_ = _id(row["schema"], row["table"], config)
     return CapturedTable(
         row["schema"],
         row["table"],
@@ -66,11 +69,9 @@ def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedT
         row["unlogged"],
         row["owned"],
         row["readable"],
-        frozenset(
-            key_columns(config, _id(row["schema"], row["table"], config), columns)
-            or keys.event(config.flag("compat.faults"))
-        ),
+        frozenset(key_columns(config, id_, columns) or keys.event(config.flag("compat.faults"))),
         frozenset(keys.identity(row["identity"], columns)),
+        Indexed(id_, columns, keys.unique),
     )
 
 
@@ -93,6 +94,7 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
     yield from _select(tables, config)
     for what, remedy in unmatched(config, {f"{table.schema}.{table.table}" for table in tables}):
         yield Finding("snapshot", None, what, remedy)
+    yield from shared_keys(config, [table.indexed for table in tables])
     yield from _identity([table for table in tables if not table.is_partitioned and not table.unlogged])
 
 

@@ -32,20 +32,21 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class TableKeys:
-    """Columns of a table's primary key, of a unique index that can be the key, and of its replica identity's index.
+    """Columns of a table's primary key, of the unique indexes that can be the key, and of its replica identity's index.
 
-    `unique` is the first whole unique index over required columns. `first` is the first unique index with all of its
-    columns, which the reference engine takes: rows that are outside a partial index, or null in it, share a key.
+    `unique` are the whole unique indexes over required columns, the primary key's too. `first` is the first unique
+    index with all of its columns, which the reference engine takes: rows that are outside a partial index, or null in
+    it, share a key.
     """
 
     primary: Names = ()
-    unique: Names = ()
+    unique: tuple[Names, ...] = ()
     index: Names = ()
     first: Names = ()
 
     def event(self, faults: bool) -> Names:
         """The columns of the key of its events, unless the configuration names others."""
-        return self.primary or (self.first if faults else self.unique)
+        return self.primary or (self.first if faults else next(iter(self.unique), ()))
 
     def identity(self, replica_identity: str, columns: Sequence[str]) -> Names:
         """The columns of an old row image, by pg_class.relreplident."""
@@ -55,7 +56,7 @@ class TableKeys:
 def table_keys(connection: psycopg.Connection[Any], tables: Sequence[int]) -> dict[int, TableKeys]:
     """The keys of tables by their number in pg_class. Raises psycopg.Error."""
     primary: dict[int, Names] = {}
-    unique: dict[int, Names] = {}
+    unique: dict[int, tuple[Names, ...]] = {}
     index: dict[int, Names] = {}
     first: dict[int, Names] = {}
     for table, is_primary, is_identity, names, all_names, is_whole, required in connection.cursor(
@@ -65,8 +66,11 @@ def table_keys(connection: psycopg.Connection[Any], tables: Sequence[int]) -> di
         if is_primary:
             primary[table] = columns
         if is_whole and required:
-            unique.setdefault(table, columns)
+            unique[table] = (*unique.get(table, ()), columns)
         if is_identity:
             index[table] = columns
         first.setdefault(table, tuple(all_names))
-    return {table: TableKeys(*(found.get(table, ()) for found in (primary, unique, index, first))) for table in tables}
+    return {
+        table: TableKeys(primary.get(table, ()), unique.get(table, ()), index.get(table, ()), first.get(table, ()))
+        for table in tables
+    }

@@ -1,0 +1,37 @@
+"""Finds tables whose rows do not have event keys of their own, as message.key.columns names columns that repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tailrace.config import Config
+from tailrace.config.filters import key_columns
+from tailrace.connectors.finding import Finding
+from tailrace.model.table import TableId
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A table, its columns, and the columns of each of its unique keys."""
+
+    id: TableId
+    columns: Sequence[str]
+    unique: Sequence[Sequence[str]]
+
+
+def shared_keys(config: Config, tables: Iterable[Indexed]) -> list[Finding]:
+    """A warning for each table where the named columns hold no unique key."""
+    found = []
+    for table in tables:
+        named = key_columns(config, table.id, table.columns)
+        if named is None or any(key and {*key} <= {*named} for key in table.unique):
+            continue
+        what = (
+            f"{table.id}: the columns of message.key.columns ({', '.join(named)}) hold no unique key, so that rows may "
+            "share an event key: a replica or a compacted topic keeps one of them"
+        )
+        found.append(
+            Finding("key", None, what, "add the columns of a unique key, unless no two rows are alike in them")
+        )
+    return found
