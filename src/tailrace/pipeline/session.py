@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tailrace.errors import TailraceError
 from tailrace.pipeline import class_archive
+from tailrace.pipeline.local_files import write_plainly
 from tailrace.pipeline.scratch import java_options as scratch_options
 from tailrace.pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 LOWEST_JAVA = 17
@@ -85,7 +85,7 @@ def local_session(name: str, log: Path, settings: Mapping[str, object]) -> Spark
         arguments = _Arguments(stdout=output, stderr=output)
         gateway = launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
     context = SparkContext(conf=conf, gateway=gateway)
-    _write_no_checksum_files(context)
+    write_plainly(context)
     return SparkSession(context)
 
 
@@ -104,17 +104,6 @@ def _python(master: str) -> str:
         return sys.executable
     os.environ["TAILRACE_PYTHON"] = sys.executable
     return str(program)
-
-
-def _write_no_checksum_files(context: SparkContext) -> None:
-    """Have Hadoop write a file on a local disk without a second one for its checksum.
-
-    Hadoop sets the permissions of each file it creates by a program, `chmod`. A micro-batch creates two files in its
-    checkpoint, so this takes half of the time of both.
-    """
-    jvm: Any = context._jvm
-    local = jvm.org.apache.hadoop.fs.FileSystem.getLocal(context._jsc.hadoopConfiguration())
-    local.setWriteChecksum(False)
 
 
 class _Arguments(dict[str, Any]):

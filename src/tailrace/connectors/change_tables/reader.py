@@ -198,6 +198,8 @@ class RangeReader:
             if len(each):
                 batches.append(batch_of(self._dialect, table, each))
         self._remember(ordered, None)
+        if not self._config.flag("provide.transaction.metadata"):
+            return Chunk(batches)
         return Chunk(batches, marks=marks(ordered), tells_empty_transactions=False)
 
     def _remember_from(self, connection: Connection, instances: Sequence[Instance]) -> None:

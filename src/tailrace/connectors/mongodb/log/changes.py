@@ -82,6 +82,7 @@ class Writer:
         self._captures = captured(config)
         self._documents = Documents(config)
         self._order = ORDER_STEP
+        self._has_marks = config.flag("provide.transaction.metadata")
         self._transaction: tuple[str, int] | None = None
 
     def chunk(self, events: ChangeEvents) -> Chunk:
@@ -156,7 +157,7 @@ class Writer:
     def _marks(self, events: ChangeEvents, order: Ints, kept: Any) -> pa.RecordBatch:
         """Where transactions begin and end among the events that are kept."""
         marks: list[dict[str, Any]] = []
-        if self._transaction is not None or events.sessions.null_count < len(events):
+        if (self._has_marks and events.sessions.null_count < len(events)) or self._transaction is not None:
             ids = pc.binary_join_element_wise(events.sessions, events.transaction_numbers.cast(pa.string()), ":")
             times = _times(events).to_pylist()
             for row in np.flatnonzero(kept).tolist():

@@ -50,7 +50,7 @@ class LogDecoder:
     announces, so that they can be looked up together. `last_commit` is the end of the transaction
     before this read, None when there was none. Without `messages` logical messages are left out, without
     `schema_changes` what the DDL triggers report; with `reselector` values that the log did not repeat are looked up in
-    the table. `xmin` is what `source.xmin` says.
+    the table. `xmin` is what `source.xmin` says. Without `has_marks` chunks do not have the marks of transactions.
     """
 
     describe: Callable[[Relation], CapturedTable | None]
@@ -63,6 +63,7 @@ class LogDecoder:
     schema_changes: SchemaChangeReader | None = None
     reselector: Reselector | None = None
     xmin: int | None = None
+    has_marks: bool = True
     faults: Faults = field(default_factory=Faults)
     prepare: Callable[[Sequence[Relation]], None] | None = None
     _announced: dict[int, Relation] = field(default_factory=dict)
@@ -92,9 +93,8 @@ class LogDecoder:
             begin = cut + 1
         if self.messages is not None and found is not None:
             batches.extend(_messages(found, self.messages, context))
-        chunk = Chunk(batches, context.marks(frames))
         self._carry(context, len(frames))
-        return chunk
+        return Chunk(batches, context.marks(frames)) if self.has_marks else Chunk(batches)
 
     def _announce(self) -> list[int]:
         """Remember the relations that are new, and return where others are described again.

@@ -113,6 +113,7 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
         decoder.prepare = descriptions.prepare
         decoder.messages, decoder.xmin = LogicalMessages.of(config), wanted.xmin
+        decoder.has_marks = config.flag("provide.transaction.metadata")
         decoder.faults = Faults.of(config)
         decoder.schema_changes = SchemaChangeReader.of(config)
         if wish is not None:

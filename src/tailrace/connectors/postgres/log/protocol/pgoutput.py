@@ -100,9 +100,9 @@ def check_kinds(frames: Frames) -> None:
         )
 
 
-def positions(frames: Frames, *kinds: int) -> npt.NDArray[np.intp]:
-    """Where the messages of these kinds stand."""
-    return np.flatnonzero(np.isin(frames.kind, kinds))
+def positions(frames: Frames, kind: int) -> npt.NDArray[np.intp]:
+    """Where the messages of a kind stand."""
+    return np.flatnonzero(frames.kind == kind)
 
 
 @dataclass(frozen=True, slots=True)
