@@ -173,6 +173,7 @@ def transaction(spark: SparkSession, database: Database, folder: Path, rows: int
     return peaks.most
 
 
+@pytest.mark.long
 def test_a_transaction_of_200_000_rows_is_read_in_bounded_memory(
     spark: SparkSession, database: Database, tmp_path: Path
 ) -> None:

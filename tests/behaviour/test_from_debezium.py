@@ -42,6 +42,7 @@ def shown() -> dict[str, Any]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_the_page(database: Database, tmp_path: Path) -> None:
     content, slot, publication = shown(), f"slot_{database.name}", "dbz_publication"
     database.execute(

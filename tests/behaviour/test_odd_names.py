@@ -41,6 +41,7 @@ def every(connection: psycopg.Connection[tuple[object, ...]], statement: str) ->
         connection.execute(sql.SQL(statement).format(table=name, number=sql.Literal(number)))  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_odd_names(database: Database, session: SparkSession, tmp_path: Path) -> None:
     with database.connect() as connection:

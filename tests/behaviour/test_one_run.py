@@ -25,6 +25,7 @@ from tests.behaviour.test_stopping import first_batch, running
 from tests.conftest import Database
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_second_command_is_refused_and_a_killed_one_is_replaced_at_once(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE orders (id bigint PRIMARY KEY)", "INSERT INTO orders VALUES (1)")

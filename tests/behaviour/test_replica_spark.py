@@ -1,6 +1,6 @@
 """The replica's tests once more with Spark's MERGE, in a process of their own: its session needs Delta's jars.
 
-The default suite runs those about rows that move, `make big` all of them.
+`make long` runs those about rows that move, `make big` all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ MERGES = "changed_key or renamed_table"
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("chosen", [MERGES, pytest.param("", marks=pytest.mark.big)], ids=["merges", "all"])
+@pytest.mark.parametrize(
+    "chosen",
+    [pytest.param(MERGES, marks=pytest.mark.long, id="merges"), pytest.param("", marks=pytest.mark.big, id="all")],
+)
 def test_the_spark_engine_passes_the_same_tests(chosen: str) -> None:
     tests = [
         str(Path(__file__).with_name(name))
