@@ -62,7 +62,8 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     folder = Path(task["folder"])
     definition = from_content(task["content"], base=folder, where="benchmark")
-    session = local_session("benchmark", folder / "spark.log", definition.spark)
+    rows_in_java = task["kind"] != "backlog" or definition.rows_in_java
+    session = local_session("benchmark", folder / "spark.log", definition.spark, rows_in_java=rows_in_java)
     print("READY", flush=True)
     sys.stdin.readline()
     kinds = {"backlog": backlog, "rows": rows, "latency": latency, "sent": sent, "follow": follow, "first": first}

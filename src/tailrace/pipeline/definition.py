@@ -262,6 +262,14 @@ class Definition(_Part):
         return {"processingTime": f"{interval[1]} {_UNITS.get(interval[2], interval[2])}"}
 
     @property
+    def rows_in_java(self) -> bool:
+        """Whether the sink takes rows from Spark; Kafka and replicas of deltalake take them from Python as they are."""
+        target = self.sink.target
+        if isinstance(target, ReplicaTarget):
+            return target.engine == "spark"
+        return not isinstance(target, KafkaTarget) and self.sink.kind != "null"
+
+    @property
     def pause_seconds(self) -> float:
         """The least time between the starts of micro-batches that read only the log, in addition to the trigger."""
         return _REPLICA_PAUSE_SECONDS if self.trigger is None and self.sink.replica else 0.0

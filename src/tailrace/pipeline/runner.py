@@ -341,7 +341,8 @@ class Pipeline:
                     where="checkpoint",
                     remedy="set it to a folder this user may write, on a disk with space, with no file on the way",
                 ) from error
-        return local_session(definition.name, self.log, definition.spark)
+        rows_in_java = self.target is not None or definition.rows_in_java
+        return local_session(definition.name, self.log, definition.spark, rows_in_java=rows_in_java)
 
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
         definition = self.definition

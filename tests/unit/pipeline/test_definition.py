@@ -97,6 +97,22 @@ def test_retention_of_a_replica(tmp_path: Path, settings: str, minutes: int | No
     assert target.retention_minutes == minutes
 
 
+@pytest.mark.parametrize(
+    ("sink", "in_java"),
+    [
+        ("console", True),
+        ("{parquet: {path: p}}", True),
+        ("{json: {path: p}}", True),
+        ("{replica: {path: p, engine: spark}}", True),
+        ("{replica: {path: p}}", False),
+        ("{kafka: {bootstrap_servers: k}}", False),
+        ("{'null': {}}", False),
+    ],
+)
+def test_whether_rows_go_through_java(tmp_path: Path, sink: str, in_java: bool) -> None:
+    assert written(tmp_path, MINIMAL.replace("console", sink)).rows_in_java is in_java
+
+
 def test_a_retention_without_its_unit_is_refused(tmp_path: Path) -> None:
     for wrong in ("2", "0h", "2 weeks"):
         text = f"source: {{config: a.json}}\ncheckpoint: c\nsink: {{replica: {{path: a, retention: '{wrong}'}}}}\n"
