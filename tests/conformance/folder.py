@@ -193,7 +193,7 @@ class FolderSubject(Subject):
     connector = "folder"
     is_killed = False
     cannot: ClassVar[Mapping[str, str]] = {
-        "check_warns_of_rows_that_share_an_event_key": "a folder knows no unique keys",
+        "rows_that_share_an_event_key_are_told": "a folder knows no unique keys",
         "rolled_back_changes_are_no_events": "a line is a committed transaction, there are no others",
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing in the folder",
     }

@@ -44,14 +44,19 @@ def test_init_writes_a_file_that_check_takes(
 
 
 @pytest.mark.parametrize(("columns", "shares"), [((VALUE,), True), ((VALUE, KEY), False)], ids=str)
-def test_check_warns_of_rows_that_share_an_event_key(
+def test_rows_that_share_an_event_key_are_told(
     subject: Subject, source: Source, columns: tuple[str, ...], shares: bool
 ) -> None:
-    package = registry.named(subject.connector).load()
-    entry = f"{source.id('items').filtered}:{','.join(columns)}"
-    given = {**source.properties("shared"), "topic.prefix": "t", "message.key.columns": entry}
-    found = [each for each in package.admin(package.resolve(given)).checks() if "share an event key" in each.what]
+    """By a warning of `check`, and `reconcile` does not compare their table."""
+    package, table = registry.named(subject.connector).load(), source.id("items")
+    given = {**source.properties("shared"), "topic.prefix": "t"}
+    config = package.resolve({**given, "message.key.columns": f"{table.filtered}:{','.join(columns)}"})
+    admin = package.admin(config)
+    found = [each for each in admin.checks() if "share an event key" in each.what]
     assert [each.ok for each in found] == [None] * shares
+    with admin.now() as now:
+        schema = now.table(table)
+        assert ("does not tell the table's rows apart" in (now.obstacle(schema, schema.key) or "")) is shares
 
 
 def test_status_and_drop_know_what_a_pipeline_has_created(

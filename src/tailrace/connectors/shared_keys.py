@@ -20,6 +20,11 @@ class Indexed:
     unique: Sequence[Sequence[str]]
 
 
+def not_told_apart(key: Sequence[str]) -> str:
+    """Why a table is not compared with a replica of this key."""
+    return f"the replica's key ({', '.join(key)}) does not tell the table's rows apart (message.key.columns)"
+
+
 def shared_keys(config: Config, tables: Iterable[Indexed]) -> list[Finding]:
     """A warning for each table where the named columns hold no unique key."""
     found = []

@@ -15,6 +15,7 @@ from tailrace.connectors.change_tables.dialect import Connection, Dialect
 from tailrace.connectors.change_tables.images import expression, image, images, selected
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
+from tailrace.connectors.shared_keys import not_told_apart
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
@@ -66,7 +67,10 @@ class ChangeTableNow(SourceNow):
         """See SourceNow.obstacle."""
         if not key:
             return "it has no key"
-        return None if tuple(key) == table.key else f"its replica is not kept by {', '.join(table.key) or 'a key'}"
+        if tuple(key) != table.key:
+            return f"its replica is not kept by {', '.join(table.key) or 'a key'}"
+        own = self._tables[table.id].described.key
+        return None if own and {*own} <= {*key} else not_told_apart(key)
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""
