@@ -38,9 +38,9 @@ def ids(found: list[dict[str, object]]) -> list[int]:
 
 
 @contextmanager
-def capturing_entries(database: Database) -> Iterator[Capture]:
+def capturing_entries(database: Database, **properties: str) -> Iterator[Capture]:
     """A pipeline over the table `entries` whose (empty) snapshot has been read."""
     database.execute(TABLE)
-    with capturing(database) as capture:
+    with capturing(database, **properties) as capture:
         assert capture.step() == []
         yield capture

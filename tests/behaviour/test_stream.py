@@ -59,6 +59,13 @@ def capture(database: Database) -> Iterator[Capture]:
         yield capture
 
 
+@pytest.fixture
+def marking(database: Database) -> Iterator[Capture]:
+    """The same with marks of transactions."""
+    with capturing_entries(database, **{"provide.transaction.metadata": "true"}) as capture:
+        yield capture
+
+
 def test_a_split_read_again_gives_the_same(database: Database, capture: Capture) -> None:
     fill(database, 500)
     (first,) = capture.plan()
@@ -101,7 +108,7 @@ def read_ranges(database: Database, capture: Capture, slot: str, edges: list[int
     return found
 
 
-def test_ranges_share_out_the_transactions(database: Database, capture: Capture) -> None:
+def test_ranges_share_out_the_transactions(database: Database, marking: Capture) -> None:
     """Wherever the log is cut, also inside a commit record, each transaction lies in exactly one range, whole."""
     slot = f"slot_{database.name}"
     with database.connect() as admin:
@@ -109,8 +116,8 @@ def test_ranges_share_out_the_transactions(database: Database, capture: Capture)
             admin.execute("SELECT pg_copy_logical_replication_slot(%s, %s)", [slot, f"{slot}_{place}"])
         write_concurrently(database)
         expected = {row[0] for row in admin.execute("SELECT id FROM entries")}
-    (whole,) = capture.plan()
-    chunks = list(capture.reader.read(whole))
+    (whole,) = marking.plan()
+    chunks = list(marking.reader.read(whole))
     once = rows(chunks)
     assert len(once) == len(expected)
     assert set(ids(once)) == expected
@@ -121,7 +128,7 @@ def test_ranges_share_out_the_transactions(database: Database, capture: Capture)
         anywhere = [choice.randint(whole.range.start, whole.range.end) for _ in range(8)]
         log = whole.range
         edges = [log.start, *sorted({*inside, *anywhere} - {log.start, log.end}), log.end]
-        parts = read_ranges(database, capture, f"{slot}_{place}", edges)
+        parts = read_ranges(database, marking, f"{slot}_{place}", edges)
         assert [_known(row) for part in parts for row in part] == [_known(row) for row in once]
         transactions = [xid for part in parts for xid in {row["source"]["txId"] for row in part}]  # type: ignore[index]
         assert len(transactions) == len(set(transactions)), "a transaction lies in two ranges"
