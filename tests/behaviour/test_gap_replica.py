@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.definition import from_content
@@ -54,6 +55,7 @@ def lose(database: Database) -> None:
     )
 
 
+@pytest.mark.long
 def test_rows_that_vanished_in_a_gap_vanish_from_the_replica(
     database: Database, spark: SparkSession, tmp_path: Path
 ) -> None:

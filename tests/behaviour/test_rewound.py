@@ -177,7 +177,7 @@ def rows(case: Case) -> int:
 
 
 @pytest.mark.skipif(ENGINE != "deltalake", reason="the engine has no part in it")
-@pytest.mark.parametrize(("sink", "count"), [("json", lines), ("parquet", rows)])
+@pytest.mark.parametrize(("sink", "count"), [("json", lines), pytest.param("parquet", rows, marks=pytest.mark.long)])
 def test_a_file_sink_ahead_of_its_checkpoint(
     database: Database, spark: SparkSession, tmp_path: Path, sink: str, count: Callable[[Case], int]
 ) -> None:

@@ -129,6 +129,7 @@ def overwrites(commits: list[dict[str, Any]]) -> int:
     return sum("Overwrite" in str(commit.get("operationParameters", {}).get("mode")) for commit in commits)
 
 
+@pytest.mark.long
 def test_first_snapshot_resumes(stored: Stored) -> None:
     before = {table: stored.commits("snapshot", table) for table in TABLES}
     assert before["a"], "the first table was begun before"

@@ -198,6 +198,16 @@ class FolderSubject(Subject):
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing in the folder",
     }
 
+    # What connectors to databases show by default.
+    long = frozenset(
+        {
+            *("a_mode_reads_the_tables_at_its_first_start", "a_snapshot_of_several_batches_goes_on_where_it_was"),
+            *("a_table_is_added_under_load", "a_table_is_removed_under_load"),
+            *("a_snapshot_under_load_leaves_a_replica_equal", "reconcile_finds_and_repairs_wrong_rows"),
+            "kafka_has_each_event_once",
+        }
+    )
+
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""
         self._root: Path = request.getfixturevalue("tmp_path_factory").mktemp("folders")
