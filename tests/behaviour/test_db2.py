@@ -286,3 +286,17 @@ def test_a_connection_that_is_cut_anywhere_is_told_and_made_again(source: Db2Sou
                 outcomes.add(error.what.partition(": ")[2].partition(":")[0])
         assert outcomes == {True, "the server cannot be reached"}
         server.close()
+
+
+def test_any_unique_index_may_be_the_key(source: Db2Source) -> None:
+    both = source.name("both")
+    source.run(f'CREATE TABLE {both} ("id" INTEGER NOT NULL PRIMARY KEY, "mail" INTEGER NOT NULL, "v" INTEGER)')
+    source.run(f'CREATE UNIQUE INDEX "{source.schema}"."by_mail" ON {both} ("mail")')
+    package, table = registry.named("db2").load(), source.id("both")
+    given = {**source.properties("p"), "topic.prefix": "t", "table.include.list": rf"{source.schema}\.both"}
+    for columns, is_unique in (("mail", True), ("v", False)):
+        config = package.resolve({**given, "message.key.columns": f"{source.schema}.both:{columns}"})
+        admin = package.admin(config)
+        assert any("share an event key" in each.what for each in admin.checks()) is not is_unique
+        with admin.now() as now:
+            assert (now.obstacle(now.table(table), (columns,)) is None) is is_unique

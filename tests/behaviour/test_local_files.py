@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import stat
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from tailrace.pipeline import local_files
 
 
 @pytest.fixture
@@ -37,3 +40,14 @@ def test_a_file_that_is_not_there_is_an_error(spark: SparkSession, local: Any, t
     permission = spark._jvm.org.apache.hadoop.fs.permission.FsPermission("644")
     with pytest.raises(Py4JJavaError, match="NoSuchFileException"):
         local.setPermission(path(spark, tmp_path / "none"), permission)
+
+
+def test_what_spark_cannot_compile_leaves_files_as_they_were(
+    spark: SparkSession, local: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = local.getRaw().hashCode()
+    monkeypatch.setattr(local_files, "_SOURCE", "no Java")
+    with caplog.at_level(logging.INFO):
+        local_files.write_plainly(spark.sparkContext)
+    assert "get their permissions by a program" in caplog.text
+    assert local.getRaw().hashCode() == before

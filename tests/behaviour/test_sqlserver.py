@@ -271,3 +271,18 @@ def test_a_connection_that_is_cut_anywhere_is_told_and_made_again(source: SqlSer
             server.ask(lambda connection: connection.rows(question))
         between.cut = None
         assert server.ask(lambda connection: connection.rows(question)) == expected
+
+
+def test_any_unique_index_may_be_the_key(source: SqlServerSource) -> None:
+    source.run(
+        "CREATE TABLE both (id int PRIMARY KEY, mail int NOT NULL, v int)",
+        "CREATE UNIQUE INDEX by_mail ON both (mail)",
+    )
+    package, table = registry.named("sqlserver").load(), source.id("both")
+    given = {**source.properties("p"), "topic.prefix": "t"}
+    for columns, is_unique in (("mail", True), ("v", False)):
+        config = package.resolve({**given, "message.key.columns": f"dbo.both:{columns}"})
+        admin = package.admin(config)
+        assert any("share an event key" in each.what for each in admin.checks()) is not is_unique
+        with admin.now() as now:
+            assert (now.obstacle(now.table(table), (columns,)) is None) is is_unique

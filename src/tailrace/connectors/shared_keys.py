@@ -20,6 +20,11 @@ class Indexed:
     unique: Sequence[Sequence[str]]
 
 
+def is_unique(key: Sequence[str], unique: Iterable[Sequence[str]]) -> bool:
+    """Whether a key holds one of the unique keys."""
+    return any({*columns} <= {*key} for columns in unique)
+
+
 def not_told_apart(key: Sequence[str]) -> str:
     """Why a table is not compared with a replica of this key."""
     return f"the replica's key ({', '.join(key)}) does not tell the table's rows apart (message.key.columns)"
@@ -30,7 +35,7 @@ def shared_keys(config: Config, tables: Iterable[Indexed]) -> list[Finding]:
     found = []
     for table in tables:
         named = key_columns(config, table.id, table.columns)
-        if named is None or any(key and {*key} <= {*named} for key in table.unique):
+        if named is None or is_unique(named, table.unique):
             continue
         what = (
             f"{table.id}: the columns of message.key.columns ({', '.join(named)}) hold no unique key, so that rows may "

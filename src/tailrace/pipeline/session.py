@@ -54,7 +54,7 @@ SETTINGS = {
 }
 
 # The second compiler waits twenty times as long as by default: it compiles what is done for each row, not what a start
-# does once. Where Java only hands rows on, it does not pay at all: without it a micro-batch takes a tenth less.
+# does once. Where Java only hands rows on, that does not pay at all: without it a micro-batch takes a tenth less.
 _COMPILED_LATE = (
     "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 "
     "-XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000"

@@ -43,11 +43,13 @@ class ChangeTableAdmin(SharedLogAdmin):
         """Warnings of event keys that rows may share. Asks for the tables only where message.key.columns is set."""
         if not self.config.patterns("message.key.columns"):
             return []
-        numbers, newest = catalog.tables(), catalog.newest()
-        found = (catalog.now(table, newest, numbers[table]) for table in tables)
-        return shared_keys(
-            self.config, [Indexed(each.id, [column.name for column in each.columns], [each.key]) for each in found]
-        )
+        numbers = catalog.tables()
+
+        def indexed(table: TableId) -> Indexed:
+            columns = catalog.described(table, numbers[table]).columns
+            return Indexed(table, [column.name for column in columns], catalog.unique(table, numbers[table]))
+
+        return shared_keys(self.config, map(indexed, tables))
 
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
         """See Admin.unreadable."""

@@ -184,6 +184,9 @@ class Catalog(Protocol):
     def described(self, table: TableId, number: int) -> Described:
         """A table with all of its columns."""
 
+    def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:
+        """The columns of each unique index of a table, the primary key first."""
+
     def at(self, instance: Instance) -> Described:
         """The table as a change table has it: its columns and types, the rest as the source table still has it."""
 

@@ -15,7 +15,7 @@ from tailrace.connectors.change_tables.dialect import Connection, Dialect
 from tailrace.connectors.change_tables.images import expression, image, images, selected
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
-from tailrace.connectors.shared_keys import not_told_apart
+from tailrace.connectors.shared_keys import is_unique, not_told_apart
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
@@ -69,8 +69,9 @@ class ChangeTableNow(SourceNow):
             return "it has no key"
         if tuple(key) != table.key:
             return f"its replica is not kept by {', '.join(table.key) or 'a key'}"
-        own = self._tables[table.id].described.key
-        return None if own and {*own} <= {*key} else not_told_apart(key)
+        with self._translated(f"{table.id} cannot be looked at"):
+            unique = self._catalog.unique(table.id, self._catalog.tables()[table.id])
+        return None if is_unique(key, unique) else not_told_apart(key)
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""

@@ -145,9 +145,19 @@ class Catalog(dialect.Catalog):
 
         The fault: of a table that streams, it looks at the primary key alone.
         """
+        return next(iter(self._unique(table, "P" if only_primary else "PU")), ())
+
+    def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:
+        """See Catalog.unique."""
+        return self._unique(table, "PU")
+
+    def _unique(self, table: TableId, rules: str) -> list[tuple[str, ...]]:
         query = (_KEYS_ZOS if self._is_zos else _KEYS).format(schema=text(table.schema), table=text(table.table))
-        rows = [row for row in self.connection.rows(query) if row[2] == "P" or not only_primary]
-        return tuple(row[3] for row in rows if row[:2] == rows[0][:2])
+        found: dict[tuple[str, str], list[str]] = {}
+        for schema, index, rule, column in self.connection.rows(query):
+            if rule in rules:
+                found.setdefault((schema, index), []).append(column)
+        return [tuple(columns) for columns in found.values()]
 
 
 def _column(row: tuple[Any, ...]) -> SourceColumn:

@@ -148,8 +148,17 @@ class Catalog(dialect.Catalog):
 
     def _key(self, database: str, number: int) -> tuple[str, ...]:
         """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
-        rows = self.connection.rows(_KEYS.format(db=database, id=number))
-        return tuple(column for index, _, column in rows if index == rows[0][0])
+        return next(iter(self._unique(database, number)), ())
+
+    def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:
+        """See Catalog.unique."""
+        return self._unique(name(table.database), number)
+
+    def _unique(self, database: str, number: int) -> list[tuple[str, ...]]:
+        found: dict[int, list[str]] = {}
+        for index, _, column in self.connection.rows(_KEYS.format(db=database, id=number)):
+            found.setdefault(index, []).append(column)
+        return [tuple(columns) for columns in found.values()]
 
 
 _SIDES = ("include", "exclude")
