@@ -66,6 +66,7 @@ class Db2Shop:
         """See DemoShop.open."""
         with self._server.session() as session:
             yield Traffic(session).step
+        self._server.settle()
 
     def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared."""
