@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+import shutil
 import textwrap
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +55,27 @@ _YAML = _Form(
 def stored(file: Path) -> dict[str, Any]:
     """The connector's properties as they stand in a file of either kind, `${env:NAME}` unfilled."""
     return _properties(_form(file).parse(file.read_text(encoding="utf-8")))
+
+
+def rewrite(file: Path, text: str, remedy: str) -> None:
+    """Give a file another text, whole or not at all, and leave its mode as it is. Raises ConfigError.
+
+    A disk that becomes full would truncate a file that is written in place.
+    """
+    target = file.resolve()
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        try:
+            draft.touch(mode=0o600)
+            shutil.copymode(target, draft)
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink()
+            raise
+    except OSError as error:
+        raise ConfigError(f"the file cannot be written: {error.strerror}", where=str(file), remedy=remedy) from error
 
 
 def edited(file: Path, name: str, value: str) -> str | None:

@@ -14,7 +14,7 @@ from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
-from tailrace.pipeline.edit import edited, stored
+from tailrace.pipeline.edit import edited, rewrite, stored
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import ADD, INCREMENTAL, REMOVE
 
@@ -193,11 +193,4 @@ def _write(edit: Edit, file: Path, definition: Definition) -> None:
     source = _source(file, definition)
     text = edited(source, edit.property, str(edit.value))
     assert text is not None  # tried before, see _edit
-    try:
-        source.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(
-            f"the file cannot be written: {error.strerror}",
-            where=str(source),
-            remedy=f"set {edit.property} to {edit.value} there by hand, and give the command again",
-        ) from error
+    rewrite(source, text, f"set {edit.property} to {edit.value} there by hand, and give the command again")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tailrace.pipeline.edit import edited, stored
+from tailrace.errors import ConfigError
+from tailrace.pipeline.edit import edited, rewrite, stored
 
 LIST = "table.include.list"
 
@@ -106,3 +108,25 @@ def test_a_list_stays_a_list(tmp_path: Path) -> None:
 
 def test_a_list_with_a_comment_is_left_to_people(tmp_path: Path) -> None:
     assert edited(file(tmp_path, "p.yaml", LISTED), LIST, "x") is None
+
+
+def test_a_file_is_replaced_whole_behind_a_link_with_its_mode(tmp_path: Path) -> None:
+    path = file(tmp_path, "p.yaml", PIPELINE)
+    path.chmod(0o640)
+    link = tmp_path / "link.yaml"
+    link.symlink_to(path)
+    rewrite(link, "name: other\n", "remedy")
+    assert link.is_symlink()
+    assert path.read_text(encoding="utf-8") == "name: other\n"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert {each.name for each in tmp_path.iterdir()} == {"p.yaml", "link.yaml"}
+
+
+def test_a_file_that_cannot_be_replaced_stays_as_it_is(tmp_path: Path) -> None:
+    path = file(tmp_path, "p.yaml", PIPELINE)
+    (tmp_path / f".p.yaml.{os.getpid()}").mkdir()  # where the new text would be written first
+    with pytest.raises(ConfigError) as raised:
+        rewrite(path, "name: other\n", "set it by hand")
+    assert "the file cannot be written: Is a directory" in str(raised.value)
+    assert "set it by hand" in str(raised.value)
+    assert path.read_text(encoding="utf-8") == PIPELINE
