@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import hypothesis.strategies as st
+import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 
 from tailrace.connectors.columns import CapturedTable
@@ -16,8 +18,10 @@ from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tailrace.connectors.postgres.log.protocol.framing import PADDING, Packed, packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.log.protocol.segment import segment
-from tailrace.connectors.value_type import text_type
+from tailrace.connectors.postgres.log.structures import Structures
+from tailrace.connectors.value_type import cast_type, text_type
 from tailrace.errors import DecodeError
+from tailrace.events.faults import Faults
 from tailrace.model.table import Column, TableId, TableSchema
 from tests.fuzz import pgoutput_messages as wire
 from tests.fuzz.pgoutput_messages import UNCHANGED, xlog
@@ -52,7 +56,8 @@ def laid(messages: Sequence[bytes]) -> Packed:
 
 def read(blocks: Sequence[Packed]) -> list[dict[str, Any]]:
     """The rows of some blocks in log order, read by one decoder."""
-    decoder = LogDecoder(described, None)
+    structures = Structures()
+    decoder = LogDecoder(lambda relation: structures.shared(relation, described(relation)), None)
     found = []
     for block in blocks:
         result = decoder.decode(block)
@@ -108,7 +113,11 @@ def tables(draw: st.DrawFn, oid: int) -> Table:
 def streams(draw: st.DrawFn) -> Stream:
     """Whole transactions over a few tables, which may change their columns between two rows."""
     stream = Stream()
-    live = [draw(tables(oid)) for oid in draw(st.lists(st.integers(1, 2**32 - 1), min_size=1, max_size=3, unique=True))]
+    live: list[Table] = []
+    for oid in draw(st.lists(st.integers(1, 2**32 - 1), min_size=1, max_size=4, unique=True)):
+        # Rows of tables that are alike are read together.
+        twin = draw(st.sampled_from(live)) if live and draw(st.booleans()) else None
+        live.append(draw(tables(oid)) if twin is None else replace(twin, oid=oid, name=f"{twin.name} {oid}"))
     known: set[int] = set()
     for _ in range(draw(st.integers(0, 4))):
         xid, micros = draw(st.integers(0, 2**32 - 1)), draw(MICROS)
@@ -262,3 +271,27 @@ def test_every_cut_of_a_message_is_noticed(stream: Stream, data: st.DataObject) 
     except DecodeError:
         return
     raise AssertionError("a damaged message was taken for a row")
+
+
+def test_a_value_that_cannot_be_read_names_its_table_among_those_read_together() -> None:
+    kind = cast_type("int32", pa.int32(), 0)
+    columns = (Column("id", kind.schema, kind.arrow),)
+
+    def numbers(relation: Relation) -> CapturedTable:
+        return CapturedTable(TableSchema(TableId("db", "public", relation.table), columns, ("id",), ("id",)), (kind,))
+
+    structures, stream = Structures(), Stream()
+    stream.send(wire.begin(5000, 1, 1))
+    for oid in (1, 2, 3):
+        stream.send(wire.relation(oid, "public", f"t{oid}", "d", [("id", True)]))
+    for oid, value in ((1, "1"), (2, "1"), (2, "no"), (3, "1"), (1, "2")):
+        stream.send(wire.insert(oid, [value]))
+
+    def chunk(faults: Faults) -> list[tuple[str, list[int]]]:
+        decoder = LogDecoder(lambda relation: structures.shared(relation, numbers(relation)), None, faults=faults)
+        batches = decoder.decode(laid(stream.messages)).batches
+        return [(batch.table.id.table, batch.rows.column("after").field(0).to_pylist()) for batch in batches]
+
+    with pytest.raises(DecodeError, match=r"public\.t2\.id"):
+        chunk(Faults())
+    assert chunk(Faults("skip")) == [("t1", [1, 2]), ("t2", [1]), ("t3", [1])]

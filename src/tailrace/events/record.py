@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.errors import DecodeError
 from tailrace.events.converter import JSON, Converter
 from tailrace.events.cuts import cuts, pieces
 from tailrace.events.encode.arrow import flags, indices, literal, repeat
 from tailrace.events.encode.json import Fragment, dump, encode, fragment
-from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
+from tailrace.events.envelope import CLOCKS, MESSAGE
 from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADERS, HeaderWriter
 from tailrace.events.images import ImageWriter, image_parts
-from tailrace.events.parts import Integers, Parts, flat, gather, text_of, widths
+from tailrace.events.layouts import Batch, Layout, Layouts
+from tailrace.events.parts import Integers, Part, Parts, flat, gather, text_of, widths
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import SourceWriter
-from tailrace.events.topics import TopicNaming
 from tailrace.model.change import DELETE, PLAIN_KEY, ChangeBatch, ControlBatch
 from tailrace.model.schema import STRING, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
-from tailrace.model.table import TableId, TableSchema
 
 KAFKA = pa.schema(
     [
@@ -38,17 +39,6 @@ KAFKA = pa.schema(
         ("timestamp", pa.timestamp("us", "UTC")),
     ]
 )
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """What is constant about the records of one table under one schema."""
-
-    table: TableSchema
-    envelope: Envelope
-    key_wrap: tuple[str, str]
-    value_wrap: tuple[str, str]
-    header_wrap: tuple[str, str]
 
 
 @dataclass
@@ -67,8 +57,7 @@ class RecordEncoder:
     """
 
     def __init__(self, config: Config, source: SourceBlock, run_id: str) -> None:
-        self._naming = TopicNaming(config)
-        self._block = source
+        self._layouts = Layouts(config, source)
         self._images = ImageWriter(config)
         self._key, self._value = Converter.of(config, "key"), Converter.of(config, "value")
         self._tombstones = config.flag("tombstones.on.delete")
@@ -78,7 +67,6 @@ class RecordEncoder:
         extended = config.flag("extended.headers.enabled")
         self._headers = HeaderWriter(source.connector, server, run_id, extended, self._header)
         self._schema_changes = SchemaChangeWriter(config, source)
-        self._layouts: dict[TableId, _Layout] = {}
 
     def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
         """The batch's records in order, some 16 MB of keys and values at a time; a row that is larger comes alone.
@@ -90,11 +78,31 @@ class RecordEncoder:
             yield self._control(control)
         if isinstance(batch, ControlBatch) or batch.schema_change is not None:
             return
-        layout = self._layout(batch.table)
+        layout = self._layouts.of(batch.table)
         for piece in pieces(batch):
             yield from self._records(piece, layout)
 
-    def _records(self, batch: ChangeBatch, layout: _Layout) -> Iterator[pa.RecordBatch]:
+    def encode_all(
+        self, batches: Iterable[Batch], one: Callable[[Batch], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of batches, those of a table in order; tables of one structure with few rows are encoded at once.
+
+        `one` encodes a batch alone, in the place of `encode`, and handles what cannot be encoded.
+        """
+        for group in self._layouts.together(batches):
+            yield from self._encoded(group) or chain.from_iterable(map(one, group))
+
+    def _encoded(self, group: Sequence[Batch]) -> list[pa.RecordBatch]:
+        """The records of a group; none of one batch, and of a group that has a value that cannot be encoded."""
+        changes = [batch for batch in group if isinstance(batch, ChangeBatch)]
+        if len(changes) == 1 or len(changes) < len(group):
+            return []
+        try:
+            return list(self._records(*self._layouts.joined(changes)))
+        except DecodeError:
+            return []  # one after the other, so that the error names its table
+
+    def _records(self, batch: ChangeBatch, layout: Layout) -> Iterator[pa.RecordBatch]:
         groups = [self._group(batch, places, layout) for places in _same_images(batch.rows)]
         sizes = np.zeros(len(batch), np.int64)
         for group in groups:
@@ -105,18 +113,20 @@ class RecordEncoder:
             else:
                 sizes[group.places] = size
         for start, stop in cuts(sizes):
-            where = f"table {layout.table.id}"
-            key = gather([(group.places, group.key) for group in groups], start, stop, where)
-            value = gather([(group.places, group.value) for group in groups], start, stop, where)
-            yield self._assemble(batch.rows.slice(start, stop - start), key, value, layout)
+            key = gather([(group.places, group.key) for group in groups], start, stop, layout.where)
+            value = gather([(group.places, group.value) for group in groups], start, stop, layout.where)
+            topic = text_of([layout.topic], start, stop - start, layout.where)
+            yield self._assemble(batch.rows.slice(start, stop - start), topic, key, value, layout)
 
-    def _group(self, batch: ChangeBatch, places: Integers | None, layout: _Layout) -> _Group:
-        rows = batch.rows if places is None else batch.rows.take(indices(places))
+    def _group(self, batch: ChangeBatch, places: Integers | None, layout: Layout) -> _Group:
+        rows = batch.rows
+        if places is not None:
+            rows, layout = rows.take(indices(places)), layout.take(places)
         before, after = rows.column("before"), rows.column("after")
         table, envelope = layout.table, layout.envelope
         old = self._images.before(rows, table) if before.null_count == 0 else None
         new = self._images.after(rows, table) if after.null_count == 0 else None
-        pieces: list[str | Fragment | Parts] = [layout.value_wrap[0]]
+        pieces: list[Part | Fragment | Parts] = [layout.value_wrap[0]]
         nanos = time.time_ns()
         for index, field in enumerate(envelope.value.fields):
             pieces.append(f"{',' if index else '{'}{dump(field.name)}:")
@@ -124,7 +134,7 @@ class RecordEncoder:
                 image = old if field.name == BEFORE else new
                 pieces.append("null" if image is None else image_parts(envelope, image))
             else:
-                pieces.append(self._member(field, rows, table, nanos))
+                pieces.append(self._member(field, rows, layout, nanos))
         value = flat(*pieces, "}", layout.value_wrap[1])
         if old is None and new is None:
             return _Group(places, None, value)
@@ -134,10 +144,10 @@ class RecordEncoder:
         key = self._images.key(struct, table, envelope, image)
         return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 
-    def _member(self, field: Field, rows: pa.RecordBatch, table: TableSchema, nanos: int) -> str | Fragment | Parts:
+    def _member(self, field: Field, rows: pa.RecordBatch, layout: Layout, nanos: int) -> str | Fragment | Parts:
         """One member of the envelopes, which were built at one instant; images are written elsewhere."""
         if field.name == SOURCE:
-            return self._source.parts(rows, table.id)
+            return self._source.parts(rows, layout.source)
         if field.name in CLOCKS:
             return str(nanos // CLOCKS[field.name])
         at = rows.schema.get_field_index(field.name)
@@ -147,9 +157,10 @@ class RecordEncoder:
             return _one_or_all(rows.column(at))
         return fragment(rows.column(at), field.schema, self._value.style)
 
-    def _assemble(self, rows: pa.RecordBatch, key: pa.Array, value: pa.Array, layout: _Layout) -> pa.RecordBatch:
+    def _assemble(
+        self, rows: pa.RecordBatch, topic: pa.Array, key: pa.Array, value: pa.Array, layout: Layout
+    ) -> pa.RecordBatch:
         count = len(rows)
-        topic = repeat(layout.envelope.topic, count)
         stamp = rows.column("ts_us").cast(pa.timestamp("us", "UTC"))
         out = pa.record_batch(
             [topic, pa.nulls(count, pa.int32()), key, value, self._header_column(rows, layout), stamp], schema=KAFKA
@@ -157,7 +168,7 @@ class RecordEncoder:
         deleted = pc.equal(rows.column("op"), literal(DELETE))
         return _with_tombstones(out, deleted) if self._tombstones and deleted.true_count else out
 
-    def _header_column(self, rows: pa.RecordBatch, layout: _Layout) -> pa.Array:
+    def _header_column(self, rows: pa.RecordBatch, layout: Layout) -> pa.Array:
         if layout.table.id.is_message:
             return pa.nulls(len(rows), HEADERS)
         at = rows.schema.get_field_index("other_key")
@@ -172,18 +183,18 @@ class RecordEncoder:
         nothing = literal(None)
         return self._headers.with_other_key(pc.if_else(present, names, nothing), pc.if_else(present, text, nothing))
 
-    def _other_key(self, other: pa.StructArray, layout: _Layout) -> pa.Array:
+    def _other_key(self, other: pa.StructArray, layout: Layout) -> pa.Array:
         """The key of each row, as a header's value."""
-        where, key_schema = f"table {layout.table.id}", layout.envelope.key
+        key_schema = layout.envelope.key
         assert key_schema is not None
         if self._header.kind == JSON:
             key = self._images.header_key(other, layout.table, layout.envelope) or []
-            return text_of(flat(layout.header_wrap[0], key, layout.header_wrap[1]), 0, len(other), where)
+            return text_of(flat(layout.header_wrap[0], key, layout.header_wrap[1]), 0, len(other), layout.where)
         columns = [other.field(other.type.get_field_index(name)) for name in layout.table.key]
         extra = layout.envelope.key_extra
         columns += [] if extra is None else [repeat(extra, len(other))]
         struct = pa.StructArray.from_arrays(columns, names=[field.name for field in key_schema.fields])
-        return header_texts(struct, key_schema, self._header, where)
+        return header_texts(struct, key_schema, self._header, layout.where)
 
     def _control(self, batch: ControlBatch) -> pa.RecordBatch:
         count, rows = len(batch), batch.rows
@@ -199,20 +210,6 @@ class RecordEncoder:
         headers = self._headers.context(count) if batch.has_context else pa.nulls(count, HEADERS)
         stamp = pa.nulls(count, KAFKA.field("timestamp").type)
         return pa.record_batch([repeat(batch.topic, count), partition, *columns, headers, stamp], schema=KAFKA)
-
-    def _layout(self, table: TableSchema) -> _Layout:
-        known = self._layouts.get(table.id)
-        if known is None or known.table != table:
-            made = envelope(table, self._naming, self._block)
-            key = made.key
-            known = self._layouts[table.id] = _Layout(
-                table,
-                made,
-                ("", "") if key is None else self._key.wrap(key),
-                self._value.wrap(made.value),
-                ("", "") if key is None else self._header.wrap(key),
-            )
-        return known
 
 
 def _one_or_all(ops: pa.Array) -> Fragment:

@@ -11,7 +11,7 @@ from tailrace.config import Config
 from tailrace.events.converter import Converter
 from tailrace.events.encode.json import dump
 from tailrace.events.parts import text_of
-from tailrace.events.source import SourceWriter
+from tailrace.events.source import SourceWriter, names_of
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
@@ -98,7 +98,7 @@ class SchemaChangeWriter:
         if change is None or not self._is_wanted or not len(batch):
             return None
         database = table.database if change.database is None else change.database
-        source = text_of(self._source.parts(batch.rows, table), 0, 1, str(table))[0].as_py()
+        source = text_of(self._source.parts(batch.rows, names_of(table)), 0, 1, str(table))[0].as_py()
         rest = {
             "ts_ms": time.time_ns() // 1_000_000,
             "databaseName": database,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 
 import numpy as np
@@ -29,8 +30,11 @@ class SourceWriter:
         self._server = server
         self._style = style
 
-    def parts(self, rows: pa.RecordBatch, table: TableId) -> Parts:
-        """The blocks of all rows. What changes with the transaction only is joined per transaction, then repeated."""
+    def parts(self, rows: pa.RecordBatch, table: Mapping[str, Part]) -> Parts:
+        """The blocks of all rows. What changes with the transaction only is joined per transaction, then repeated.
+
+        `table` has the members that name the table, as JSON.
+        """
         source = rows.column("source")
         columns = {field.name: source.field(index) for index, field in enumerate(source.type)}
         columns |= {"ts_us": rows.column("ts_us"), "snapshot": rows.column("snapshot")}
@@ -47,7 +51,7 @@ class SourceWriter:
             parts.append(stretch if by_row else _repeated(stretch, run))
         return flat(*parts)
 
-    def _pieces(self, columns: dict[str, pa.Array], steady: set[str], table: TableId) -> _Pieces:
+    def _pieces(self, columns: dict[str, pa.Array], steady: set[str], table: Mapping[str, Part]) -> _Pieces:
         """Constants and columns in the block's order, with whether a column is steady (None: a constant)."""
         known = self._computed(columns, steady) | self._constant(table)
         pieces: _Pieces = []
@@ -60,10 +64,14 @@ class SourceWriter:
                 pieces.append((values, field.name in steady))
         return [*pieces, ("}", None)]
 
-    def _constant(self, table: TableId) -> dict[str, _Pieces]:
-        """The members that are the same for all rows of a batch."""
-        names = {"version": __version__, "connector": self._block.connector, "name": self._server, **parts_of(table)}
-        return {name: [(dump(value), None)] for name, value in names.items()}
+    def _constant(self, table: Mapping[str, Part]) -> dict[str, _Pieces]:
+        """The members that are the same for all rows of a table."""
+        names = {"version": __version__, "connector": self._block.connector, "name": self._server}
+        texts: dict[str, Part] = {name: dump(value) for name, value in names.items()} | dict(table)
+        return {
+            name: [(text, None) if isinstance(text, str) else (Fragment("", text), False)]
+            for name, text in texts.items()
+        }
 
     def _computed(self, columns: dict[str, pa.Array], steady: set[str]) -> dict[str, _Pieces]:
         """The common members that are made of other columns."""
@@ -108,6 +116,11 @@ def snapshot_of(block: SourceBlock, markers: pa.Array) -> pa.Array:
 def parts_of(table: TableId) -> dict[str, str]:
     """The members of `source` that are parts of a table's name."""
     return {"db": table.database, "schema": table.schema, "table": table.table, "collection": table.table}
+
+
+def names_of(table: TableId) -> dict[str, Part]:
+    """The same members as JSON."""
+    return {name: dump(value) for name, value in parts_of(table).items()}
 
 
 def _sequence_item(values: pa.Array) -> Fragment:

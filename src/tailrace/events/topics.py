@@ -35,6 +35,7 @@ class TopicNaming:
         self._schema_mode = config.text("schema.name.adjustment.mode")
         self._field_mode = config.text("field.name.adjustment.mode")
         self._topics: dict[TableId, str] = {}
+        self._owners: dict[str, TableId] = {}
         # The delimiter is not applied, as in the reference.
         self.message = f"{prefix}.message"
         self.transaction = f"{prefix}{delimiter}{config.text('topic.transaction')}"
@@ -79,14 +80,12 @@ class TopicNaming:
             _LOG.warning("table %s: topic name %r is not a legal one, using %r", table, plain, topic)
         if self._rewrite is not None:
             return self._rewrite(topic) or topic
-        for other, taken in self._topics.items():
-            if taken == topic and other != table:
-                _LOG.warning(
-                    "tables %s and %s share the topic %r: their names differ in illegal characters only",
-                    other,
-                    table,
-                    topic,
-                )
+        other = self._owners.setdefault(topic, table)
+        if other != table:
+            _LOG.warning(
+                "tables %s and %s share the topic %r: their names differ in illegal characters only",
+                *(other, table, topic),
+            )
         return topic
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import TypeGuard
 
 import pyarrow as pa
@@ -136,12 +138,9 @@ class Shaper:
             rest = iter(tracked)
             batches = [next(rest) if _is_data(each) else each for each in batches]
             controls += [marked] if marked is not None else []
-        for batch in transforms.apply([*batches, *controls], self.steps):
-            yield from self._emit(batch)
+        yield from self._emit(transforms.apply([*batches, *controls], self.steps))
         if self._tells_empty:
-            for batch in chunk.batches:
-                if batch.is_empty_table:
-                    yield from self._emit(batch)
+            yield from self._emit(batch for batch in chunk.batches if batch.is_empty_table)
 
     def _selected(self, batch: ChangeBatch) -> ChangeBatch:
         if batch.schema_change is not None:
@@ -153,20 +152,24 @@ class Shaper:
 
     def _emitter(
         self, capture: Capture, schema: StructType, run_id: str
-    ) -> Callable[[Batch], Iterator[pa.RecordBatch]]:
+    ) -> Callable[[Iterable[Batch]], Iterator[pa.RecordBatch]]:
         shape = capture.config.text("shape")
+        if shape in ("kafka", "count"):
+            encode = Encoder(capture.config, capture.source, run_id, self.steps).encode_all
+            return encode if shape == "kafka" else lambda batches: _counted(encode(batches))
+        one: Callable[[Batch], Iterator[pa.RecordBatch]]
         if shape == "arrow":
-            return Blobs(self._split).rows
-        if shape == "event":
-            shaper, faults = EventShaper(capture.config, capture.source), Faults.of(capture.config)
-            return lambda batch: self._renamed(faults.encoded(batch, shaper.encode)) if _is_data(batch) else iter(())
-        if shape == "table":
-            return _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
-        encode = Encoder(capture.config, capture.source, run_id, self.steps).encode
-        return encode if shape == "kafka" else lambda batch: _counted(encode(batch))
+            one = Blobs(self._split).rows
+        elif shape == "event":
+            one = partial(self._events, EventShaper(capture.config, capture.source), Faults.of(capture.config))
+        else:
+            one = _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
+        return lambda batches: chain.from_iterable(map(one, batches))
 
-    def _renamed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (transforms.rename(rows, self.steps) for rows in batches)
+    def _events(self, shaper: EventShaper, faults: Faults, batch: Batch) -> Iterator[pa.RecordBatch]:
+        if _is_data(batch):
+            for rows in faults.encoded(batch, shaper.encode):
+                yield transforms.rename(rows, self.steps)
 
 
 class Blobs:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.events.faults import Faults
+from tailrace.events.layouts import Batch
 from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.rows import RowWriter
 from tailrace.events.unfold import Unfolder
-from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.change import ChangeBatch
 from tailrace.model.source import SourceBlock
 from tailrace.transforms import Step, rename
 from tailrace.transforms.registry import Single, stages
@@ -40,20 +42,29 @@ class Encoder:
         self._own_times = own_times
         self._faults = Faults.of(config)
 
-    def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
+    def encode(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         """The batch's records in order. Raises DecodeError and TransformError."""
-        return self._faults.encoded(batch, self._encode) if isinstance(batch, ChangeBatch) else self._encode(batch)
+        return self.encode_all([batch])
 
-    def _encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
-        if not self._stages:
-            for rows in self._plain.encode(batch):
-                renamed = rename(rows, self._routes)
-                yield _without_times(renamed) if self._own_times else renamed
-            return
+    def encode_all(self, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
+        """The records of batches, those of a table in order. Raises DecodeError and TransformError."""
+        if self._stages:
+            return chain.from_iterable(map(self._alone, batches))
+        return map(self._finished, self._plain.encode_all(batches, self._alone))
+
+    def _alone(self, batch: Batch) -> Iterator[pa.RecordBatch]:
+        encode = self._transformed if self._stages else self._plain.encode
+        return self._faults.encoded(batch, encode) if isinstance(batch, ChangeBatch) else encode(batch)
+
+    def _transformed(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         for groups in self._unfolder.unfold(batch):
             for stage in self._stages:
                 groups = stage.run(groups)
             yield from self._writer.rows(groups)
+
+    def _finished(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        renamed = rename(rows, self._routes)
+        return _without_times(renamed) if self._own_times else renamed
 
 
 def _without_times(rows: pa.RecordBatch) -> pa.RecordBatch:

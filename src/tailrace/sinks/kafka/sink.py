@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -147,14 +149,16 @@ def _task(
         try:
             for splits, blobs in chunks:
                 sent = []
-                for split, blob in zip(splits, blobs, strict=True):
-                    before = writer.count
-                    if writer.starts(split.as_py()):
-                        for records in encoder.encode(from_ipc(blob.as_buffer())):
+                for split, rows in groupby(zip(splits.to_pylist(), blobs, strict=True), key=itemgetter(0)):
+                    before, mine = writer.count, [blob for _, blob in rows]
+                    if writer.starts(split):
+                        for records in encoder.encode_all(from_ipc(blob.as_buffer()) for blob in mine):
                             if creation is not None:
                                 creation.ensure(settings, records.column("topic").unique().to_pylist())
                             writer.send(records)
-                    sent.append((writer.count - before, task, writer.token, writer.end))
+                    # One item for each row: what was sent of all of them is said with the first.
+                    counts = [writer.count - before, *[0] * (len(mine) - 1)]
+                    sent += [(count, task, writer.token, writer.end) for count in counts]
                 yield pa.array(sent, _SENT_TYPE)
             writer.finish()
         except BaseException:

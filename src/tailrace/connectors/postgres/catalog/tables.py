@@ -19,9 +19,13 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relatio
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.source_type import driver_type, source_type
 from tailrace.connectors.postgres.types.values import value_type
+from tailrace.connectors.value_type import ValueType
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
+
+# By type, modifier, and whether the log has the value.
+Values = dict[tuple[PgType, int, bool], ValueType | None]
 
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -86,10 +90,17 @@ class Catalog:
     """Reads the catalog over one connection. Raises psycopg.Error when the server refuses.
 
     `labels`, if given, are what enums have, by the type's oid, whatever the catalog says by now. Any other enum is
-    carried as text, as its labels would depend on when this is read.
+    carried as text, as its labels would depend on when this is read. `values` keeps what types become, so that a type
+    is one object in all tables: see Structures.
     """
 
-    def __init__(self, connection: psycopg.Connection, config: Config, labels: Labels | None = None) -> None:
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        config: Config,
+        labels: Labels | None = None,
+        values: Values | None = None,
+    ) -> None:
         self.connection = connection
         self.config = config
         self.filter = TableFilter.from_config(config)
@@ -98,6 +109,7 @@ class Catalog:
         self._labels = labels
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
+        self._values: Values = {} if values is None else values
         self._prepared: dict[int, TableInfo | None] = {}
 
     def tables(self) -> list[TableId]:
@@ -222,7 +234,9 @@ class Catalog:
     def _column(self, column: CatalogColumn, in_log: bool) -> ColumnInfo:
         pg, domain_modifier = self._types[column.type_oid]
         modifier = column.modifier if column.modifier >= 0 or domain_modifier is None else domain_modifier
-        value = value_type(pg, modifier, self.config, in_log=in_log)
+        if (pg, modifier, in_log) not in self._values:
+            self._values[pg, modifier, in_log] = value_type(pg, modifier, self.config, in_log=in_log)
+        value = self._values[pg, modifier, in_log]
         return ColumnInfo(
             name=column.name,
             type=source_type(pg, modifier) if in_log else driver_type(pg, modifier, column.default),

@@ -18,9 +18,10 @@ from tailrace.connectors.postgres.log.images import Images
 from tailrace.connectors.postgres.log.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.log.protocol import pgoutput
 from tailrace.connectors.postgres.log.protocol.framing import Bytes, Frames, Ints, Packed, frame
-from tailrace.connectors.postgres.log.protocol.pgoutput import Messages, Relation, Relations, Rows
+from tailrace.connectors.postgres.log.protocol.pgoutput import Messages, Relation, Relations, Rows, Structure
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.reselect import Reselector
+from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import indices, join, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
@@ -114,11 +115,35 @@ class LogDecoder:
         self.tables.pop(relation.oid, None)
 
     def _rows(self, frames: Frames, span: slice, context: _Context) -> Iterator[ChangeBatch]:
-        for rows in pgoutput.rows(frames, self.relations, span):
-            table = self._table(rows.relation)
-            batch = None if table is None else self._sound(frames, rows, table, context)
+        for rows in pgoutput.rows(frames, self._structure, span):
+            yield from self._together(frames, rows, context)
+
+    def _structure(self, oid: int) -> Structure | None:
+        """A captured relation. Rows of tables that share their types are read together; see Structures."""
+        relation = self.relations.of(oid)
+        table = self._table(relation)
+        if table is None:
+            return None
+        return relation, oid if self.reselector is not None else id(table.types)
+
+    def _together(self, frames: Frames, rows: Rows, context: _Context) -> Iterator[ChangeBatch]:
+        """A batch for each relation. Columns are converted once for all of them, as most of the cost is by call."""
+        tables = [table for table in map(self._table, rows.relations) if table is not None]
+        if len(tables) == 1:
+            batch = self._sound(frames, rows, tables[0], context)
             if batch is not None:
                 yield batch
+            return
+        try:
+            whole = _batch(frames, rows, tables[0], context, None)
+        except DecodeError:
+            # One after the other, so that the error names its table, or the row is left out.
+            for each in rows.apart():
+                yield from self._together(frames, each, context)
+            return
+        ends = np.cumsum(rows.counts).tolist()
+        for table, count, end in zip(tables, rows.counts, ends, strict=True):
+            yield replace(whole.slice(end - count, count), table=table.schema)
 
     def _sound(self, frames: Frames, rows: Rows, table: CapturedTable, context: _Context) -> ChangeBatch | None:
         """The rows that can be read; see Faults for the others."""
@@ -158,8 +183,8 @@ class LogDecoder:
     def _schema_changes(self, frames: Frames, at: int, context: _Context) -> Iterator[ChangeBatch]:
         """A row of the DDL triggers becomes one event a table, between the rows before and after it."""
         assert self.schema_changes is not None
-        (row,) = pgoutput.rows(frames, self.relations, slice(at, at + 1))
-        cells = {column.name: each for column, each in zip(row.relation.columns, row.new, strict=True)}
+        (row,) = pgoutput.rows(frames, lambda oid: (self.relations.of(oid), oid), slice(at, at + 1))
+        cells = {column.name: each for column, each in zip(row.columns, row.new, strict=True)}
         content = cells[CONTENT].text(frames.buffer)[0].as_py() if CONTENT in cells else None
         for table, change in self.schema_changes.read(content, int(context.lsn[at])):
             schema = TableSchema(table, (), (), ())
@@ -272,10 +297,10 @@ class _Context:
 def _batch(
     frames: Frames, rows: Rows, table: CapturedTable, context: _Context, reselector: Reselector | None
 ) -> ChangeBatch:
-    """One relation's rows as a ChangeBatch."""
+    """Rows of relations with the columns and types of a table as a ChangeBatch of that table."""
     count = len(rows.index)
     times, xids = context.transactions(rows.index)
-    places = {column.name: place for place, column in enumerate(rows.relation.columns)}
+    places = {column.name: place for place, column in enumerate(rows.columns)}
     chosen = [places[column.name] for column in table.schema.columns]
     images = Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]))
     before, old = images.struct(rows.old, rows.has_old)

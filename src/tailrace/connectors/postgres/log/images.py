@@ -62,7 +62,7 @@ class Images:
         return pa.StructArray.from_arrays([mask(flag) for flag in filled.values()], names=list(filled))
 
     def _in_old(self, name: str) -> npt.NDArray[np.bool_]:
-        place = next(place for place, column in enumerate(self.rows.relation.columns) if column.name == name)
+        place = next(place for place, column in enumerate(self.rows.columns) if column.name == name)
         # Of the key, too: an old key is sent whole, even where the new row does not repeat a large part of it.
         present: npt.NDArray[np.bool_] = self.rows.old[place].tag == TEXT
         return present

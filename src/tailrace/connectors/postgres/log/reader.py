@@ -24,6 +24,7 @@ from tailrace.connectors.postgres.log.protocol.framing import Packed, packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relations
 from tailrace.connectors.postgres.log.refusals import Interrupted
 from tailrace.connectors.postgres.log.stream import About, LogStream, Wish
+from tailrace.connectors.postgres.log.structures import Structures
 from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
 from tailrace.connectors.reader_socket import Block, ReaderLost, Request
@@ -47,6 +48,7 @@ class Known:
     described: int = 0
     relations: Relations = field(default_factory=Relations)
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
+    structures: Structures = field(default_factory=Structures)
 
     def see(self, about: About) -> None:
         """A block comes: over a new connection the server describes each table again."""
@@ -54,6 +56,7 @@ class Known:
             self.epoch, self.described = about.epoch, 0
             self.relations.by_oid.clear()
             self.tables.clear()
+            self.structures = Structures()
 
 
 # A batch of fewer rows costs mostly what its columns cost, 2 ms for eight, so more of the log is decoded at once.
@@ -109,7 +112,7 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         about = known[wanted.application] = Known(config, wanted.labels)
     wish = reselect(config)
     with ExitStack() as opened:
-        descriptions = opened.enter_context(closing(Descriptions(config, wanted.labels)))
+        descriptions = opened.enter_context(closing(Descriptions(config, about)))
         decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
         decoder.prepare = descriptions.prepare
         decoder.messages, decoder.xmin = LogicalMessages.of(config), wanted.xmin
@@ -166,9 +169,9 @@ def _joined(blocks: Iterable[Block], pace: Pace) -> Iterator[list[Block]]:
 class Descriptions:
     """Describes the relations of one read; the connection is made for the first one, and used for all others."""
 
-    def __init__(self, config: Config, labels: Labels | None) -> None:
+    def __init__(self, config: Config, about: Known) -> None:
         self.config = config
-        self._labels = labels
+        self._about = about
         self._filter = TableFilter.from_config(config)
         self._connection: psycopg.Connection | None = None
         self._catalog: Catalog | None = None
@@ -188,14 +191,18 @@ class Descriptions:
     def _prepared(self, relations: Sequence[Relation]) -> None:
         if not any(map(self._captures, relations)):
             return
-        self._catalog = Catalog(self._connected(), self.config, self._labels)
+        self._catalog = self._new_catalog(self._connected())
         self._catalog.prepare(relations)
 
     def _described(self, relation: Relation) -> CapturedTable | None:
         connection = self._connected()
         if self._catalog is None or self._catalog.connection is not connection:
-            self._catalog = Catalog(connection, self.config, self._labels)
-        return self._catalog.relation(relation)
+            self._catalog = self._new_catalog(connection)
+        found = self._catalog.relation(relation)
+        return None if found is None else self._about.structures.shared(relation, found)
+
+    def _new_catalog(self, connection: psycopg.Connection) -> Catalog:
+        return Catalog(connection, self.config, self._about.labels, self._about.structures.values)
 
     def _captures(self, relation: Relation) -> bool:
         return self._filter.captures(TableId(self.config.text("database.dbname"), relation.schema, relation.table))

@@ -6,7 +6,7 @@ Bytes in, columns out, no I/O. Source: PostgreSQL manual, "Logical Replication M
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,9 +58,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Row changes of one relation in log order: `index` into the frames, `kind` (I, U, D) and both images by column."""
+    """Row changes of relations with the same columns, of one after the other, each in log order.
 
-    relation: Relation
+    `counts` are the rows of each relation. `index` points into the frames; `kind` is I, U or D; the images are given
+    by column.
+    """
+
+    relations: tuple[Relation, ...]
+    counts: tuple[int, ...]
     index: npt.NDArray[np.intp]
     kind: Bytes
     new: list[Cells]
@@ -68,13 +73,29 @@ class Rows:
     has_new: npt.NDArray[np.bool_]
     has_old: npt.NDArray[np.bool_]
 
+    @property
+    def columns(self) -> tuple[RelationColumn, ...]:
+        """The columns of each of the relations."""
+        return self.relations[0].columns
+
     def take(self, rows: npt.NDArray[np.int64]) -> Rows:
-        """Some of the rows, in their order."""
-        if len(rows) == len(self.index):
-            return self
+        """Some of the rows of one relation, in their order."""
+        return self if len(rows) == len(self.index) else self._of(self.relations, rows)
+
+    def apart(self) -> list[Rows]:
+        """The rows of each relation."""
+        ends = np.cumsum(self.counts).tolist()
+        spans = zip(self.relations, self.counts, ends, strict=True)
+        return [self._of((relation,), np.arange(end - count, end)) for relation, count, end in spans]
+
+    def _of(self, relations: tuple[Relation, ...], rows: npt.NDArray[np.int64]) -> Rows:
         new, old = ([cells.take(rows) for cells in image] for image in (self.new, self.old))
         plain = self.index[rows], self.kind[rows]
-        return Rows(self.relation, *plain, new, old, self.has_new[rows], self.has_old[rows])
+        return Rows(relations, (len(rows),), *plain, new, old, self.has_new[rows], self.has_old[rows])
+
+
+# A relation, and what those have in common whose rows are read together.
+Structure = tuple[Relation, Hashable]
 
 
 @dataclass(slots=True)
@@ -222,10 +243,11 @@ def origin(payload: bytes) -> tuple[int, str]:
         raise DecodeError(f"an Origin message cannot be read ({error})", remedy=CORRUPT) from error
 
 
-def rows(frames: Frames, relations: Relations, span: slice) -> Iterator[Rows]:
-    """The row changes of a span of messages (one without Relation messages), grouped by relation in log order.
+def rows(frames: Frames, structure: Callable[[int], Structure | None], span: slice) -> Iterator[Rows]:
+    """The row changes of a span of messages (one without Relation messages), in log order as far as grouping allows.
 
-    Raises DecodeError for anything malformed.
+    `structure` says by a relation's number what it is and how its rows are laid out, None where they are not wanted.
+    Rows of relations with equal layouts come together. Raises DecodeError for anything malformed.
     """
     index = np.flatnonzero(_IS_ROW[frames.kind[span]]) + (span.start or 0)
     if not len(index):
@@ -233,14 +255,16 @@ def rows(frames: Frames, relations: Relations, span: slice) -> Iterator[Rows]:
     if (frames.end[index] - frames.start[index] < _ROW_BYTES).any():
         raise DecodeError("a row message is cut short", remedy=CORRUPT)
     oids = uint32_at(frames.buffer, frames.start[index] + 1)
-    # In order of first appearance, so that output follows the log as far as grouping allows.
     found, first, counts = np.unique(oids, return_index=True, return_counts=True)
-    if len(found) == 1:
-        yield _rows_of(frames, relations.of(int(found[0])), index)
-        return
-    groups = np.split(index[np.argsort(oids, kind="stable")], np.cumsum(counts[:-1]))
+    groups = [index] if len(found) == 1 else np.split(index[np.argsort(oids, kind="stable")], np.cumsum(counts[:-1]))
+    together: dict[Hashable, list[tuple[Relation, npt.NDArray[np.intp]]]] = {}
     for place in np.argsort(first).tolist():
-        yield _rows_of(frames, relations.of(int(found[place])), groups[place])
+        known = structure(int(found[place]))
+        if known is not None:
+            relation, layout = known
+            together.setdefault(layout, []).append((relation, groups[place]))
+    for members in together.values():
+        yield _rows_of(frames, members)
 
 
 def inserts(frames: Frames) -> tuple[npt.NDArray[np.intp], Ints]:
@@ -250,10 +274,12 @@ def inserts(frames: Frames) -> tuple[npt.NDArray[np.intp], Ints]:
     return index, uint32_at(frames.buffer, frames.start[index] + 1)
 
 
-def _rows_of(frames: Frames, of: Relation, index: npt.NDArray[np.intp]) -> Rows:
+def _rows_of(frames: Frames, members: list[tuple[Relation, npt.NDArray[np.intp]]]) -> Rows:
+    relations, places = tuple(of for of, _ in members), [each for _, each in members]
+    index, of = np.concatenate(places), relations[0]
     kind = frames.kind[index]
     marker = frames.buffer[frames.start[index] + 5]
-    where = str(of)
+    where = str(of) if len(relations) == 1 else f"{of} and {len(relations) - 1} tables like it"
     layouts = np.unique(kind.astype(np.int64) << 8 | marker)
     new_parts, old_parts = [], []
     has_new = np.ones(len(index), np.bool_)
@@ -266,9 +292,8 @@ def _rows_of(frames: Frames, of: Relation, index: npt.NDArray[np.intp]) -> Rows:
         old_parts.append((chosen, old if old is not None else absent(part, len(of.columns))))
         has_new[chosen] = new is not None
         has_old[chosen] = old is not None
-    if len(layouts) == 1:
-        return Rows(of, index, kind, new_parts[0][1], old_parts[0][1], has_new, has_old)
-    return Rows(of, index, kind, scatter(len(index), new_parts), scatter(len(index), old_parts), has_new, has_old)
+    new, old = (parts[0][1] if len(parts) == 1 else scatter(len(index), parts) for parts in (new_parts, old_parts))
+    return Rows(relations, tuple(map(len, places)), index, kind, new, old, has_new, has_old)
 
 
 def _images(

@@ -1,0 +1,36 @@
+"""Finds tables of one structure, whose rows are decoded together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import Values
+from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, RelationColumn
+
+
+@dataclass
+class Structures:
+    """Tables with equal columns in the log, schemas and conversions share the tuples that hold these.
+
+    A transaction over a thousand tables brings a few rows of each, and a column costs some 20 microseconds to convert
+    however few they are. Databases with so many tables often have many that are alike: one for each tenant, or
+    partitions. `values` keeps conversions, as two that were made apart are not equal. A mask or a converter makes one
+    for each column, so that tables with them are never alike.
+    """
+
+    values: Values = field(default_factory=dict)
+    _known: dict[tuple[RelationColumn, ...], list[CapturedTable]] = field(default_factory=dict)
+
+    def shared(self, relation: Relation, table: CapturedTable) -> CapturedTable:
+        """The table, with the tuples of one that is like it."""
+        found = self._known.setdefault(relation.columns, [])
+        known = next((each for each in found if _are_alike(each, table)), None)
+        if known is None:
+            found.append(table)
+            return table
+        return CapturedTable(replace(table.schema, columns=known.schema.columns), known.types)
+
+
+def _are_alike(one: CapturedTable, other: CapturedTable) -> bool:
+    return one.types == other.types and one.schema == replace(other.schema, id=one.schema.id)
