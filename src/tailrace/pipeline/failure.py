@@ -9,6 +9,12 @@ from tailrace.errors import TailraceError
 
 _OURS = re.compile(r"^(?:.*\W)?tailrace\.errors\.(\w+): (.*)$")
 _REMEDY = "  Remedy: "
+# What Java finds of a planner's process that has ended: a message that says nothing of it, or no message.
+_PLANNER_ENDED = re.compile(
+    r"^Caused by: (java\.\w+\.(?:EOFException|\w+: Broken pipe|\w+: Connection reset))$"
+    r"(?:\n\s+at (?!.*PythonStreamingSourceRunner).*)*\n\s+at .*PythonStreamingSourceRunner",
+    re.MULTILINE,
+)
 
 
 def from_spark(error: BaseException) -> TailraceError | None:
@@ -88,13 +94,20 @@ _FOREIGN = (
 )
 
 
+def told(error: BaseException) -> str:
+    """What an error of Spark says. That the planner's Python process ended is told as Spark tells it of a worker's."""
+    stack = getattr(error, "_stackTrace", None)  # of PySpark's errors, which show it only if Spark is told to
+    ended = _PLANNER_ENDED.search(stack) if isinstance(stack, str) else None
+    return str(error) if ended is None else f"{error}\nPython worker exited unexpectedly: {ended[1]}"
+
+
 def sentence(error: BaseException, where: str) -> TailraceError:
     """Our own error, or what is known of Spark's; `where` is the checkpoint, which identifies the pipeline."""
     ours = from_spark(error)
     if ours is not None:
         return ours
     for sign, what, remedy in _FOREIGN:
-        said = next((line for line in str(error).splitlines() if sign in line), None)
+        said = next((line for line in told(error).splitlines() if sign in line), None)
         if said is not None:
             return TailraceError(f"{what} ({said.strip(': ')})", where=where, remedy=remedy)
     return TailraceError(f"Spark stopped the pipeline: {summary(error)}", where=where)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tailrace.errors import PassingError, TailraceError
+from tailrace.pipeline.failure import told
 
 # Texts of Spark for a Python process that did not start in time or was killed, as on a machine that is short of cores
 # or memory.
@@ -32,7 +33,8 @@ def is_passing(error: TailraceError) -> bool:
     """Whether starting the query again may help, although nobody changes anything; an error of Spark's is its cause."""
     if type(error) is not TailraceError:
         return isinstance(error, PassingError)
-    return any(sign in text for text in (str(error), str(error.__cause__)) for sign in _WORKER_SIGNS)
+    texts = [str(error)] if error.__cause__ is None else [str(error), told(error.__cause__)]
+    return any(sign in text for text in texts for sign in _WORKER_SIGNS)
 
 
 @dataclass

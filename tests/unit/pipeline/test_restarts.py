@@ -47,6 +47,46 @@ def test_a_failed_process_of_spark_passes(said: str) -> None:
     assert not is_passing(sentence(RuntimeError("java.io.IOException: No space left on device"), "checkpoint"))
 
 
+class SparkError(Exception):
+    """As PySpark's: Java's stack is kept beside the message."""
+
+    def __init__(self, said: str, cause: str, frame: str) -> None:
+        super().__init__(f"[STREAM_FAILED] Query [id = 5] terminated with exception: {said} SQLSTATE: XXKST\nPlan")
+        self._stackTrace = (
+            f"org.apache.spark.sql.streaming.StreamingQueryException: {said}\nPlan\n\tat org.apache.A.b(A.scala:1)\n"
+            f"Caused by: {cause}\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:381)\n"
+            f"\tat org.apache.spark.sql.execution.python.streaming.{frame}.latestOffset(X.scala:2)\n\t... 1 more"
+        )
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("", "java.io.EOFException"),
+        ("Broken pipe", "java.io.IOException: Broken pipe"),
+        ("Connection reset", "java.net.SocketException: Connection reset"),
+    ],
+)
+def test_a_planner_that_was_killed_passes_whatever_java_finds_of_it(said: str, cause: str) -> None:
+    killed = SparkError(said, cause, "PythonStreamingSourceRunner")
+    error = sentence(killed, "checkpoint")
+    error.__cause__ = killed
+    assert is_passing(error)
+    assert "a Python process of Spark ended during its work" in error.what
+    assert cause in error.what
+
+
+@pytest.mark.parametrize(
+    ("cause", "frame"),
+    [("java.io.EOFException", "AnotherReader"), ("java.io.IOException: odd", "PythonStreamingSourceRunner")],
+)
+def test_other_failures_of_java_end_the_pipeline(cause: str, frame: str) -> None:
+    other = SparkError("", cause, frame)
+    error = sentence(other, "checkpoint")
+    error.__cause__ = other
+    assert not is_passing(error)
+
+
 def test_pauses_grow_up_to_a_limit_and_a_committed_batch_begins_again() -> None:
     restarts = Restarts(most=8)
     assert [restarts.pause(5, 4) for _ in range(9)] == [1, 2, 4, 8, 16, 32, 60, 60, None]
