@@ -10,18 +10,17 @@ from tests.unit.spark.test_shapes import inserted
 _BLOCK = bytes(4 << 20)
 
 
-def sizes(pace: Pace, blocks: int, tables: int) -> list[int]:
+def sizes(blocks: int, tables: int) -> list[int]:
     """How many blocks each chunk is decoded from, with a row of each table in it."""
-    found = []
+    pace, found = Pace(), []
     for joined in _joined((Block(None, _BLOCK) for _ in range(blocks)), pace):
         found.append(len(joined))
-        pace.see(Chunk([inserted()] * tables), len(joined) * len(_BLOCK))
+        pace.see(Chunk([inserted()] * tables))
     return found
 
 
-def test_blocks_of_few_rows_of_many_tables_are_decoded_together() -> None:
-    assert sizes(Pace(), blocks=50, tables=2) == [1, 16, 16, 16, 1]
-
-
-def test_blocks_of_one_table_are_decoded_one_by_one() -> None:
-    assert sizes(Pace(bytes=4 * len(_BLOCK)), blocks=6, tables=1) == [4, 1, 1]
+def test_blocks_with_many_columns_are_decoded_together_up_to_a_limit() -> None:
+    columns = len(inserted().table.columns)
+    assert sizes(blocks=6, tables=60 // columns) == [1] * 6, "a block is more than their columns ask for"
+    assert sizes(blocks=8, tables=320 // columns) == [1, 5, 2], "20 MB for 320 columns"
+    assert sizes(blocks=50, tables=3000 // columns) == [1, 16, 16, 16, 1]
