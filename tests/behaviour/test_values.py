@@ -343,6 +343,7 @@ def test_a_large_transaction_is_the_same_in_many_chunks(
     (split,) = capture.plan()
     (whole,) = list(capture.reader.read(split))
     monkeypatch.setattr(stream, "CHUNK_BYTES", 4_000)
+    monkeypatch.setattr(reader, "_BLOCK_BYTES", 4_000)
     monkeypatch.setattr(reader, "_MOST_BYTES", 16_000)
     parts = list(capture.reader.read(split))
     assert len(parts) > 10

@@ -60,20 +60,21 @@ class Known:
 
 
 # Each column of each batch costs 0.1 ms however few its rows are, as much as 5 kB of the log, so that with many of them
-# more of the log is decoded at once.
-_COLUMN_BYTES, _MOST_BYTES = 64 << 10, 64 << 20
+# more of the log is decoded at once than the 4 MB of a block.
+_COLUMN_BYTES, _BLOCK_BYTES, _MOST_BYTES = 64 << 10, 4 << 20, 64 << 20
 
 
 @dataclass
 class Pace:
-    """How many bytes of messages are decoded at once: so many that their columns are few beside them."""
+    """How many bytes of messages are decoded at once, so that their columns are few beside them; 0: a block as it is."""
 
     bytes: int = 0
 
     def see(self, chunk: Chunk) -> None:
         """A chunk was decoded."""
         columns = sum(len(batch.table.columns) for batch in chunk.batches)
-        self.bytes = min(columns * _COLUMN_BYTES, _MOST_BYTES)
+        wanted = min(columns * _COLUMN_BYTES, _MOST_BYTES)
+        self.bytes = wanted if wanted > _BLOCK_BYTES else 0
 
 
 # By pipeline, kept in a worker process from one micro-batch to the next.
