@@ -66,7 +66,7 @@ _COLUMN_BYTES, _BLOCK_BYTES, _MOST_BYTES = 64 << 10, 4 << 20, 64 << 20
 
 @dataclass
 class Pace:
-    """How many bytes of messages are decoded at once, so that their columns are few beside them; 0: a block as it is."""
+    """Bytes of messages that are decoded at once, so that their columns are few beside them; 0: a block as it is."""
 
     bytes: int = 0
 
