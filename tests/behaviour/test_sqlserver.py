@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables import connector, ranges, reader
+from tailrace.connectors.sqlserver.arrow_client import ArrowConnection
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.errors import DecodeError, OffsetError, SourceError
@@ -232,15 +233,15 @@ def test_a_stopped_agent_is_told_once(sqlserver: SqlServer, caplog: pytest.LogCa
 def test_connections_that_are_cut_are_made_again(source: SqlServerSource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "ROWS", 100)  # so that a table is read in several blocks
     cuts = iter([1, 2, 3])
-    blocks = Connection.blocks
+    blocks = ArrowConnection.blocks
 
-    def cut(self: Connection, statement: str, size: int) -> Iterator[list[Any]]:
+    def cut(self: ArrowConnection, statement: str, size: int) -> Iterator[list[Any]]:
         for number, block in enumerate(blocks(self, statement, size)):
             if number == next(cuts, -1):
                 raise pymssql.OperationalError(20047, b"DBPROCESS is dead or not enabled")
             yield block
 
-    monkeypatch.setattr(Connection, "blocks", cut)
+    monkeypatch.setattr(ArrowConnection, "blocks", cut)
     with streaming(source, retriable__restart__connector__wait__ms="1") as stream:
         source.run("INSERT INTO orders SELECT value, 1, N'a' FROM GENERATE_SERIES(1, 1000, 1)")
         for number in range(1001, 1400):

@@ -14,6 +14,7 @@ import pytest
 import sqlglot
 
 from tailrace.connectors import registry
+from tailrace.connectors.sqlserver.arrow_client import ArrowConnection
 from tailrace.connectors.sqlserver.client import Connection
 from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.sqlserver import SqlServerSource
@@ -59,7 +60,7 @@ def source(sqlserver: SqlServer) -> Iterator[SqlServerSource]:
 def sent(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The statements that the connector sends from now on."""
     found: set[str] = set()
-    rows, run, blocks = Connection.rows, Connection.run, Connection.blocks
+    rows, run, blocks = Connection.rows, Connection.run, ArrowConnection.blocks
 
     def asked(self: Connection, statement: str) -> list[Any]:
         found.add(statement)
@@ -69,13 +70,13 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         found.update(statements)
         run(self, *statements)
 
-    def read(self: Connection, statement: str, size: int) -> Iterator[list[Any]]:
+    def read(self: ArrowConnection, statement: str, size: int) -> Iterator[list[Any]]:
         found.add(statement)
         return blocks(self, statement, size)
 
     monkeypatch.setattr(Connection, "rows", asked)
     monkeypatch.setattr(Connection, "run", told)
-    monkeypatch.setattr(Connection, "blocks", read)
+    monkeypatch.setattr(ArrowConnection, "blocks", read)
     return found
 
 

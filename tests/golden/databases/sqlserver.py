@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.sqlserver.position import text_of
 from tests.golden.compare import Event
 from tests.golden.databases.database import GoldenServer, SkippedError, without_last_end
 from tests.golden.script import Directive, split

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.connectors.change_tables.lsn import text_of, texts_of
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import FAILURES, Db2Error
 from tailrace.connectors.db2.config import resolve
 from tailrace.connectors.db2.defaults import parse_default
 from tailrace.connectors.db2.package import Db2Package
-from tailrace.connectors.db2.position import literal_of, lsn_texts, text_of
+from tailrace.connectors.db2.position import LSN_BYTES, literal_of
 from tailrace.connectors.db2.types.values import Db2Type, value_type
 from tailrace.errors import ConfigError, SourceError
 
@@ -123,7 +124,7 @@ def test_special_registers_are_functions() -> None:
 
 @given(st.lists(st.binary(min_size=16, max_size=16)))
 def test_positions_sort_as_their_bytes_do(values: list[bytes]) -> None:
-    texts = lsn_texts(values).to_pylist()
+    texts = texts_of(pa.array(values, pa.binary()), LSN_BYTES).to_pylist()
     assert texts == [text_of(each) for each in values]
     assert sorted(texts) == [text_of(each) for each in sorted(values)]
     assert [bytes.fromhex(literal_of(each)[2:-1]) for each in texts] == values
@@ -131,7 +132,7 @@ def test_positions_sort_as_their_bytes_do(values: list[bytes]) -> None:
 
 def test_positions_of_ten_bytes() -> None:
     short = bytes.fromhex("00000027000007580003")
-    assert lsn_texts([short]).to_pylist() == ["00000027:00000758:0003"]
+    assert texts_of(pa.array([short]), LSN_BYTES).to_pylist() == ["00000027:00000758:0003"]
     assert literal_of("00000027:00000758:0003") == "X'00000027000007580003'"
     assert (text_of(None), literal_of("")) == ("", f"X'{'00' * 16}'")
 

@@ -11,6 +11,7 @@ import pytest
 from tailrace.config import Config
 from tailrace.connectors.change_tables.changes import paired
 from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
+from tailrace.connectors.change_tables.images import block
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
@@ -80,7 +81,7 @@ def test_a_mask_does_not_make_a_value_of_an_untouched_one(faults: str) -> None:
     lsn, when = bytes(10), datetime(2024, 1, 1)
     update = [(lsn, lsn, kind, bytes([0b010]), when, 1, b"x", None) for kind in (3, 4)]
     insert = (lsn, lsn, 2, bytes([0b111]), when, 1, b"x", "")
-    rows = found.rows([*update, insert])
+    rows = found.rows(block([*update, insert]))
     shown = found.incomplete(paired(rows, "t"))
     assert shown["before"].field("text").to_pylist() == [sha256(GIVEN) if faults == "true" else GIVEN, None]
     assert shown["unchanged"].field("text").to_pylist() == [True, False]

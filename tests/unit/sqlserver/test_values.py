@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.connectors.change_tables.lsn import text_of, texts_of
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.log.reader import has_bit
-from tailrace.connectors.sqlserver.position import literal_of, lsn_texts, text_of
+from tailrace.connectors.sqlserver.position import LSN_BYTES, literal_of
 from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
 from tailrace.errors import ConfigError, DecodeError
@@ -170,7 +171,10 @@ def test_bits_of_an_update_mask_are_counted_from_the_end() -> None:
 def test_lsns() -> None:
     lsn = bytes.fromhex("00000027000007580005")
     assert text_of(lsn) == "00000027:00000758:0005"
-    assert lsn_texts([lsn, bytes(10)]).to_pylist() == ["00000027:00000758:0005", "00000000:00000000:0000"]
+    assert texts_of(pa.array([lsn, bytes(10)]), LSN_BYTES).to_pylist() == [
+        "00000027:00000758:0005",
+        "00000000:00000000:0000",
+    ]
     assert literal_of("00000027:00000758:0005") == "0x00000027000007580005"
     assert literal_of("") == "0x" + "0" * 20
 

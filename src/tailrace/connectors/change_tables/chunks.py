@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
-from tailrace.connectors.change_tables.images import expression, images, selected
+from tailrace.connectors.change_tables.images import block, expression, images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.signals import SignalTables
@@ -173,7 +173,7 @@ class PagedTable(ChunkTable):
 
     def images(self, rows: Sequence[tuple[object, ...]]) -> pa.StructArray:
         """Row images of rows of the driver."""
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self.schema.columns)
+        columns = block(rows) if rows else [pa.nulls(0)] * len(self.schema.columns)
         return images(self.captured, columns, len(rows))
 
     def source(self, count: int, end: Reading) -> pa.StructArray:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+Block = Sequence[pa.Array]
+"""The columns of some rows, in the types that the driver gives them."""
 
 
 class ColumnType(Protocol):
@@ -132,7 +134,7 @@ class LastChange:
 
 
 class Connection(Protocol):
-    """A connection; what a SELECT returns comes as rows, or in lists of rows. Methods raise the driver's errors."""
+    """A connection; what a SELECT returns comes as rows, or as columns. Methods raise the driver's errors."""
 
     def rows(self, statement: str) -> list[Row]:
         """All rows of a statement, none for one without a result."""
@@ -143,8 +145,8 @@ class Connection(Protocol):
     def run(self, *statements: str) -> None:
         """Run statements without looking at results."""
 
-    def blocks(self, statement: str, size: int) -> Iterator[list[Row]]:
-        """The rows of a statement, so many at a time. Nothing else can be asked meanwhile."""
+    def blocks(self, statement: str, size: int) -> Iterator[Block]:
+        """The columns of so many rows of a statement at a time. Nothing else can be asked meanwhile."""
 
     def close(self) -> None:
         """Close it."""

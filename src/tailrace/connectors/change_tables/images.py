@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pyarrow as pa
 
+from tailrace.connectors.change_tables.dialect import Block, Row
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.value_type import ValueType, converted
 
@@ -22,7 +22,12 @@ def expression(kind: ValueType, value: str) -> str:
     return (kind.text if kind.binary is None else kind.binary.select).format(value)
 
 
-def images(table: CapturedTable, columns: Sequence[Sequence[Any]], rows: int) -> pa.StructArray:
+def block(rows: Sequence[Row]) -> Block:
+    """The columns of rows of the driver, at least one."""
+    return [pa.array(values) for values in zip(*rows, strict=True)]
+
+
+def images(table: CapturedTable, columns: Block, rows: int) -> pa.StructArray:
     """Row images of columns of the driver's values. Raises DecodeError."""
     found = [
         image(kind, values, rows, f"{table.schema.id}.{column.name}")
@@ -31,10 +36,9 @@ def images(table: CapturedTable, columns: Sequence[Sequence[Any]], rows: int) ->
     return pa.StructArray.from_arrays(found, fields=list(table.schema.row_type))
 
 
-def image(kind: ValueType, values: Sequence[Any], rows: int, where: str) -> pa.Array:
+def image(kind: ValueType, values: pa.Array, rows: int, where: str) -> pa.Array:
     """A column of the driver's values. Raises DecodeError."""
-    raw = pa.array(values)
-    return nulls(rows, kind) if pa.types.is_null(raw.type) else converted(raw, kind, where, binary=True)
+    return nulls(rows, kind) if pa.types.is_null(values.type) else converted(values, kind, where, binary=True)
 
 
 def nulls(rows: int, kind: ValueType) -> pa.Array:

@@ -29,7 +29,7 @@ from tailrace.connectors.change_tables.changes import (
     paired,
     whole_transactions,
 )
-from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance, LastChange, Row
+from tailrace.connectors.change_tables.dialect import Block, Connection, Dialect, Instance, LastChange
 from tailrace.connectors.change_tables.kept import kept_connection
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange, inside
@@ -64,7 +64,7 @@ class ChangeTable:
     kind: str | None
     order: str
 
-    def rows(self, found: list[Row]) -> ChangeRows:
+    def rows(self, found: Block) -> ChangeRows:
         """Rows of the driver, at least one. Raises DecodeError."""
         raise NotImplementedError
 
@@ -164,8 +164,7 @@ class RangeReader:
         """Rows in blocks; what one answer holds is read at once, more over a connection of its own."""
         statement = f"{table.statement} WHERE {self._condition(table)} ORDER BY {table.order}"
         if rows <= ROWS:
-            found = connection.rows(statement)
-            return iter([table.rows(found)] if found else [])
+            return iter([table.rows(block) for block in connection.blocks(statement, ROWS)])
         own = stack.enter_context(self._connected())
         return (table.rows(block) for block in own.blocks(statement, ROWS))
 

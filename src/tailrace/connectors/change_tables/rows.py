@@ -139,13 +139,14 @@ class _Rows:
         held: ChangeBatch | None = None
         order = 0
         for block in connection.blocks(self._statement(), self.config.number("snapshot.fetch.size")):
-            batch = self._batch(images(self.captured, list(zip(*block, strict=True)), len(block)), order)
+            rows = len(block[0])
+            batch = self._batch(images(self.captured, block, rows), order)
             if held is None:
                 batch = marked(batch, 0, split.first)
             else:
                 yield held
             held = batch
-            order += ORDER_STEP * len(block)
+            order += ORDER_STEP * rows
         if held is None:
             if split.is_whole:
                 yield self._batch(pa.nulls(0, self.captured.schema.row_type), 0)

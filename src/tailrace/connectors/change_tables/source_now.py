@@ -12,7 +12,7 @@ from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.change_tables.chunks import PagedTable
 from tailrace.connectors.change_tables.dialect import Connection, Dialect
-from tailrace.connectors.change_tables.images import expression, image, images, selected
+from tailrace.connectors.change_tables.images import block, expression, image, images, selected
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
 from tailrace.connectors.shared_keys import is_unique, not_told_apart
@@ -78,8 +78,8 @@ class ChangeTableNow(SourceNow):
         captured = self._tables[table.id].captured
         statement = f"SELECT {', '.join(selected(self._dialect.name, captured))} FROM {self._dialect.table(table.id)}"
         with self._translated(f"{table.id} cannot be read"):
-            for block in self._connection.blocks(statement, _BLOCK):
-                yield _native(table, images(captured, list(zip(*block, strict=True)), len(block)))
+            for found in self._connection.blocks(statement, _BLOCK):
+                yield _native(table, images(captured, found, len(found[0])))
 
     def texts(self, keys: pa.Table) -> list[Key]:
         """See SourceNow.texts."""
@@ -103,7 +103,7 @@ class ChangeTableNow(SourceNow):
                     rows += self._connection.rows(self._dialect.one_row(listed))
             columns = [
                 image(kinds[column.name], values, len(rows), f"{table.id}.{column.name}")
-                for column, values in zip(key, zip(*rows, strict=True), strict=True)
+                for column, values in zip(key, block(rows), strict=True)
             ]
             yield _native(schema, pa.StructArray.from_arrays(columns, fields=list(schema.row_type)))
 

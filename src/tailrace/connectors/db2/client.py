@@ -11,7 +11,8 @@ import ibm_db
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables import dialect
-from tailrace.connectors.change_tables.dialect import Row
+from tailrace.connectors.change_tables.dialect import Block, Row
+from tailrace.connectors.change_tables.images import block
 from tailrace.connectors.db2 import encryption
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
@@ -86,11 +87,11 @@ class Connection(dialect.Connection):
             with self._executed(statement):
                 pass
 
-    def blocks(self, statement: str, size: int) -> Iterator[list[Row]]:
+    def blocks(self, statement: str, size: int) -> Iterator[Block]:
         """See Connection.blocks."""
         with self._executed(statement) as done:
             while found := ibm_db.fetchmany(done, size):
-                yield found
+                yield block(found)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -10,11 +10,11 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
+from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import Columns
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
-from tailrace.connectors.sqlserver.position import text_of
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
 from tailrace.errors import SourceError

@@ -12,13 +12,15 @@ import pymssql
 from pymssql import _mssql
 
 from tailrace.config import Config
+from tailrace.connectors.change_tables import dialect
+from tailrace.connectors.change_tables.dialect import Block, Row
+from tailrace.connectors.change_tables.images import block
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted, refusal, settings
 from tailrace.errors import SourceError, TailraceError
 
 T = TypeVar("T")
-Row = tuple[Any, ...]
 
 LOGIN_FAILED, NO_DATABASE = 18456, (911, 4060)
 NO_OBJECT, NO_RIGHT, LOCK_TIMEOUT = (208, 313), (229, 230, 262, 297, 300, 916, 22902, 22904), 1222
@@ -31,8 +33,8 @@ _REFUSED = ("certificate", "TLS", "SSL")
 _FILE, _ENVIRONMENT = "FREETDSCONF", threading.Lock()
 
 
-class Connection:
-    """A connection; what a SELECT returns comes as rows, or in lists of rows."""
+class Connection(dialect.Connection):
+    """Implements Connection over a driver of Python's DB API. Each statement is committed."""
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
@@ -40,32 +42,32 @@ class Connection:
         """The names of databases as the server writes them, by those that were asked for."""
 
     def rows(self, statement: str) -> list[Row]:
-        """All rows of a statement, none for one without a result."""
+        """See Connection.rows."""
         with self._cursor() as cursor:
             cursor.execute(statement)
             found: list[Row] = cursor.fetchall() if cursor.description else []
             return found
 
     def value(self, statement: str) -> Any:
-        """The first column of the first row, None without one."""
+        """See Connection.value."""
         found = self.rows(statement)
         return found[0][0] if found else None
 
     def run(self, *statements: str) -> None:
-        """Run statements without looking at results."""
+        """See Connection.run."""
         with self._cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
 
-    def blocks(self, statement: str, size: int) -> Iterator[list[Row]]:
-        """The rows of a statement, so many at a time. Nothing else can be asked meanwhile."""
+    def blocks(self, statement: str, size: int) -> Iterator[Block]:
+        """See Connection.blocks."""
         with self._cursor() as cursor:
             cursor.execute(statement)
             while found := cursor.fetchmany(size):
-                yield found
+                yield block(found)
 
     def close(self) -> None:
-        """Close it."""
+        """See Connection.close."""
         self._driver.close()
 
     @contextmanager

@@ -12,9 +12,9 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.sqlserver import statements
+from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server, connect
+from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server
 from tailrace.connectors.sqlserver.log.end import log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
@@ -52,7 +52,7 @@ class SqlServerDialect(Dialect):
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""
-        return connect(config, application, database or None)
+        return arrow_client.connect(config, application, database or None)
 
     def server(self, config: Config, application: str = "tailrace planner") -> Server:
         """See Dialect.server."""

@@ -11,19 +11,19 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows
-from tailrace.connectors.change_tables.dialect import Instance, Row
+from tailrace.connectors.change_tables.dialect import Block, Instance
 from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.reader import ChangeTable
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.config import COMMIT, ZOS
 from tailrace.connectors.db2.log.end import control
-from tailrace.connectors.db2.position import lsn_texts
+from tailrace.connectors.db2.position import LSN_BYTES
 from tailrace.connectors.db2.statements import name
 from tailrace.errors import DecodeError, SourceError
 
-_KINDS = {"D": DELETED, "I": INSERTED, "U": AFTER_ALONE}
+_OPERATIONS, _KINDS = pa.array(["D", "I", "U"]), pa.array([DELETED, INSERTED, AFTER_ALONE])
 _UNKNOWN = 0
-_FIELDS = 4
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class RegisteredTable(ChangeTable):
 
     has_single_updates: bool
 
-    def rows(self, found: list[Row]) -> ChangeRows:
+    def rows(self, found: Block) -> ChangeRows:
         """See ChangeTable.rows: kinds are DELETED, INSERTED and AFTER_ALONE, as one row does not tell more.
 
         Raises DecodeError for another operation.
         """
-        columns = list(zip(*found, strict=True))
-        kind = np.array([_KINDS.get(each, _UNKNOWN) for each in columns[2]], np.int64)
-        commit, change = lsn_texts(columns[0]), lsn_texts(columns[1])
-        allowed = list(_KINDS.values()) if self.has_single_updates else [DELETED, INSERTED]
+        commits, changes, operations, markers, *values = found
+        kind = _KINDS.take(pc.index_in(operations, _OPERATIONS)).fill_null(_UNKNOWN).to_numpy()
+        commit, change = texts_of(commits, LSN_BYTES), texts_of(changes, LSN_BYTES)
+        allowed = [DELETED, INSERTED, AFTER_ALONE] if self.has_single_updates else [DELETED, INSERTED]
         wrong = np.flatnonzero(~np.isin(kind, allowed))
         if wrong.size:
             row = int(wrong[0])
             raise DecodeError(
-                f"a row has the operation {columns[2][row]!r}",
+                f"a row has the operation {operations[row].as_py()!r}",
                 where=f"{self.instance.table}, commit {commit[row].as_py()}, change {change[row].as_py()}",
                 remedy="register the table with CHG_UPD_TO_DEL_INS = 'Y', or set db2.platform to ZOS on z/OS",
             )
@@ -53,9 +53,9 @@ class RegisteredTable(ChangeTable):
             commit=commit,
             change=change,
             kind=kind,
-            ts_us=_times(columns[3]),
-            images=images(self.captured, columns[_FIELDS:], len(found)),
-            mask=pa.nulls(len(found), pa.binary()),
+            ts_us=_times(markers),
+            images=images(self.captured, values, len(kind)),
+            mask=pa.nulls(len(kind), pa.binary()),
         )
 
     def whole(self, rows: ChangeRows) -> ChangeRows:
@@ -73,9 +73,9 @@ class RegisteredTable(ChangeTable):
         return replace(rows, kind=kind, change=rows.change.take(pa.array(place)))
 
 
-def _times(markers: tuple[object, ...]) -> pa.Array:
+def _times(markers: pa.Array) -> pa.Array:
     """Microseconds since 1970; now for commits that have no unit of work any more, or whose time is not asked for."""
-    found = pc.cast(pa.array(markers, pa.timestamp("us")), pa.int64())
+    found = pc.cast(pc.cast(markers, pa.timestamp("us")), pa.int64())
     return found.fill_null(time.time_ns() // 1000)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from tailrace.connectors.change_tables.changes import AFTER
 from tailrace.connectors.change_tables.dialect import Instance, LastChange
+from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.position import literal_of, text_of
+from tailrace.connectors.sqlserver.position import literal_of
 
 _FIELDS = "[__$start_lsn], [__$seqval], [__$operation]"
 

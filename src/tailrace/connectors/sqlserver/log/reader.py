@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
-from tailrace.connectors.change_tables.dialect import Instance, Row
+from tailrace.connectors.change_tables.dialect import Block, Instance
 from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.reader import ChangeTable
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.position import lsn_texts
+from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.errors import SourceError
 
@@ -38,30 +39,30 @@ class InstanceTable(ChangeTable):
     placeholders: Mapping[int, pa.Scalar]
     from_start: bool = False
 
-    def rows(self, found: list[Row]) -> ChangeRows:
+    def rows(self, found: Block) -> ChangeRows:
         """See ChangeTable.rows."""
-        columns = list(zip(*found, strict=True))
-        shown = len(self.captured.schema.columns)
-        kind, masks = np.array(columns[2], np.int64), columns[3]
-        values = columns[5 : 5 + shown]
+        commit, change, kinds, masks, times, *values = found
+        kind, masks = kinds.cast(pa.int64()).to_numpy(), masks.cast(pa.binary())
         return ChangeRows(
-            commit=lsn_texts(columns[0]),
-            change=lsn_texts(columns[1]),
+            commit=texts_of(commit, LSN_BYTES),
+            change=texts_of(change, LSN_BYTES),
             kind=kind,
-            ts_us=pa.array(columns[4], pa.timestamp("us")).cast(pa.int64()),
-            images=self._with_gaps(images(self.captured, values, len(found)), values, kind, masks),
-            mask=pa.array(masks, pa.binary()),
+            ts_us=times.cast(pa.timestamp("us")).cast(pa.int64()),
+            images=self._with_gaps(images(self.captured, values, len(kind)), values, kind, masks),
+            mask=masks,
         )
 
-    def _with_gaps(self, found: pa.StructArray, values: Sequence[Row], kind: Ints, masks: Row) -> pa.StructArray:
+    def _with_gaps(self, found: pa.StructArray, values: Block, kind: Ints, masks: pa.Array) -> pa.StructArray:
         """The images with null where an update has no value: a mask may have made a text of it."""
         arrays = found.flatten()
         is_update = np.isin(kind, (BEFORE, AFTER)).tolist()
         for place, ordinal in self.ordinals.items():
-            if None in values[place]:
+            if values[place].null_count:
                 gaps = [
-                    value is None and is_one and not has_bit(mask, ordinal, from_start=self.from_start)
-                    for value, is_one, mask in zip(values[place], is_update, masks, strict=True)
+                    is_null and is_one and not has_bit(mask, ordinal, from_start=self.from_start)
+                    for is_null, is_one, mask in zip(
+                        values[place].is_null().to_pylist(), is_update, masks.to_pylist(), strict=True
+                    )
                 ]
                 arrays[place] = pc.if_else(pa.array(gaps), pa.scalar(None, arrays[place].type), arrays[place])
         return pa.StructArray.from_arrays(arrays, fields=list(found.type))

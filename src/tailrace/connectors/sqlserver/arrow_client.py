@@ -1,0 +1,141 @@
+"""Reads rows of SQL Server as Arrow columns, by mssql-python; FreeTDS reads where that cannot connect."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+import pymssql
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Block, Row
+from tailrace.connectors.sqlserver import client
+from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted
+
+log = logging.getLogger(__name__)
+
+# The driver in Rust, which needs nothing from the system; who sets the variable has another one.
+_PROVIDER = ("MSSQL_PYTHON_NATIVE_PROVIDER", "mssql-odbc")
+_FROM_SERVER, _SOURCES = "[SQL Server]", re.compile(r"^(\[[^\]]*\])+")
+# FreeTDS's numbers: the answer cannot be read, the connection is dead.
+_UNREAD, _DEAD = 20004, 20047
+_NARROW = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+
+
+def connect(config: Config, application: str = "tailrace", database: str | None = None) -> client.Connection:
+    """A new connection for many rows, see client.connect.
+
+    FreeTDS makes it where certificates are compared, as this driver takes no file of trusted ones.
+    """
+    if is_compared(config):
+        return client.connect(config, application, database)
+    driver = _driver()
+    patience, timeout = config.number("driver.loginTimeout"), config.number("database.query.timeout.ms")
+    try:
+        made = driver.connect(_settings(config, database), autocommit=True, timeout=patience)
+    except driver.Error as error:
+        # Its errors say what is wrong and whether another attempt may help.
+        other = client.connect(config, application, database)
+        log.warning("rows are read by FreeTDS, which is slower, as mssql-python does not connect: %s", _line(error))
+        return other
+    made.timeout = -(-timeout // 1000)
+    return ArrowConnection(made)
+
+
+class ArrowConnection(client.Connection):
+    """Implements Connection. Its errors are those of FreeTDS, with the server's numbers."""
+
+    _unread: Any = None
+    """The cursor whose answer is not read to its end."""
+
+    def rows(self, statement: str) -> list[Row]:
+        """See Connection.rows."""
+        return [tuple(row) for row in super().rows(statement)]
+
+    def blocks(self, statement: str, size: int) -> Iterator[Block]:
+        """See Connection.blocks. A connection whose rows are not read to the end can only be closed."""
+        with self._cursor() as cursor:
+            cursor.execute(statement)
+            self._unread = cursor
+            while (found := cursor.arrow_batch(size)).num_rows:
+                yield [_narrow(column) for column in found.columns]
+            self._unread = None
+
+    def close(self) -> None:
+        """See Connection.close. The driver reads what is left of an answer first: nobody waits for that."""
+        if self._unread is None:
+            self._driver.close()
+        else:
+            threading.Thread(target=self._driver.close, name="reads an answer's rest", daemon=True).start()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        if self._unread is not None:
+            raise pymssql.OperationalError(_DEAD, "the connection's last answer was not read to its end")
+        cursor = self._driver.cursor()
+        try:
+            yield cursor
+        except _driver().Error as error:
+            raise self._as_freetds(error) from error
+        finally:
+            if self._unread is None:
+                cursor.close()
+
+    def _as_freetds(self, error: Any) -> pymssql.Error:
+        """The driver gives no numbers: the server is asked for its own, which it has until the next statement."""
+        text = _line(error)
+        if _FROM_SERVER in str(error):
+            self._unread = None
+            with suppress(_driver().Error), self._driver.cursor() as cursor:
+                cursor.execute("SELECT @@ERROR")
+                return pymssql.OperationalError(cursor.fetchone()[0], text)
+        if isinstance(error, _driver().OperationalError):
+            return pymssql.OperationalError(_UNREAD, text)
+        return pymssql.DatabaseError(text)
+
+
+@cache
+def _driver() -> Any:
+    """The module, which takes 50 ms to import: processes that read no rows do without it."""
+    os.environ.setdefault(*_PROVIDER)
+    import mssql_python
+
+    # Transactions and levels of isolation of one connection must not meet the next.
+    mssql_python.pooling(enabled=False)
+    return mssql_python
+
+
+def _settings(config: Config, database: str | None) -> str:
+    names = config.names("database.names")
+    host, instance = config.text("database.hostname"), config.optional("database.instance")
+    # A port that is given decides over an instance.
+    by_name = instance and "database.port" not in config.given
+    parts = {
+        "SERVER": f"{host}\\{instance}" if by_name else f"{host},{config.number('database.port')}",
+        "DATABASE": database or (names[0] if len(names) == 1 else ""),
+        "UID": config.optional("database.user") or "",
+        "PWD": config.optional("database.password") or "",
+        "Encrypt": "yes" if is_encrypted(config) else "no",
+        "TrustServerCertificate": "yes",
+        "ApplicationIntent": config.optional("driver.applicationIntent") or "ReadWrite",
+        # An attempt that fails is repeated as the options say, and not at once by the driver.
+        "ConnectRetryCount": "0",
+    }
+    return "".join(f"{name}={{{value.replace('}', '}}')}}};" for name, value in parts.items() if value)
+
+
+def _line(error: Any) -> str:
+    """The server's words, without what the driver puts before them."""
+    return _SOURCES.sub("", str(getattr(error, "ddbc_error", "") or error)).strip()
+
+
+def _narrow(column: pa.Array) -> pa.Array:
+    kind = _NARROW.get(column.type)
+    return column if kind is None else column.cast(kind)
