@@ -16,8 +16,9 @@ import pymssql
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Block, Row
+from tailrace.connectors.change_tables.images import block
 from tailrace.connectors.sqlserver import client
-from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted
+from tailrace.connectors.sqlserver.encryption import TRUST_STORE, is_compared, is_encrypted
 
 log = logging.getLogger(__name__)
 
@@ -26,15 +27,17 @@ _PROVIDER = ("MSSQL_PYTHON_NATIVE_PROVIDER", "mssql-odbc")
 _FROM_SERVER, _SOURCES = "[SQL Server]", re.compile(r"^(\[[^\]]*\])+")
 # FreeTDS's numbers: the answer cannot be read, the connection is dead.
 _UNREAD, _DEAD = 20004, 20047
+# Bytes of a value in a row.
+_LARGEST = 8000
 _NARROW = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
 
 
 def connect(config: Config, application: str = "tailrace", database: str | None = None) -> client.Connection:
     """A new connection for many rows, see client.connect.
 
-    FreeTDS makes it where certificates are compared, as this driver takes no file of trusted ones.
+    FreeTDS makes it if driver.trustStore is compared with, as this driver takes no file of trusted certificates.
     """
-    if is_compared(config):
+    if is_compared(config) and config.optional(TRUST_STORE):
         return client.connect(config, application, database)
     driver = _driver()
     patience, timeout = config.number("driver.loginTimeout"), config.number("database.query.timeout.ms")
@@ -64,8 +67,7 @@ class ArrowConnection(client.Connection):
         with self._cursor() as cursor:
             cursor.execute(statement)
             self._unread = cursor
-            while (found := cursor.arrow_batch(size)).num_rows:
-                yield [_narrow(column) for column in found.columns]
+            yield from (_by_rows if _has_large(cursor) else _by_columns)(cursor, size)
             self._unread = None
 
     def close(self) -> None:
@@ -123,7 +125,8 @@ def _settings(config: Config, database: str | None) -> str:
         "UID": config.optional("database.user") or "",
         "PWD": config.optional("database.password") or "",
         "Encrypt": "yes" if is_encrypted(config) else "no",
-        "TrustServerCertificate": "yes",
+        "TrustServerCertificate": "no" if is_compared(config) else "yes",
+        "HostNameInCertificate": config.optional("driver.hostNameInCertificate") or "",
         "ApplicationIntent": config.optional("driver.applicationIntent") or "ReadWrite",
         # An attempt that fails is repeated as the options say, and not at once by the driver.
         "ConnectRetryCount": "0",
@@ -134,6 +137,22 @@ def _settings(config: Config, database: str | None) -> str:
 def _line(error: Any) -> str:
     """The server's words, without what the driver puts before them."""
     return _SOURCES.sub("", str(getattr(error, "ddbc_error", "") or error)).strip()
+
+
+def _has_large(cursor: Any) -> bool:
+    """Whether a column has values of any size, which the driver describes with a size of 0."""
+    return any(kind in (str, bytes) and not 0 < size <= _LARGEST for _, kind, _, size, *_ in cursor.description)
+
+
+def _by_rows(cursor: Any, size: int) -> Iterator[Block]:
+    """Of large values the driver makes columns slower than rows, and holds Python's lock while it waits for them."""
+    while found := cursor.fetchmany(size):
+        yield block(found)
+
+
+def _by_columns(cursor: Any, size: int) -> Iterator[Block]:
+    while (found := cursor.arrow_batch(size)).num_rows:
+        yield [_narrow(column) for column in found.columns]
 
 
 def _narrow(column: pa.Array) -> pa.Array:

@@ -181,7 +181,9 @@ def _refusals(config: Config) -> Iterator[None]:
     try:
         yield
     except pymssql.Error as error:
-        refused = refusal(config) if is_encrypted(config) and FAILURES.is_lost(error) else None
+        # The number may be that of an earlier attempt's error: the driver keeps it.
+        is_about_it = is_encrypted(config) and "Login failed" not in str(error)
+        refused = refusal(config) if is_about_it else None
         if refused is None:
             raise
         # Another try would be refused, too: the driver's error behind it would say that it might not.

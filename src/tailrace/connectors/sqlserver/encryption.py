@@ -20,10 +20,10 @@ _SYSTEM = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-_STORE = "driver.trustStore"
+TRUST_STORE = "driver.trustStore"
 _CONVERT = "keytool -list -rfc -keystore {path} > trusted.pem, and set driver.trustStore to that"
 REMEDIES = Remedies(
-    authority=f"set {_STORE} to a PEM file with the certificate of who has issued the server's",
+    authority=f"set {TRUST_STORE} to a PEM file with the certificate of who has issued the server's",
     host="set database.hostname, or driver.hostNameInCertificate, to a host that the certificate is issued for",
     encrypt="set driver.encrypt=true",
     plain="let the server encrypt connections, or set driver.encrypt=false: then even the password is sent as it is",
@@ -58,13 +58,13 @@ def settings(config: Config) -> Iterator[str]:
 
 def trusted(config: Config) -> str:
     """The file of the certificates that are trusted, in PEM. Raises SourceError."""
-    given = config.optional(_STORE)
+    given = config.optional(TRUST_STORE)
     found = [given] if given else [ssl.get_default_verify_paths().cafile, *_SYSTEM]
     path = next((each for each in found if each and (each == given or Path(each).is_file())), None)
     if path is None:
         what = "the system has no file of trusted certificates"
-        raise SourceError(what, where=_STORE, remedy=REMEDIES.authority)
-    return pem(path, _STORE, REMEDIES.authority, _CONVERT.format(path=path))
+        raise SourceError(what, where=TRUST_STORE, remedy=REMEDIES.authority)
+    return pem(path, TRUST_STORE, REMEDIES.authority, _CONVERT.format(path=path))
 
 
 def refusal(config: Config) -> SourceError | None:

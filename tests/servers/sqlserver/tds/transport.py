@@ -87,6 +87,8 @@ class Transport:
             except ssl.SSLWantReadError:
                 self._send_handshake()
                 self._incoming.write(self.read()[2])
+            except ssl.SSLError as error:  # the client distrusts the certificate
+                raise Disconnected from error
         self._send_handshake()
         self._tls = tls
 
