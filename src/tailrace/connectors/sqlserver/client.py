@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ _DEAD = frozenset((20002, 20003, 20004, 20006, 20009, 20017, 20047))
 # What the driver says, without a number, of a connection that was lost before.
 _CUT = ("Not connected", "Connection is closed", "Could not set connection properties")
 _REFUSED = ("certificate", "TLS", "SSL")
+_OF_THE_DRIVER = re.compile(r"DB-Lib error message (\d+)")
 _FILE, _ENVIRONMENT = "FREETDSCONF", threading.Lock()
 
 
@@ -111,11 +113,7 @@ class SqlServerFailures(Failures):
 
     def line(self, error: BaseException) -> str:
         """See Failures.line: the server's own words."""
-        found = _cause(error)
-        said = found.args[1] if len(found.args) > 1 else found.args[0] if found.args else found
-        if isinstance(said, tuple):
-            said = said[-1]
-        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        text = _text(error)
         return text.partition("DB-Lib error")[0].strip().partition("\n")[0] or text.strip().partition("\n")[0]
 
     @contextmanager
@@ -181,9 +179,7 @@ def _refusals(config: Config) -> Iterator[None]:
     try:
         yield
     except pymssql.Error as error:
-        # The number may be that of an earlier attempt's error: the driver keeps it.
-        is_about_it = is_encrypted(config) and "Login failed" not in str(error)
-        refused = refusal(config) if is_about_it else None
+        refused = refusal(config) if is_encrypted(config) and FAILURES.is_lost(error) else None
         if refused is None:
             raise
         # Another try would be refused, too: the driver's error behind it would say that it might not.
@@ -237,11 +233,23 @@ class Server:
 
 def number_of(error: BaseException) -> int | None:
     """The number of an error of the server or of the driver."""
+    own = _OF_THE_DRIVER.match(_text(error))
+    if own:
+        # The number beside it may be that of an earlier connection's error, which the driver keeps.
+        return int(own[1])
     found = _cause(error).args
     number = found[0] if found else None
     if isinstance(number, tuple):
         number = number[0]
     return number if isinstance(number, int) else None
+
+
+def _text(error: BaseException) -> str:
+    found = _cause(error)
+    said = found.args[1] if len(found.args) > 1 else found.args[0] if found.args else found
+    if isinstance(said, tuple):
+        said = said[-1]
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
 
 
 def _cause(error: BaseException) -> BaseException:
