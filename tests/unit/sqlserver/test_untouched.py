@@ -79,8 +79,8 @@ def test_a_mask_does_not_make_a_value_of_an_untouched_one(faults: str) -> None:
     mask = "column.mask.hash.v2.SHA-256.with.salt.salt"
     found = table_of(required=True, compat__faults=faults, **{mask: "dbo.t.text"})
     lsn, when = bytes(10), datetime(2024, 1, 1)
-    update = [(lsn, lsn, kind, bytes([0b010]), when, 1, b"x", None) for kind in (3, 4)]
-    insert = (lsn, lsn, 2, bytes([0b111]), when, 1, b"x", "")
+    update = [(lsn, lsn, kind, bytes([0b010]), when, 0, 1, b"x", None) for kind in (3, 4)]
+    insert = (lsn, lsn, 2, bytes([0b111]), when, 0, 1, b"x", "")
     rows = found.rows(block([*update, insert]))
     shown = found.incomplete(paired(rows, "t"))
     assert shown["before"].field("text").to_pylist() == [sha256(GIVEN) if faults == "true" else GIVEN, None]

@@ -22,6 +22,7 @@ from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.errors import SourceError
 
+_MINUTE_US = 60_000_000
 _FIELDS = ("__$start_lsn", "__$seqval", "__$operation", "__$update_mask")
 # The reference engine tells untouched values of these types, and of no others.
 _PLACEHOLDERS = ("text", "ntext", "image", "xml")
@@ -41,13 +42,15 @@ class InstanceTable(ChangeTable):
 
     def rows(self, found: Block) -> ChangeRows:
         """See ChangeTable.rows."""
-        commit, change, kinds, masks, times, *values = found
+        commit, change, kinds, masks, times, minutes, *values = found
         kind, masks = kinds.cast(pa.int64()).to_numpy(), masks.cast(pa.binary())
         return ChangeRows(
             commit=texts_of(commit, LSN_BYTES),
             change=texts_of(change, LSN_BYTES),
             kind=kind,
-            ts_us=times.cast(pa.timestamp("us")).cast(pa.int64()),
+            ts_us=pc.subtract(
+                times.cast(pa.timestamp("us")).cast(pa.int64()), pc.multiply(minutes.cast(pa.int64()), _MINUTE_US)
+            ),
             images=self._with_gaps(images(self.captured, values, len(kind)), values, kind, masks),
             mask=masks,
         )
@@ -171,8 +174,9 @@ def _statement(config: Config, instance: Instance, captured: CapturedTable) -> s
         time = f"{name(instance.table.database)}.sys.fn_cdc_map_lsn_to_time(cdc_data.[__$start_lsn])"
     listed = [
         *(f"cdc_data.{name(field)}" for field in _FIELDS),
-        # In UTC: the server's times of transactions are in its own zone.
-        f"DATEADD(minute, -DATEPART(TZOFFSET, SYSDATETIMEOFFSET()), {time})",
+        # The server's times of transactions are in its own zone.
+        time,
+        "(SELECT DATEPART(TZOFFSET, SYSDATETIMEOFFSET()))",
         *selected(name, captured, "cdc_data."),
     ]
     return f"SELECT {', '.join(listed)} FROM {instance.changes} AS cdc_data"
