@@ -126,8 +126,10 @@ def test_errors_have_the_servers_numbers(sqlserver: SqlServer) -> None:
         for statement, number, said in (
             ("SELECT * FROM dbo.none", 208, "Invalid object name 'dbo.none'."),
             ("RAISERROR('it is so', 16, 1)", 50000, "it is so"),
+            # After 49,999 rows.
+            ("SELECT 1 / (50000 - id) FROM many ORDER BY id", 8134, "Divide by zero error encountered."),
         ):
-            for ask in (connection.rows, connection.run, lambda each: next(connection.blocks(each, 10))):
+            for ask in (connection.rows, lambda each: list(connection.blocks(each, 10_000))):
                 with pytest.raises(pymssql.Error) as caught:
                     ask(statement)
                 assert client.number_of(caught.value) == number
@@ -136,13 +138,24 @@ def test_errors_have_the_servers_numbers(sqlserver: SqlServer) -> None:
         assert connection.value("SELECT 1") == 1
 
 
+@pytest.mark.parametrize("column", ["note", "CAST(note AS varchar(max))"])
+def test_a_block_has_so_many_bytes(sqlserver: SqlServer, monkeypatch: pytest.MonkeyPatch, column: str) -> None:
+    monkeypatch.setattr(arrow_client, "_BLOCK_BYTES", 21_000)
+    with closing(arrow_client.connect(config_of(sqlserver))) as connection:
+        blocks = list(connection.blocks(f"SELECT {column} FROM many WHERE id <= 1000", 500))
+    sizes = [len(block[0]) for block in blocks]
+    assert sum(sizes) == 1000
+    assert sizes[0] == 100
+    assert 150 <= max(sizes) <= 210
+
+
 def test_a_connection_that_is_cut_is_lost(sqlserver: SqlServer) -> None:
     with proxy(sqlserver.port) as between:
         between.cut = 1_000_000
         config = config_of(sqlserver, database__port=str(between.port))
         with closing(arrow_client.connect(config)) as connection:
             blocks = connection.blocks("SELECT * FROM many", 1000)
-            assert len(next(blocks)[0]) == 1000
+            assert len(next(blocks)[0]) == 100
             with pytest.raises(pymssql.Error) as caught:
                 list(blocks)
             assert FAILURES.is_lost(caught.value)

@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -29,6 +29,7 @@ _FROM_SERVER, _SOURCES = "[SQL Server]", re.compile(r"^(\[[^\]]*\])+")
 _UNREAD, _DEAD = 20004, 20047
 # Bytes of a value in a row.
 _LARGEST = 8000
+_FIRST_ROWS, _BLOCK_BYTES = 100, 1 << 25
 _NARROW = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
 
 
@@ -67,7 +68,13 @@ class ArrowConnection(client.Connection):
         with self._cursor() as cursor:
             cursor.execute(statement)
             self._unread = cursor
-            yield from (_by_rows if _has_large(cursor) else _by_columns)(cursor, size)
+            rows = min(size, _FIRST_ROWS)
+            fetched = _by_rows if _has_large(cursor) else _by_columns
+            while columns := fetched(cursor, rows):
+                yield columns
+                # The next block has as many rows of these as fit.
+                taken = sum(column.nbytes for column in columns)
+                rows = max(1, min(size, len(columns[0]) * _BLOCK_BYTES // max(taken, 1)))
             self._unread = None
 
     def close(self) -> None:
@@ -81,23 +88,26 @@ class ArrowConnection(client.Connection):
     def _cursor(self) -> Iterator[Any]:
         if self._unread is not None:
             raise pymssql.OperationalError(_DEAD, "the connection's last answer was not read to its end")
-        cursor = self._driver.cursor()
         try:
+            cursor = self._driver.cursor()
             yield cursor
-        except _driver().Error as error:
-            raise self._as_freetds(error) from error
-        finally:
             if self._unread is None:
                 cursor.close()
+        except _driver().Error as error:
+            raise self._as_freetds(error) from error
 
     def _as_freetds(self, error: Any) -> pymssql.Error:
         """The driver gives no numbers: the server is asked for its own, which it has until the next statement."""
         text = _line(error)
         if _FROM_SERVER in str(error):
             self._unread = None
-            with suppress(_driver().Error), self._driver.cursor() as cursor:
-                cursor.execute("SELECT @@ERROR")
-                return pymssql.OperationalError(cursor.fetchone()[0], text)
+            try:
+                with self._driver.cursor() as cursor:
+                    cursor.execute("SELECT @@ERROR")
+                    return pymssql.OperationalError(cursor.fetchone()[0], text)
+            except _driver().Error:
+                # It was the connection's last word.
+                return pymssql.OperationalError(_DEAD, text)
         if isinstance(error, _driver().OperationalError):
             return pymssql.OperationalError(_UNREAD, text)
         return pymssql.DatabaseError(text)
@@ -144,15 +154,14 @@ def _has_large(cursor: Any) -> bool:
     return any(kind in (str, bytes) and not 0 < size <= _LARGEST for _, kind, _, size, *_ in cursor.description)
 
 
-def _by_rows(cursor: Any, size: int) -> Iterator[Block]:
+def _by_rows(cursor: Any, size: int) -> Block:
     """Of large values the driver makes columns slower than rows, and holds Python's lock while it waits for them."""
-    while found := cursor.fetchmany(size):
-        yield block(found)
+    return block(cursor.fetchmany(size))
 
 
-def _by_columns(cursor: Any, size: int) -> Iterator[Block]:
-    while (found := cursor.arrow_batch(size)).num_rows:
-        yield [_narrow(column) for column in found.columns]
+def _by_columns(cursor: Any, size: int) -> Block:
+    found = cursor.arrow_batch(size)
+    return [_narrow(column) for column in found.columns] if found.num_rows else []
 
 
 def _narrow(column: pa.Array) -> pa.Array:
