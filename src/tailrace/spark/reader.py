@@ -24,6 +24,7 @@ from tailrace.connectors.ahead import ahead
 from tailrace.connectors.base import Offset
 from tailrace.errors import SourceAwayError, TailraceError
 from tailrace.spark import failpoint
+from tailrace.spark.garbage import freeze_imports
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
 
@@ -80,6 +81,7 @@ class _Rows:
         """Arrow batches of a split's rows, encoded one ahead of those Spark takes."""
         with _passing(self.capture):
             yield from ahead(self._encoded(partition))
+        freeze_imports()
         failpoint.reach("after-read")
 
     def _encoded(self, partition: Split) -> Iterator[pa.RecordBatch]:

@@ -234,7 +234,7 @@ class Server:
 def number_of(error: BaseException) -> int | None:
     """The number of an error of the server or of the driver."""
     own = _OF_THE_DRIVER.match(_text(error))
-    if own:
+    if own and int(own[1]) in _DEAD:
         # The number beside it may be that of an earlier connection's error, which the driver keeps.
         return int(own[1])
     found = _cause(error).args

@@ -25,6 +25,7 @@ from tailrace.sinks.kafka.client import Properties, Settings
 from tailrace.sinks.kafka.creation import Creation
 from tailrace.sinks.kafka.delivery import AtLeastOnce
 from tailrace.sinks.kafka.transactions import ExactlyOnce, Ticket
+from tailrace.spark.garbage import freeze_imports
 from tailrace.transforms import Step
 from tailrace.transforms.encoder import Encoder
 
@@ -161,6 +162,7 @@ def _task(
                     sent += [(count, task, writer.token, writer.end) for count in counts]
                 yield pa.array(sent, _SENT_TYPE)
             writer.finish()
+            freeze_imports()
         except BaseException:
             writer.abandon()
             raise

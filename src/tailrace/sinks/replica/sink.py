@@ -21,6 +21,7 @@ from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.target import read_table, row_count
 from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
+from tailrace.spark.garbage import freeze_imports
 
 log = logging.getLogger(__name__)
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -197,6 +198,7 @@ def _merging(batch: MicroBatch, done: frozenset[Rename]) -> Task:
                 reports.append(report)
                 yield _result(**asdict(report))
             yield from _kept(batch, table, reports)
+        freeze_imports()
 
     return merge
 
