@@ -206,6 +206,14 @@ def test_freetds_reads_where_the_driver_does_not_connect(
     assert told.endswith("no library")
 
 
+@pytest.mark.parametrize("password", ["a}b;c={d}}e 1", "Ein'ß漢;{", "}}", "{x}"])
+def test_any_password_reaches_the_server(sqlserver: SqlServer, monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    monkeypatch.setattr(sqlserver, "password", password)
+    with closing(arrow_client.connect(config_of(sqlserver))) as connection:
+        assert isinstance(connection, ArrowConnection)
+        assert connection.value("SELECT 1") == 1
+
+
 def test_a_refused_login_is_told_once(sqlserver: SqlServer, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(pymssql.Error) as caught:
         arrow_client.connect(config_of(sqlserver, database__password="wrong"))
