@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -198,12 +199,24 @@ def test_freetds_reads_where_the_driver_does_not_connect(
 
     monkeypatch.setattr(driver, "connect", refuse)
     config = config_of(sqlserver)
-    with caplog.at_level(logging.WARNING), closing(arrow_client.connect(config)) as connection:
-        assert not isinstance(connection, ArrowConnection)
-        assert read(connection, config, 0) == [False, True, None]
+    for _ in range(2):
+        with caplog.at_level(logging.WARNING), closing(arrow_client.connect(config)) as connection:
+            assert not isinstance(connection, ArrowConnection)
+            assert read(connection, config, 0) == [False, True, None]
     (told,) = caplog.messages
     assert "FreeTDS" in told
     assert told.endswith("no library")
+
+
+def test_freetds_reads_where_the_driver_does_not_load(
+    sqlserver: SqlServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    arrow_client._driver.cache_clear()
+    monkeypatch.setitem(sys.modules, "mssql_python", None)
+    with caplog.at_level(logging.WARNING), closing(arrow_client.connect(config_of(sqlserver))) as connection:
+        assert connection.value("SELECT 1") == 1
+    (told,) = caplog.messages
+    assert "mssql_python" in told
 
 
 @pytest.mark.parametrize("password", ["a}b;c={d}}e 1", "Ein'ß漢;{", "}}", "{x}"])

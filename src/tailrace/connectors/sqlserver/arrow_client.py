@@ -40,17 +40,30 @@ def connect(config: Config, application: str = "tailrace", database: str | None 
     """
     if is_compared(config) and config.optional(TRUST_STORE):
         return client.connect(config, application, database)
-    driver = _driver()
+    try:
+        driver = _driver()
+    except ImportError as error:
+        return _by_freetds(config, application, database, str(error))
     patience, timeout = config.number("driver.loginTimeout"), config.number("database.query.timeout.ms")
     try:
         made = driver.connect(_settings(config, database), autocommit=True, timeout=patience)
     except driver.Error as error:
-        # Its errors say what is wrong and whether another attempt may help.
-        other = client.connect(config, application, database)
-        log.warning("rows are read by FreeTDS, which is slower, as mssql-python does not connect: %s", _line(error))
-        return other
+        return _by_freetds(config, application, database, _line(error))
     made.timeout = -(-timeout // 1000)
     return ArrowConnection(made)
+
+
+def _by_freetds(config: Config, application: str, database: str | None, reason: str) -> client.Connection:
+    """The same by FreeTDS, whose errors say what is wrong and whether another attempt may help."""
+    made = client.connect(config, application, database)
+    _tell(reason)
+    return made
+
+
+@cache
+def _tell(reason: str) -> None:
+    """Say once in a process why rows are not read by columns."""
+    log.warning("rows are read by FreeTDS, which is slower, as mssql-python does not connect: %s", reason)
 
 
 class ArrowConnection(client.Connection):
