@@ -134,19 +134,23 @@ def variable_scale(text: pa.Array) -> pa.StructArray:
 
 def unscaled_bytes(text: pa.Array, scale: int) -> pa.Array:
     """Decimals too wide for Arrow as unscaled big-endian bytes. Runs once per value; columns this wide are rare."""
-    exact = Context(prec=2000)
+    exact = Context(prec=2000, Emax=2000)
     shifted = [None if item is None else str(int(exact.scaleb(Decimal(item), scale))) for item in text.to_pylist()]
     return integer_bytes(pa.array(shifted, pa.string()))
 
 
 def integer_bytes(text: pa.Array) -> pa.Array:
-    """Integers in decimal text as minimal big-endian two's-complement bytes."""
+    """Integers in decimal text as minimal big-endian two's-complement bytes. Raises DecodeError for other text."""
     long = pc.fill_null(pc.greater(pc.utf8_length(text), 18), False)
     if not pc.any(long).as_py():
         return int64_bytes(pc.cast(text, pa.int64()))
     short = int64_bytes(pc.cast(pc.if_else(long, pa.scalar(None, text.type), text), pa.int64()))
+    others = text.filter(long)
+    # With an exponent a short text would be a number of any length.
+    if not pc.all(pc.match_substring_regex(others, r"^[+-]?[0-9]+$")).as_py():
+        raise DecodeError("a decimal has other signs than digits")
     # Through Decimal: Python's int() reads at most 4,300 digits, and decimals can have far more.
-    others = [_integer_bytes(int(Decimal(item))) for item in text.filter(long).to_pylist()]
+    others = [_integer_bytes(int(Decimal(item))) for item in others.to_pylist()]
     return pc.replace_with_mask(short, long, pa.array(others, pa.binary()))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.connectors.types import decimal
 from tailrace.connectors.value_type import ValueType
+from tailrace.errors import DecodeError
 from tailrace.events.encode.json import encode
 from tests.unit.connectors.rules import config
 
@@ -57,3 +58,15 @@ def test_an_arrow_decimal_needs_another_conversion_and_no_other_schema() -> None
     driver = pa.array([Decimal("1.123")], pa.decimal128(38, 3))
     (shown,) = encode(driver.cast(of.arrow), of.schema).to_pylist()
     assert base64.b64decode(json.loads(shown)) == (1123).to_bytes(2, "big")
+
+
+@pytest.mark.parametrize("text", ["0101007500020E6100000", "1" * 20 + "E9999999", "1 234 567 890 123 456 789"])
+def test_text_that_is_no_digits_is_an_error(text: str) -> None:
+    """A number of millions of digits would keep a task busy for hours."""
+    with pytest.raises(DecodeError, match="other signs than digits"):
+        decimal.variable_scale(pa.array([text]))
+
+
+def test_an_exponent_that_no_type_holds_is_an_error() -> None:
+    with pytest.raises(ArithmeticError):
+        decimal.unscaled_bytes(pa.array(["1E+999990"]), 5)
