@@ -96,7 +96,7 @@ def commands(source: SqlServerSource) -> None:
         assert now.horizon
         assert source.id("orders") in now.tables()
         table = now.table(source.id("orders"))
-        (rows,) = now.rows(table)
+        rows, *_ = now.rows(table)
         keys = now.texts(rows.select(["id"]))[:2]
         list(now.understood(table, ("id",), keys))
         list(now.rows_of(table, ("id",), keys))
