@@ -20,6 +20,16 @@ INSERT = (
 )
 
 
+def drop_slot(database: Database) -> None:
+    """Drop the slot once the server knows that its reader is gone."""
+    slot = f"slot_{database.name}"
+    database.execute(
+        "SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots "
+        f"WHERE slot_name = '{slot}' AND active",
+        f"SELECT pg_drop_replication_slot('{slot}')",
+    )
+
+
 def filled(database: Database) -> dict[int, str]:
     """The bodies by id."""
     with database.connect() as connection:
@@ -73,7 +83,7 @@ def test_nulls_are_looked_up_unless_told_otherwise(database: Database) -> None:
             database.execute("UPDATE docs SET note = NULL", "UPDATE docs SET note = 'later'")
             notes = [row["after"]["note"] for row in capture.step()]
         assert notes == [expected, "later"]
-        database.execute(f"SELECT pg_drop_replication_slot('slot_{database.name}')")
+        drop_slot(database)
 
 
 def test_mode_fail_stops_for_a_row_that_is_gone(database: Database) -> None:
@@ -105,7 +115,7 @@ def test_columns_may_be_left_out_and_what_is_unknown_left_so(database: Database)
             capture.step()
             database.execute("UPDATE docs SET title = title || '!' WHERE id = 1")
             assert updates(capture)[1]["unknown"] == unknown
-        database.execute(f"SELECT pg_drop_replication_slot('slot_{database.name}')")
+        drop_slot(database)
 
 
 def test_rows_are_found_by_the_events_key_if_so_told(database: Database) -> None:
