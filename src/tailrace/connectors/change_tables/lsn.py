@@ -18,7 +18,7 @@ def text_of(lsn: bytes | None) -> str:
 
 
 def texts_of(values: pa.Array, size: int) -> pa.Array:
-    """LSNs (binary, without nulls) as texts; those that have `size` bytes all of them without a step for each."""
+    """LSNs (binary, without nulls) as texts. If all have `size` bytes they are converted at once."""
     try:
         octets = values.cast(pa.binary(size))
     except pa.ArrowInvalid:

@@ -145,12 +145,12 @@ def integer_bytes(text: pa.Array) -> pa.Array:
     if not pc.any(long).as_py():
         return int64_bytes(pc.cast(text, pa.int64()))
     short = int64_bytes(pc.cast(pc.if_else(long, pa.scalar(None, text.type), text), pa.int64()))
-    others = text.filter(long)
+    printed = text.filter(long)
     # With an exponent a short text would be a number of any length.
-    if not pc.all(pc.match_substring_regex(others, r"^[+-]?[0-9]+$")).as_py():
+    if not pc.all(pc.match_substring_regex(printed, r"^[+-]?[0-9]+$")).as_py():
         raise DecodeError("a decimal has other signs than digits")
     # Through Decimal: Python's int() reads at most 4,300 digits, and decimals can have far more.
-    others = [_integer_bytes(int(Decimal(item))) for item in others.to_pylist()]
+    others = [_integer_bytes(int(Decimal(item))) for item in printed.to_pylist()]
     return pc.replace_with_mask(short, long, pa.array(others, pa.binary()))
 
 
