@@ -54,11 +54,12 @@ class Course:
 
     server: EmbeddedPostgres
     backlog: workload.Backlog
+    database: str = workload.DATABASE
 
     def properties(self, slot: str) -> dict[str, str]:
         """A Debezium config that reads a slot's backlog: events without schemas, no snapshot."""
         return {
-            **self.server.properties(workload.DATABASE),
+            **self.server.properties(self.database),
             "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
             "plugin.name": "pgoutput",
             "name": "bench",
@@ -86,7 +87,7 @@ class Course:
 def recvlogical(course: Course, slot: str) -> Result:
     """The server's own client, from its start to its end, bytes to /dev/null. Rows are counted by the server."""
     at = course.server
-    where = make_conninfo(host=at.host, port=at.port, user=at.user, dbname=workload.DATABASE)
+    where = make_conninfo(host=at.host, port=at.port, user=at.user, dbname=course.database)
     command = [
         str(workload.program("pg_recvlogical", VERSION)),
         "--start",

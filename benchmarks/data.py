@@ -1,8 +1,8 @@
 """PostgreSQL: what a byte of the log costs by the shape of the data, beside that of narrow inserts.
 
 `python benchmarks/data.py [CASE...] [--times N] [--scale F]`. Each case is a database with a backlog of its own, read
-by a pipeline into the null sink; the median of some runs is shown. Most backlogs are about 100 MB, so that the start of
-the pipeline weighs the same.
+by a pipeline into the null sink and by `pg_recvlogical`, in turn; medians of some runs are shown. Most backlogs are
+about 100 MB, so that the start of the pipeline weighs the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import workload
-from contestants import VERSION, Course, Result, measured
+from contestants import VERSION, Course, Result, measured, recvlogical
 
 from tailrace.testing.postgres import EmbeddedPostgres
 
@@ -103,21 +103,23 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="of each case's rows")
     given = parser.parse_args()
-    print(f"{'':30} {'rows/s':>9} {'B/row':>7} {'MB/s':>6} {'CPU ns/B':>8}")
+    print(f"{'':30} {'rows/s':>9} {'B/row':>7} {'MB/s':>6} {'CPU ns/B':>8} {'server':>8} {'pg_recvlogical MB/s':>20}")
     with EmbeddedPostgres(VERSION, settings={**workload.SETTINGS, "max_locks_per_transaction": "4096"}) as server:
         for number, name in enumerate(given.cases):
             case = CASES[name]
             _show(name, *_measured(server, f"data{number}", case, int(case.rows * given.scale), given.times))
 
 
-def _measured(server: EmbeddedPostgres, database: str, case: Case, rows: int, times: int) -> tuple[int, list[Result]]:
-    """The bytes that the server sends, and the runs."""
+def _measured(
+    server: EmbeddedPostgres, database: str, case: Case, rows: int, times: int
+) -> tuple[int, list[Result], list[Result]]:
+    """The bytes that the server sends, and the runs of Tailrace and of pg_recvlogical."""
     server.create_database(database)
-    slots = [f"{database}_{number}" for number in range(times)]
+    slots, peers = ([f"{database}_{who}_{number}" for number in range(times)] for who in ("mine", "peer"))
     with server.connect(database) as connection:
         connection.execute(case.setup.format(rows=rows).encode())
         connection.execute("CREATE PUBLICATION bench FOR ALL TABLES")
-        for slot in [f"{database}_counted", *slots]:
+        for slot in [f"{database}_counted", *slots, *peers]:
             connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
         connection.execute(case.fill.format(rows=rows).encode())
         connection.execute("CHECKPOINT")
@@ -129,23 +131,25 @@ def _measured(server: EmbeddedPostgres, database: str, case: Case, rows: int, ti
         end = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
     assert sent is not None
     assert end is not None
-    course = Course(server, workload.Backlog(rows, 0, end[0], sent[0]))
-    results = []
-    for slot in slots:
+    course = Course(server, workload.Backlog(rows, 0, end[0], sent[0]), database)
+    mine, theirs = [], []
+    for slot, peer in zip(slots, peers, strict=True):
         content = course.content(slot, "null")
-        config = content["source"]["config"]
-        config |= {**server.properties(database), "table.include.list": "public.*", **case.properties}
+        content["source"]["config"] |= {"table.include.list": "public.*", **case.properties}
         with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
-            results.append(measured(course, content, Path(folder)))
-    return int(sent[0]), results
+            mine.append(measured(course, content, Path(folder)))
+        theirs.append(recvlogical(course, peer))
+    return int(sent[0]), mine, theirs
 
 
-def _show(name: str, sent: int, results: list[Result]) -> None:
-    seconds = statistics.median(each.seconds for each in results)
-    cpu = statistics.median(each.cpu_seconds for each in results)
-    rows = results[0].rows
+def _show(name: str, sent: int, mine: list[Result], theirs: list[Result]) -> None:
+    seconds, peer_seconds = (statistics.median(each.seconds for each in results) for results in (mine, theirs))
+    cpu = statistics.median(each.cpu_seconds for each in mine)
+    server = statistics.median(each.server_cpu_seconds for each in mine)
+    rows = mine[0].rows
     print(
-        f"{name:30} {rows / seconds:9,.0f} {sent / rows:7,.0f} {sent / seconds / 1e6:6,.1f} {cpu / sent * 1e9:8,.1f}",
+        f"{name:30} {rows / seconds:9,.0f} {sent / rows:7,.0f} {sent / seconds / 1e6:6,.1f} {cpu / sent * 1e9:8,.1f} "
+        f"{server / sent * 1e9:8,.1f} {sent / peer_seconds / 1e6:20,.1f}",
         flush=True,
     )
 

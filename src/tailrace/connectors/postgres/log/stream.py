@@ -24,7 +24,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol.framing import PADDING
 from tailrace.connectors.postgres.log.protocol.segment import Segment, descriptions, segment
 from tailrace.connectors.postgres.log.refusals import broken, stream_error, without_publication
-from tailrace.connectors.postgres.log.replication import GATHER_SECONDS, Asker, Replication, Silent
+from tailrace.connectors.postgres.log.replication import Asker, Replication, Silent
 from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import connect, first_line, planner_application
 from tailrace.connectors.postgres.server.lost_log import taken
@@ -214,8 +214,11 @@ class LogStream:
             readable = [reader for reader in readers if reader in ready]
             if readable or writable or time.monotonic() >= deadline:
                 return readable, writable
-            if ready:
-                time.sleep(GATHER_SECONDS)
+            if ready and replication is not None:
+                # Let bytes gather, but a worker need not wait for them.
+                readable, writable, _ = select.select(readers, writers, [], replication.gather_seconds)
+                if readable or writable:
+                    return readable, writable
 
     def _tend(self, replication: Replication, is_readable: bool | None) -> None:
         """Take what has come, ask whether the server is there; None: nothing is taken for now."""
