@@ -33,12 +33,12 @@ log = logging.getLogger(__name__)
 AHEAD_BYTES = 16 << 20
 # How long bytes may gather before they are taken.
 _GATHER_SECONDS = 0.002
-# If so many bytes came at once, a backlog is read: bytes may gather longer. A receive costs about 0.1 ms whatever it
-# brings. With one every 2 ms a row took 1.2 us of CPU time, with one every 20 ms it takes 0.4 us. A server that sends
-# transactions of a row, or deletes, fills 30 kB in 2 ms.
-_MUCH_BYTES, _GATHER_MUCH_SECONDS = 16 << 10, 0.02
-# If so many came, more has come meanwhile.
-_MORE_BYTES = 1 << 20
+# If so many bytes came at once, a backlog is read: they may gather for longer, but not if the socket's buffer would be
+# full by then. A receive costs about 0.1 ms whatever it brings, and the server pays for it as well. With one every 2 ms
+# a row took 1.2 us of CPU time, with one every 20 ms it takes 0.4 us.
+_MUCH_BYTES, _VERY_MUCH_BYTES, _GATHER_MUCH_SECONDS = 16 << 10, 1 << 20, 0.02
+# If a receive brought so many, more has come meanwhile.
+_MORE_BYTES = 64 << 10
 _KEEPALIVE, _KEEPALIVE_BYTES = ord("k"), 18
 _RELATION_OID = slice(XLOG_HEADER + 1, XLOG_HEADER + 5)
 # A server that stops asks for its reader's position as fast as it is answered, until all it sent is confirmed.
@@ -134,21 +134,16 @@ class Replication:
             self.ahead.appendleft(segment)
             self.ahead_bytes += segment.size
 
-    @property
-    def gather_seconds(self) -> float:
-        """How long bytes may gather before the next receive."""
-        return _GATHER_MUCH_SECONDS if self._last_bytes >= _MUCH_BYTES else _GATHER_SECONDS
-
     def read_ahead(self) -> None:
         """Take what has come, up to AHEAD_BYTES. Raises what ended the stream.
 
         A server that sends always has a few bytes more: to take them each time costs all of a core.
         """
-        while not self.is_full and self._receive(AHEAD_BYTES - self.ahead_bytes - self.feed.pending):
-            if self._last_bytes < _MORE_BYTES:
-                break
+        while not self.is_full and self._receive(AHEAD_BYTES - self.ahead_bytes - self.feed.pending) >= _MORE_BYTES:
+            pass
 
-    def _receive(self, limit: int) -> bool:
+    def _receive(self, limit: int) -> int:
+        """Take what has come, of about `limit` bytes; returns how many have come."""
         pending = self.feed.pending
         segment, others = self.feed.receive(limit)
         for message in others:
@@ -156,11 +151,11 @@ class Replication:
         if segment is not None:
             self.ahead.append(segment)
             self.ahead_bytes += segment.size
-            self._last_bytes = segment.size
-        has_come = segment is not None or bool(others) or self.feed.pending > pending
-        if has_come:
+        received = sum(map(len, others)) + (0 if segment is None else segment.size) + self.feed.pending - pending
+        if received:
             self.heard = time.monotonic()
-        return has_come
+            self._last_bytes = received
+        return received
 
     def describe(self, kind: int, message: bytes) -> None:
         """Keep the description of a relation; those of types are not needed."""
@@ -180,11 +175,18 @@ class Replication:
                 self.report()
         return int.from_bytes(data[1:9], "big")
 
-    def gather(self, asker: Asker) -> None:
+    def gather_more(self, asker: Asker) -> None:
         """Let bytes gather if much has come at once. Raises ClientGone."""
         is_far_behind = not self.ahead and self._last_bytes >= _MUCH_BYTES
-        if is_far_behind and select.select([asker.client], [], [], _GATHER_MUCH_SECONDS)[0]:
+        if is_far_behind and self.gather([asker.client], [])[0]:
             raise ClientGone
+
+    def gather(
+        self, readers: list[socket.socket], writers: list[socket.socket]
+    ) -> tuple[list[socket.socket], list[socket.socket]]:
+        """Let bytes gather. Returns who else is ready, which ends the wait."""
+        is_long = _MUCH_BYTES <= self._last_bytes < _VERY_MUCH_BYTES
+        return select.select(readers, writers, [], _GATHER_MUCH_SECONDS if is_long else _GATHER_SECONDS)[:2]
 
     def await_bytes(self, asker: Asker) -> None:
         """Wait for bytes; ask an idle server now and then how far it has come. Raises ClientGone, Silent."""

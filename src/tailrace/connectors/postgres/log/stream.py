@@ -174,7 +174,7 @@ class LogStream:
                 yield messages, described
             if is_end:
                 break
-            replication.gather(asker)
+            replication.gather_more(asker)
         if commit is not None:
             replication.last_commit = commit
 
@@ -214,9 +214,9 @@ class LogStream:
             readable = [reader for reader in readers if reader in ready]
             if readable or writable or time.monotonic() >= deadline:
                 return readable, writable
-            if ready and replication is not None:
+            if ready and self._replication is not None:
                 # Let bytes gather, but a worker need not wait for them.
-                readable, writable, _ = select.select(readers, writers, [], replication.gather_seconds)
+                readable, writable = self._replication.gather(readers, writers)
                 if readable or writable:
                     return readable, writable
 
