@@ -71,7 +71,7 @@ class Replica:
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
     The table of signals, `aside`, is none of the replica's. `repeated` is the micro-batch that this run repeats.
-    `notify` gets a notification of each table that is set aside.
+    `notify` gets a notification of each table that is set aside. `versions` are those of the tables it wrote.
     """
 
     target: ReplicaTarget
@@ -80,6 +80,7 @@ class Replica:
     repeated: int | None = None
     notify: Callable[[Notice], object] | None = None
     set_aside: tuple[SetAside, ...] = ()
+    versions: dict[str, int] = field(default_factory=dict)
     written: Counts = field(default_factory=Counts)
     shape: str = "arrow"
 
@@ -108,6 +109,8 @@ class Replica:
 
     def _tell(self, reports: Iterable[TableReport]) -> None:
         for report in reports:
+            if report.version is not None:
+                self._tell_if_made_anew(report.table, report.version)
             if report.aside is None:
                 continue
             log.error(
@@ -117,6 +120,16 @@ class Replica:
             )
             if self.notify is not None:
                 self.notify(Notice(REPLICA, SET_ASIDE, (("table", report.table), ("error", report.aside))))
+
+    def _tell_if_made_anew(self, table: str, version: int) -> None:
+        """Versions of a Delta table ascend: one that begins again was deleted."""
+        if version <= self.versions.get(table, -1):
+            log.error(
+                "the replica of %s was deleted while the pipeline ran. It is written anew, without the rows that did "
+                "not change since. Take a snapshot of it: tailrace signal PIPELINE execute-snapshot -t %s",
+                *(table, table),
+            )
+        self.versions[table] = version
 
     def _write_watched(self, frame: DataFrame, batch_id: int) -> None:
         # Kept, as reading the rows twice would decode the log twice.

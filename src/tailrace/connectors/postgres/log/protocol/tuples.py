@@ -37,12 +37,14 @@ class Cells:
         """
         rows = len(self.tag)
         wide = len(buffer) > _INT32_MAX
+        kind = pa.large_string() if wide else pa.string()
+        mask = self.tag != TEXT
+        if mask.all():
+            return pa.nulls(rows, kind)
         offsets = np.empty(2 * rows, np.int64 if wide else np.int32)
         offsets[0::2] = self.start
         offsets[1::2] = self.start + self.length
-        kind = pa.large_string() if wide else pa.string()
         gapped = pa.Array.from_buffers(kind, max(2 * rows - 1, 0), [None, pa.py_buffer(offsets), pa.py_buffer(buffer)])
-        mask = self.tag != TEXT
         picks = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32), pa.int32(), mask=mask if mask.any() else None)
         return gapped.take(picks)
 
@@ -79,6 +81,8 @@ def walk(frames: Frames, cursor: Ints, columns: int, where: str) -> tuple[list[C
             length = uint32_at(buffer, cursor + 1)
             start = cursor + 5
             cursor = start + length
+        elif (tag == NULL).all():
+            length, start, cursor = np.zeros(len(cursor), np.int64), cursor, cursor + 1
         else:
             cell_tags_known(tag, where)
             _inside(np.where(is_text, cursor + 5, end), end, where)
