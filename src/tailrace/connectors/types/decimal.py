@@ -133,8 +133,12 @@ def variable_scale(text: pa.Array) -> pa.StructArray:
 
 
 def unscaled_bytes(text: pa.Array, scale: int) -> pa.Array:
-    """Decimals too wide for Arrow as unscaled big-endian bytes. Runs once per value; columns this wide are rare."""
-    exact = Context(prec=2000, Emax=2000)
+    """Decimals too wide for Arrow as unscaled big-endian bytes. Runs once per value; columns this wide are rare.
+
+    A scale may be 2046, as Debezium takes a negative one of PostgreSQL for it. Raises DecodeError for an exponent.
+    """
+    _without_exponent(text, r"^[+-]?[0-9]*\.?[0-9]*$")
+    exact = Context(prec=2000)
     shifted = [None if item is None else str(int(exact.scaleb(Decimal(item), scale))) for item in text.to_pylist()]
     return integer_bytes(pa.array(shifted, pa.string()))
 
@@ -146,12 +150,16 @@ def integer_bytes(text: pa.Array) -> pa.Array:
         return int64_bytes(pc.cast(text, pa.int64()))
     short = int64_bytes(pc.cast(pc.if_else(long, pa.scalar(None, text.type), text), pa.int64()))
     printed = text.filter(long)
-    # With an exponent a short text would be a number of any length.
-    if not pc.all(pc.match_substring_regex(printed, r"^[+-]?[0-9]+$")).as_py():
-        raise DecodeError("a decimal has other signs than digits")
+    _without_exponent(printed, r"^[+-]?[0-9]+$")
     # Through Decimal: Python's int() reads at most 4,300 digits, and decimals can have far more.
     others = [_integer_bytes(int(Decimal(item))) for item in printed.to_pylist()]
     return pc.replace_with_mask(short, long, pa.array(others, pa.binary()))
+
+
+def _without_exponent(text: pa.Array, pattern: str) -> None:
+    """With an exponent a short text would be a number of any length. Raises DecodeError."""
+    if not pc.all(pc.match_substring_regex(text, pattern), min_count=0).as_py():
+        raise DecodeError("a decimal has other signs than digits")
 
 
 def _integer_bytes(value: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -67,6 +67,14 @@ def test_text_that_is_no_digits_is_an_error(text: str) -> None:
         decimal.variable_scale(pa.array([text]))
 
 
-def test_an_exponent_that_no_type_holds_is_an_error() -> None:
-    with pytest.raises(ArithmeticError):
+def test_an_exponent_of_a_wide_decimal_is_an_error() -> None:
+    with pytest.raises(DecodeError, match="other signs than digits"):
         decimal.unscaled_bytes(pa.array(["1E+999990"]), 5)
+
+
+@pytest.mark.parametrize(("number", "scale"), [("12300", 2046), ("-0.5", 1), ("9" * 1000, 24)])
+def test_a_wide_decimal_is_its_unscaled_value(number: str, scale: int) -> None:
+    """numeric(3, -2) has the scale 2046 in Debezium's schema."""
+    (found, nothing) = decimal.unscaled_bytes(pa.array([number, None]), scale).to_pylist()
+    assert Decimal(int.from_bytes(found, "big", signed=True)) == Context(prec=4000).scaleb(Decimal(number), scale)
+    assert nothing is None
