@@ -106,6 +106,28 @@ def test_documents_in_an_array_share_a_schema() -> None:
     assert found == {"a": [{"x": 1, "y": None}, {"x": 2, "y": "b"}]}
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('{"a": [{"x": []}, {"x": [1]}, {"x": []}]}', {"x": "int32"}),
+        ('{"a": [{"x": []}, {"x": []}]}', {"x": "string"}),
+        ('{"a": [{"x": {"y": 1}}, {"x": {"z": 1, "y": 2}}]}', {"x": ["z", "y"]}),
+        ('{"a": [{"x": {"y": 1, "z": 1}}, {"x": {"z": 2}}, {"x": {}}]}', {"x": ["z", "y"]}),
+        ('{"a": [{"x": [{"y": 1}]}, {"x": [{"z": 1, "y": 2}]}]}', {"x": ["z", "y"]}),
+    ],
+)
+def test_a_field_of_documents_in_an_array_is_as_the_last_one_has_it(text: str, names: dict[str, Any]) -> None:
+    """Debezium: MongoDataConverter.mergeSchemas."""
+    document = parse(text)
+    schema = Converter().struct(document, "t")
+    array([Converter().value(document, schema)], schema)
+    items = schema.fields[0].schema.items
+    assert items is not None
+    (field,) = items.fields
+    found = field.schema if field.schema.items is None else field.schema.items
+    assert {field.name: [each.name for each in found.fields] or found.type} == names
+
+
 @pytest.mark.parametrize(("faults", "empty"), [(False, []), (True, None)])
 def test_an_empty_array_under_adjusted_names_is_null_for_the_reference(faults: bool, empty: list[Any] | None) -> None:
     converter = Converter(adjustment="avro", faults=faults)
@@ -115,21 +137,32 @@ def test_an_empty_array_under_adjusted_names_is_null_for_the_reference(faults: b
     assert Converter(faults=faults).value(document, converter.struct(document, "t"))["e"] == []
 
 
-@pytest.mark.parametrize("text", ['{"a": [1, "b"]}', '{"a": [{"x": 1}, {"x": "b"}]}', '{"a": [1, {"x": 1}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [1, "b"]}',
+        '{"a": [{"x": 1}, {"x": "b"}]}',
+        '{"a": [1, {"x": 1}]}',
+        '{"a": [{"x": 1}, {"x": []}]}',
+        '{"a": [{"x": ["b"]}, {"x": [1]}]}',
+    ],
+)
 def test_an_array_of_several_types_is_an_error_with_its_remedy(text: str) -> None:
     with pytest.raises(TransformError) as caught:
         Converter().struct(parse(text), "t")
     assert "array.encoding" in (caught.value.remedy or "")
 
 
-def records(*events: tuple[str, str | None, dict[str, Any] | None], key: str = "1") -> Records:
-    """Change events of one document: op, the text of `after`, the update description."""
+def records(
+    *events: tuple[str, str | None, dict[str, Any] | None], key: str = "1", before: str | None = None
+) -> Records:
+    """Change events of one document: op, the text of `after`, the update description; all with one `before`."""
     count = len(events)
     described = pa.struct([("removedFields", pa.list_(pa.string())), ("updatedFields", pa.string())])
     changes = pa.array([change for _, _, change in events], described)
     description = ConnectSchema("struct", optional=True)
     parts = [
-        ("before", Part(TEXT, pa.nulls(count, pa.string()))),
+        ("before", Part(TEXT, pa.array([before] * count, pa.string()))),
         (
             "after",
             Part(TEXT.with_(name="io.debezium.data.Json"), pa.array([text for _, text, _ in events], pa.string())),
@@ -185,6 +218,17 @@ def test_an_update_without_its_document_has_what_changed() -> None:
 def test_deletions_by_mode(settings: dict[str, str], expected: list[Any]) -> None:
     given = {name.replace(".", "__"): text for name, text in settings.items()}
     assert unwrapped(records(("d", None, None), key='"x"'), **given) == expected
+
+
+def test_a_rewritten_deletion_has_the_document_before_it() -> None:
+    found = records(("d", None, None), before='{"_id": 1, "a": 2}')
+    for mode in ("rewrite", "rewrite-with-tombstone"):
+        assert unwrapped(found, delete__tombstone__handling__mode=mode) == [
+            ({"id": 1}, {"_id": 1, "a": 2, "__deleted": True})
+        ]
+    assert unwrapped(found) == [({"id": 1}, None)]
+    update = records(("u", None, UPDATE), before='{"_id": 1, "a": 2}')
+    assert unwrapped(update) == [({"id": 1}, {"a.b": 2, "_id": 1})]
 
 
 def test_documents_of_several_schemas_keep_their_order() -> None:

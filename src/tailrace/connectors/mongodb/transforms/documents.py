@@ -27,7 +27,8 @@ TIMESTAMP = ConnectSchema("int64", optional=True, name="org.apache.kafka.connect
 _REGEX = ConnectSchema(
     "struct", optional=True, name="io.debezium.mongodb.regex", fields=(Field("regex", STRING), Field("options", STRING))
 )
-_TEXTS = ConnectSchema("array", optional=True, items=STRING)
+# Of an empty array, whose items may be anything.
+_NOTHING = ConnectSchema("array", optional=True, items=STRING)
 _TYPED = json_util.JSONOptions(
     json_mode=json_util.JSONMode.CANONICAL, datetime_conversion=DatetimeConversion.DATETIME_MS
 )
@@ -112,7 +113,7 @@ class Converter:
 
     def _of_items(self, name: str, items: list[Any], parent: str) -> ConnectSchema:
         if not items:
-            return _TEXTS
+            return _NOTHING
         documents = [item for item in items if isinstance(item, dict)]
         if documents and len(documents) == len(items):
             merged = _merged(self.struct(item, f"{parent}.{name}") for item in documents)
@@ -130,15 +131,30 @@ class Converter:
 def _merged(schemas: Iterable[ConnectSchema]) -> ConnectSchema:
     """One schema of the structs in an array. Raises TransformError for a field of several types."""
     first, *others = schemas
-    fields = {field.name: field for field in first.fields}
+    fields = {field.name: field.schema for field in first.fields}
     for field in (field for other in others for field in other.fields):
-        known = fields.setdefault(field.name, field)
-        if known.schema.type != field.schema.type:
-            what = f"the field {field.name} has several types in the documents of one array"
-            raise TransformError(what, where=first.name, remedy=_REMEDY)
-        if known.schema.type == "struct":
-            fields[field.name] = Field(field.name, _merged((known.schema, field.schema)))
-    return first.with_(fields=tuple(fields.values()))
+        known = fields.setdefault(field.name, field.schema)
+        fields[field.name] = _later(known, field.schema, f"{first.name}.{field.name}")
+    return first.with_(fields=tuple(Field(name, schema) for name, schema in fields.items()))
+
+
+def _later(known: ConnectSchema, schema: ConnectSchema, where: str) -> ConnectSchema:
+    """The schema of a field that two documents of an array have, as the later one has it, with what only the other has.
+
+    Raises TransformError where they differ in type.
+    """
+    if known.type != schema.type or (known.type != "struct" and known.name != schema.name):
+        raise TransformError("a field has several types in the documents of one array", where=where, remedy=_REMEDY)
+    if known is _NOTHING or schema is _NOTHING:
+        return known if schema is _NOTHING else schema
+    if schema.items is not None and known.items is not None:
+        return schema.with_(items=_later(known.items, schema.items, where))
+    if not schema.fields:
+        return known
+    former = {field.name: field.schema for field in known.fields}
+    fields = {field.name: field.schema for field in schema.fields}
+    both = {name: _later(former[name], of, f"{where}.{name}") for name, of in fields.items() if name in former}
+    return schema.with_(fields=tuple(Field(name, of) for name, of in {**fields, **former, **both}.items()))
 
 
 def _type(value: Any) -> ConnectSchema | None:

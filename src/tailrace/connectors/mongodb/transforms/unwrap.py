@@ -106,16 +106,18 @@ class ExtractNewDocumentState:
     def _documents(self, envelope: Part, ids: list[str]) -> list[Document | None]:
         """What each event is replaced by; None for a deletion that has no value."""
         after = require(envelope, "after", _WHERE).values.to_pylist()
-        has_changes = envelope.has(UPDATE_DESCRIPTION)
-        changes = envelope.field(UPDATE_DESCRIPTION).values.to_pylist() if has_changes else [None] * len(after)
+        before, changes = (
+            envelope.field(name).values.to_pylist() if envelope.has(name) else [None] * len(after)
+            for name in ("before", UPDATE_DESCRIPTION)
+        )
         found: list[Document | None] = []
-        for text, change, id_ in zip(after, changes, ids, strict=True):
+        for old, text, change, id_ in zip(before, after, changes, ids, strict=True):
             if text is not None:
                 document = _parsed(text)
             elif change is not None:
                 document = self._partial(change, id_)
             elif self.rows.mode in (REWRITE, REWRITE_WITH_TOMBSTONE):
-                document = {}
+                document = {} if old is None else _parsed(old)
             else:
                 found.append(None)
                 continue
