@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,18 @@ class EventRouter:
     """Inserted rows become messages; deletes and tombstones are dropped, as are updates, with a word in the log.
 
     Works on columns, but expands JSON document by document and splits records by the schema of their payload.
+    `faults`: a schema of values is named by the first event whose payload had it, or its version, as the reference
+    remembers it (EventRouterDelegate.getValueSchema); those names are kept in `names`.
     """
 
     settings: OutboxSettings
+    faults: bool = False
+    names: dict[Hashable, str] = field(default_factory=dict, compare=False)
 
     @staticmethod
     def of(given: Given) -> EventRouter:
         """From the transform's settings. Raises SettingsError."""
-        return EventRouter(OutboxSettings.of(given))
+        return EventRouter(OutboxSettings.of(given), given.faults)
 
     def apply(self, records: Records) -> list[Records]:
         """The messages; records that are no change events pass."""
@@ -66,12 +70,9 @@ class EventRouter:
         assert events.value is not None
         if events.value.field("after").values.null_count:
             raise TransformError("an event without a row, such as a truncate", where=_WHERE)
-        return [
-            message
-            for group in self._routed(events)
-            for each, payload in self._expanded(group)
-            for message in self._messages(each, payload)
-        ]
+        groups = [pair for group in self._routed(events) for pair in self._expanded(group)]
+        groups.sort(key=lambda pair: int(pair[0].order[0]))
+        return [message for each, payload in groups for message in self._messages(each, payload)]
 
     def _tell(self, op: pa.Array) -> None:
         if not flags(pc.equal(op, literal(UPDATE))).any():
@@ -134,8 +135,9 @@ class EventRouter:
         if not self._bare:
             fields = [("payload", payload)]
             fields += [(name, _column(row, field)) for name, field in envelope if self._there(row, field)]
-            schema = ConnectSchema("struct", name=_schema_name(row.schema.name, records.topic[0].as_py()))
-            value = struct(schema.with_(version=self._version(row)), fields, len(records))
+            version = self._version(row)
+            name = self._name(row, records, payload.schema if version is None else version)
+            value = struct(ConnectSchema("struct", name=name, version=version), fields, len(records))
         partition = pa.nulls(len(records), pa.int32())
         headers = [Header("id", _column(row, settings.id))]
         for each in settings.additional:
@@ -155,6 +157,10 @@ class EventRouter:
             value=value,
             headers=records.headers + tuple(headers),
         )
+
+    def _name(self, row: Part, records: Records, like: Hashable) -> str:
+        own = _schema_name(row.schema.name, records.topic[0].as_py())
+        return self.names.setdefault(like, own) if self.faults else own
 
     def _there(self, row: Part, field: str) -> bool:
         return row.has(field) or not self.settings.ignore_missing

@@ -54,7 +54,7 @@ class MongoEventRouter:
         low = {name.lower(): text for name, text in given.values.items()}
         own = Given(given.prefix, {option.name: low[option.name] for option in _OWN if option.name in low}).read(_OWN)
         values = {_NAMES.get(name, name): text for name, text in low.items() if name not in _PRIVATE}
-        router = EventRouter.of(Given(given.prefix, {"table.field.event.id": "_id", **values}))
+        router = EventRouter.of(Given(given.prefix, {"table.field.event.id": "_id", **values}, given.faults))
         return MongoEventRouter(
             router,
             own.text("collection.field.event.payload"),
