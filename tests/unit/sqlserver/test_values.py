@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.connectors.change_tables.lsn import text_of, texts_of
+from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.log.reader import has_bit
@@ -153,12 +154,37 @@ def test_defaults(definition: str, kind: str, literal: str | None) -> None:
         ("(NULL)", "varchar", None),
         ("((1))", "bit", "1"),
         ("(CONVERT([bit],(1)))", "bit", "0"),
+        ("(CONVERT([int],(5)))", "int", "5"),
+        ("((-1.5e+003))", "float", "-1.5e+003"),
+        ("((1)+(2))", "int", None),
+        ("(NULL)", "int", None),
     ],
 )
 def test_defaults_as_the_reference_reads_them(definition: str, kind: str, literal: str | None) -> None:
     found = parse_default(definition, SqlType(kind, 4, 0, 0), faults=True)
     assert found is not None
     assert found.literal == literal
+
+
+@pytest.mark.parametrize(
+    ("definition", "kind", "mode", "shown"),
+    [
+        ("('2019-01-01')", "datetime2", "isostring", "2019-01-01T00:00:00Z"),
+        ("('2019-01-01 12:30')", "datetime", "isostring", "2019-01-01T12:30:00Z"),
+        ("('2019-01-01')", "datetime2", "connect", 1546300800000),
+        ("('2019-01-01')", "datetimeoffset", "connect", "2019-01-01T00:00:00Z"),
+        ("('2019-01-01 00:00:00')", "datetimeoffset", "connect", "2019-01-01T00:00:00Z"),
+        ("('2019-01-01 12:30:00.5 +02:00')", "datetimeoffset", "connect", "2019-01-01T12:30:00.5+02:00"),
+        ("('6F9619FF-8B86-D011-B42D-00C04FC964FF')", "uniqueidentifier", "connect", None),
+        ("(N'<a/>')", "xml", "connect", None),
+    ],
+)
+def test_which_default_a_schema_shows(definition: str, kind: str, mode: str, shown: object) -> None:
+    """Debezium: SqlServerDefaultValueConverter, which has the server parse what is short."""
+    of = SqlType(kind, 8, 27, 7)
+    mapped = value_type(of, resolve({**BASE, "time.precision.mode": mode}))
+    assert mapped is not None
+    assert shown_default(parse_default(definition, of), True, mapped) == shown
 
 
 def test_bits_of_an_update_mask_are_counted_from_the_end() -> None:

@@ -9,6 +9,7 @@ from tailrace.connectors.sqlserver.types.values import BINARIES, CHARACTERS, Sql
 
 _TEXT = re.compile(r"^N?'((?:[^']|'')*)'$", re.DOTALL)
 _OCTETS = re.compile(r"^0x((?:[0-9a-fA-F]{2})*)$")
+_NUMBERS = ("bigint", "int", "smallint", "tinyint", "float", "real")
 _NUMBER = re.compile(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
 
 
@@ -16,7 +17,8 @@ def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False
     """What a definition is: `((255))` and `('abc')` are literals, `(newid())` is none.
 
     The faults of the reference engine: the default of a text column is what remains between quotes and then between
-    parentheses, also of a call, with quotes doubled; a bit that is not `((1))` is false.
+    parentheses, also of a call, with quotes doubled; a bit that is not `((1))` is false; a number is what stands
+    between the last `(` and the first `)`.
     """
     if definition is None:
         return None
@@ -24,7 +26,7 @@ def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False
         return Default(definition, _between(definition))
     if faults and kind.name == "bit":
         return Default(definition, "1" if definition == "((1))" else "0")
-    bare = definition
+    bare = _inner(definition) or "" if faults and kind.name in _NUMBERS else definition
     while bare.startswith("(") and bare.endswith(")") and _is_one(bare):
         bare = bare[1:-1].strip()
     if kind.name in BINARIES:
@@ -43,9 +45,13 @@ def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False
 def _between(definition: str) -> str | None:
     """What SqlServerDefaultValueConverter takes for the text of a default."""
     first, last = definition.find("'") + 1, definition.rfind("'") if "'" in definition else len(definition)
-    text = definition[first:last]
+    return None if first > last else _inner(definition[first:last])
+
+
+def _inner(text: str) -> str | None:
+    """What it takes for a number or a text among parentheses."""
     start, end = text.rfind("(") + 1, text.find(")") if ")" in text else len(text)
-    return None if first > last or start > end or text[start:end].upper() == "NULL" else text[start:end]
+    return None if start > end or text[start:end].upper() == "NULL" else text[start:end]
 
 
 def _is_one(text: str) -> bool:

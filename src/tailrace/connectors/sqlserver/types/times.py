@@ -36,7 +36,8 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     digits = {"datetime": 3, "smalldatetime": 0}.get(name, scale)
     convert: Convert
     if name == "datetimeoffset":
-        return replace(temporal.zoned_timestamp_form(0).read_by(offset_text), text=_TEXT[name])
+        zoned = temporal.zoned_timestamp_form(0).read_by(offset_text)
+        return replace(zoned, text=_TEXT[name], of_default=lambda text: offset_text(_completed(text, zoned=True)))
     if name == "date":
         form = temporal.date_form(mode)
         convert = {DAYS: _days, ISO: _iso_date}[form.unit]
@@ -48,7 +49,17 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
         convert = (lambda text: _nanoseconds(text, strict)) if form.unit == NANOS else _TIMESTAMPS[form.unit]
     as_values = Binary("{}", lambda found: convert(pc.cast(found, pa.string())))
     is_exact = name == "date" or digits <= _DRIVERS_DIGITS
-    return replace(form.read_by(convert), text=_TEXT[name], binary=as_values if is_exact else None)
+    of_default = None if name in ("date", "time") else (lambda text: convert(_completed(text)))
+    return replace(
+        form.read_by(convert), text=_TEXT[name], binary=as_values if is_exact else None, of_default=of_default
+    )
+
+
+def _completed(text: pa.Array, *, zoned: bool = False) -> pa.Array:
+    """A timestamp with what a default may leave out of it: seconds, the time of day, the offset."""
+    for pattern, missing in ((r"^(\d{4}-\d\d-\d\d)$", " 00:00"), (r"^(.*[ T]\d\d:\d\d)$", ":00")):
+        text = pc.replace_substring_regex(text, pattern, rf"\1{missing}")
+    return pc.replace_substring_regex(text, r"^([^:]*:[\d:.]+)$", r"\1 +00:00") if zoned else text
 
 
 def _ticks(text: pa.Array) -> pa.Array:

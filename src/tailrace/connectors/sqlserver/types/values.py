@@ -99,8 +99,9 @@ _PLAIN: dict[str, ValueType] = {
     "real": cast_type("float", pa.float32(), 0.0),
     "float": cast_type("double", pa.float64(), 0.0),
     **{name: text_type(zero="") for name in CHARACTERS},
-    "uniqueidentifier": replace(text_type(zero=""), text="CONVERT(varchar(36), {})"),
-    "xml": replace(text_type(zero=""), text="CONVERT(nvarchar(max), {})"),
+    # No defaults are shown of these, as by SqlServerDefaultValueConverter.
+    "uniqueidentifier": replace(text_type(), text="CONVERT(varchar(36), {})"),
+    "xml": replace(text_type(), text="CONVERT(nvarchar(max), {})"),
 }
 
 
