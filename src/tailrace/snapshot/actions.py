@@ -16,6 +16,8 @@ from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, LOG, REMOVE
 log = logging.getLogger(__name__)
 
 GROUP = "tailrace.signal_actions"
+# Corrects the schema history of the reference engine.
+_SCHEMA_CHANGES = "schema-changes"
 
 
 def types() -> list[str]:
@@ -27,6 +29,13 @@ def act(signal: Signal, offset: dict[str, Any]) -> None:
     """Carry out a signal. Whatever is wrong with it, or with its action, is logged and ignored."""
     if signal.type == LOG:
         _log(signal, offset)
+        return
+    if signal.type == _SCHEMA_CHANGES:
+        log.warning(
+            "signal %s (%s) is ignored: tables are described by the database itself, no schema history is kept that it "
+            "could correct",
+            *(signal.id, signal.type),
+        )
         return
     found = entry_points(group=GROUP, name=signal.type)
     if not found:

@@ -144,6 +144,8 @@ def test_log_and_actions_of_ones_own(monkeypatch: pytest.MonkeyPatch, caplog: py
     assert "signal 2 (log) has no message: {}" in caplog.text
     actions.act(Signal("3", "dance", None), {})
     assert "its type 'dance' is unknown" in caplog.text
+    actions.act(Signal("4", "schema-changes", '{"database": "d", "changes": []}'), {})
+    assert "signal 4 (schema-changes) is ignored: tables are described by the database itself" in caplog.text
 
 
 def test_an_installed_action_is_found_by_the_signals_type(
