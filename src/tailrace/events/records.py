@@ -114,7 +114,8 @@ class Records:
 
     `order` is their place among all records of the batch; a tombstone's is its delete's plus one. A tombstone has no
     value; a null under a schema is not one. `timestamp` is that of the change; `timed` says that a transform has set
-    another, as the reference's records have none before. `shares_headers`: deletes among them have one set of headers
+    another, as the reference's records have none before. `offset_entries` are the entries of the reference's partition
+    and offset, None where there are none. `shares_headers`: deletes among them have one set of headers
     with their tombstones still, as in the reference until a transform makes new records of them.
     """
 
@@ -127,6 +128,7 @@ class Records:
     headers: tuple[Header, ...] = ()
     shares_headers: bool = False
     timed: bool = False
+    offset_entries: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.order)
@@ -151,6 +153,7 @@ class Records:
             key=None if self.key is None else self.key.take(at),
             value=None if self.value is None else self.value.take(at),
             headers=tuple(header.take(places) for header in self.headers),
+            offset_entries=None if self.offset_entries is None else self.offset_entries[places],
         )
 
     def split(self, chosen: Bools) -> tuple[Records, Records]:

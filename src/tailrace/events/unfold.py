@@ -15,6 +15,7 @@ from tailrace.events.cuts import pieces
 from tailrace.events.encode.arrow import flags, indices, join, literal, repeat
 from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
 from tailrace.events.headers import context
+from tailrace.events.offset_entries import offset_entries
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
@@ -69,6 +70,7 @@ class Unfolder:
             self._value(batch, layout),
             () if batch.table.id.is_message else (*self._other_key(batch, layout), *self._context),
             self._tombstones,
+            offset_entries=offset_entries(batch, self._block.offset),
         )
         keyed, unkeyed = records.split(olds | news)
         groups = [keyed, unkeyed.with_(key=None)]

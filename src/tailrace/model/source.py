@@ -72,6 +72,20 @@ ROW_ENVELOPE = EnvelopeLayout(
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetEntries:
+    """How many entries the reference's partition and offset of a change have, by whether it is of a snapshot.
+
+    Each column of the batch's `source` struct that `present` names adds one where it is not null; a name may be listed
+    twice. Some transforms of the reference measure records by these.
+    """
+
+    streamed: int = 0
+    snapshot: int = 0
+    incremental: int = 0
+    present: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SourceBlock:
     """What one connector's `source` struct and envelopes look like.
 
@@ -83,7 +97,8 @@ class SourceBlock:
     `position`: their texts, joined by `/`, are the position in rows of the shape `event`; numbers become hexadecimal.
 
     `message_schemas` is what the names of the schemas of logical messages begin with. `change_id` are the parts of a
-    table's id in schema changes. `is_old`: records are as Debezium 1 wrote them.
+    table's id in schema changes. `is_old`: records are as Debezium 1 wrote them. `offset` says how large the
+    reference's offsets are.
     """
 
     connector: str
@@ -98,6 +113,7 @@ class SourceBlock:
     common: tuple[Field, ...] = COMMON_SOURCE
     version: int | None = 1
     change_id: tuple[str, ...] = ("database", "schema", "table")
+    offset: OffsetEntries = OffsetEntries()
 
     @property
     def members(self) -> tuple[Field, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.model.schema import OPTIONAL_STRING, STRING, Field
-from tailrace.model.source import SourceBlock
+from tailrace.model.source import OffsetEntries, SourceBlock
 
 SOURCE_TYPE = pa.struct([("change_lsn", pa.string()), ("commit_lsn", pa.string())])
 BLOCK = SourceBlock(
@@ -20,6 +20,8 @@ BLOCK = SourceBlock(
     transaction_id=("commit_lsn",),
     position=("commit_lsn", "change_lsn"),
     change_id=("schema", "table"),
+    # Db2Partition has the server, Db2OffsetContext.getOffset() three entries in each phase.
+    offset=OffsetEntries(4, 4, 4),
 )
 # z/OS has 10 as well.
 LSN_BYTES = 16

@@ -12,7 +12,7 @@ from tailrace.config import Config
 from tailrace.connectors.offset import SNAPSHOT, Reached
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.model.schema import ConnectSchema, Field
-from tailrace.model.source import SourceBlock
+from tailrace.model.source import OffsetEntries, SourceBlock
 
 _OPTIONAL_LONG = ConnectSchema("int64", optional=True)
 _OPTIONAL_TEXT = ConnectSchema("string", optional=True)
@@ -33,6 +33,9 @@ SOURCE = SourceBlock(
     transaction_id=("txId", "lsn"),
     message_schemas="io.debezium.connector.postgresql.",
     position=("lsn",),
+    # PostgresOffsetContext.getOffset(): server, ts_usec, and messageType or the three of a snapshot; an incremental one
+    # has all of these and its own four. After a commit there are lsn_proc and lsn_commit.
+    offset=OffsetEntries(3, 5, 10, ("txId", "lsn", "xmin", "last_commit", "last_commit")),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, Field
-from tailrace.model.source import SourceBlock
+from tailrace.model.source import OffsetEntries, SourceBlock
 
 SOURCE_TYPE = pa.struct([("change_lsn", pa.string()), ("commit_lsn", pa.string()), ("event_serial_no", pa.int64())])
 BLOCK = SourceBlock(
@@ -20,6 +20,9 @@ BLOCK = SourceBlock(
     ),
     transaction_id=("commit_lsn",),
     position=("commit_lsn", "change_lsn", "event_serial_no"),
+    # SqlServerPartition has server and database, SqlServerOffsetContext.getOffset() three positions, in a snapshot two
+    # entries more, and an incremental one its own four.
+    offset=OffsetEntries(5, 7, 11),
 )
 LSN_BYTES = 10
 

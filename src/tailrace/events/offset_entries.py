@@ -1,0 +1,33 @@
+"""Counts the entries that the reference's partition and offset of a change have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.compute as pc
+
+from tailrace.events.encode.arrow import flags, literal
+from tailrace.events.records import Integers
+from tailrace.model.change import ChangeBatch
+from tailrace.model.source import OffsetEntries
+
+
+def offset_entries(batch: ChangeBatch, entries: OffsetEntries) -> Integers:
+    """The entries by row, as far as the change itself shows them.
+
+    A transaction has its id, and a count for each of its tables so far (TransactionContext.store): a row shows whether
+    there is one table or more, and more count as two.
+    """
+    rows = batch.rows
+    phase = rows.column("snapshot").fill_null(literal("false"))
+    streamed, incremental = (flags(pc.equal(phase, literal(name))) for name in ("false", "incremental"))
+    found = np.select([streamed, incremental], [entries.streamed, entries.incremental], entries.snapshot)
+    found = found.astype(np.int64)
+    source = rows.column("source")
+    for name in entries.present:
+        found += flags(source.field(source.type.get_field_index(name)).is_valid())
+    transaction = batch.column("transaction")
+    if transaction is not None:
+        total, of_table = (pc.struct_field(transaction, name) for name in ("total_order", "data_collection_order"))
+        several = pc.not_equal(total, of_table).fill_null(False)
+        found += np.where(flags(transaction.is_valid()), 2 + flags(several), 0)
+    return found
