@@ -28,6 +28,7 @@ from tailrace.transforms.apache_values import MaskField, TimestampRouter
 from tailrace.transforms.cast import Cast
 from tailrace.transforms.changed import ExtractChangedRecordState
 from tailrace.transforms.decode_message import DecodeMessageContent
+from tailrace.transforms.enforce_size import EnforceRecordSize
 from tailrace.transforms.header_to_value import HeaderToValue
 from tailrace.transforms.logical_table import ByLogicalTableRouter
 from tailrace.transforms.outbox import EventRouter
@@ -63,6 +64,7 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     _DEBEZIUM + "outbox.EventRouter": EventRouter.of,
     _DEBEZIUM + "TimezoneConverter": TimezoneConverter.of,
     _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
+    _DEBEZIUM + "EnforceRecordSize": EnforceRecordSize.of,
     _CONNECTOR + "transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
     _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
     _DEBEZIUM + "SchemaChangeEventFilter": SchemaChangeEventFilter.of,
