@@ -29,6 +29,7 @@ from tailrace.transforms.cast import Cast
 from tailrace.transforms.changed import ExtractChangedRecordState
 from tailrace.transforms.decode_message import DecodeMessageContent
 from tailrace.transforms.enforce_size import EnforceRecordSize
+from tailrace.transforms.geometry_format import GeometryFormat
 from tailrace.transforms.header_to_value import HeaderToValue
 from tailrace.transforms.logical_table import ByLogicalTableRouter
 from tailrace.transforms.outbox import EventRouter
@@ -40,6 +41,7 @@ from tailrace.transforms.scripting import ConditionFilter, ContentBasedRouter
 from tailrace.transforms.settings import Given, SettingsError, setting
 from tailrace.transforms.source_schema import ExtractSchemaToNewRecord
 from tailrace.transforms.structure import Flatten, SetSchemaMetadata
+from tailrace.transforms.swap_coordinates import SwapGeometryCoordinates
 from tailrace.transforms.timestamps import TimestampConverter
 from tailrace.transforms.timezone import TimezoneConverter
 from tailrace.transforms.transform import Predicate, Stage, Transform
@@ -65,6 +67,8 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     _DEBEZIUM + "TimezoneConverter": TimezoneConverter.of,
     _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
     _DEBEZIUM + "EnforceRecordSize": EnforceRecordSize.of,
+    _DEBEZIUM + "SwapGeometryCoordinates": SwapGeometryCoordinates.of,
+    _DEBEZIUM + "GeometryFormatTransformer": GeometryFormat.of,
     _CONNECTOR + "transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
     _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
     _DEBEZIUM + "SchemaChangeEventFilter": SchemaChangeEventFilter.of,
