@@ -162,7 +162,7 @@ def test_right_that_was_never_given(database: Database, reader: Capture) -> None
     [
         ("SELEC * FRM t", "syntax error", "fix snapshot.select.statement.overrides.public.t"),
         ("SELECT nothing FROM t", "does not exist", "fix snapshot.select.statement.overrides.public.t"),
-        ("SELECT 1 AS id, pg_sleep(9)", "statement timeout", "raise database.query.timeout.ms"),
+        ("SELECT 1 AS id FROM pg_sleep(9)", "statement timeout", "raise database.query.timeout.ms"),
     ],
 )
 def test_select_of_the_users_that_is_wrong(database: Database, select: str, said: str, remedy: str) -> None:

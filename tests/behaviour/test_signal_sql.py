@@ -104,6 +104,26 @@ def test_a_select_with_an_error_says_what_to_correct(capture: Capture, select: s
     assert "remedy: fix the conditions of the signal (additional-conditions)" in incomplete(capture)["public.t"]
 
 
+def test_a_select_may_leave_out_columns_before_its_last(capture: Capture) -> None:
+    ask(capture, "blocking", "SELECT note, id FROM t WHERE id = 1")
+    (row,) = drained(capture)
+    assert (row["op"], row["after"]) == ("r", {"id": 1, "version": None, "note": "note 1"})
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        ("SELECT id FROM t", "leaves out the table's last columns: version, note"),
+        ("SELECT id FROM t", "add NULL AS note to the conditions of the signal (additional-conditions)"),
+        ("SELECT *, 1 AS more FROM t", "has a column that the table has not: more"),
+    ],
+)
+def test_a_select_with_other_columns_is_given_up(capture: Capture, select: str, said: str) -> None:
+    ask(capture, "blocking", select)
+    assert drained(capture) == []
+    assert said in incomplete(capture)["public.t"]
+
+
 def test_a_select_of_the_configuration_is_one_query_as_well(victim: Database) -> None:
     name = "snapshot.select.statement.overrides"
     given = {name: "public.t", f"{name}.public.t": "SELECT * FROM t; DELETE FROM victim", "snapshot.mode": "initial"}

@@ -17,6 +17,11 @@ def overrides(config: Config) -> dict[str, str]:
     return {table: given[table.lower()] for table in _listed(config) if table.lower() in given}
 
 
+def origin_of(table: str, *, of_signal: bool) -> str:
+    """Where the user corrects the SELECT of a table."""
+    return "the conditions of the signal (additional-conditions)" if of_signal else f"{OVERRIDES}.{table}"
+
+
 def check_overrides(config: Config) -> Iterator[Problem]:
     """A table that is listed without its SELECT would be read as a whole."""
     given = _statements(config)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.errors import DecodeError
+from tailrace.errors import DecodeError, TailraceError
 from tailrace.events.cuts import pieces
 from tailrace.model.change import ChangeBatch
 
@@ -35,7 +35,7 @@ class Faults:
         """As the configuration says."""
         return Faults(config.text("event.processing.failure.handling.mode"))
 
-    def left_out(self, error: DecodeError, what: str) -> None:
+    def left_out(self, error: TailraceError, what: str) -> None:
         """Tell that a change is left out. Raises the error where it has to stop the pipeline."""
         if self._level is None:
             raise error

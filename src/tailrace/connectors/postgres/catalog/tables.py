@@ -132,6 +132,11 @@ class Catalog:
             info = replace(info, columns=tuple(each for each in info.columns if each.name not in generated))
         return None if info is None else self._captured(table, info, in_log=False)
 
+    def names(self, table: TableId) -> list[str]:
+        """The names of all columns of a table, captured or not."""
+        info = self._info(_NAMED, table.schema, table.table)
+        return [] if info is None else [column.name for column in info.columns]
+
     def prepare(self, relations: Sequence[Relation]) -> None:
         """Read what `relation` needs of many tables, by as many queries as for one; it is what holds from then on."""
         wanted = [relation for relation in relations if self.filter.captures(self._id(relation))]

@@ -38,10 +38,12 @@ def check_condition(connection: psycopg.Connection, table: sql.Composable, text:
     one_statement(connection, sql.SQL("SELECT 1 FROM {} WHERE {} LIMIT 0").format(table, condition(text)))
 
 
-def check_select(connection: psycopg.Connection, columns: list[str], text: str) -> None:
-    """Raise psycopg.Error unless the text is a query that has these columns."""
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    one_statement(
-        connection,
-        sql.SQL("SELECT 1 FROM (SELECT {} FROM {}) AS checked LIMIT 0").format(names, subquery(text)),
-    )
+def check_select(connection: psycopg.Connection, text: str) -> list[str]:
+    """The names of a query's columns. Raise psycopg.Error unless the text is a query."""
+    found = one_statement(connection, sql.SQL("SELECT * FROM {} LIMIT 0").format(subquery(text)))
+    return [column.name for column in found.description or ()]
+
+
+def has_rows(connection: psycopg.Connection, text: str) -> bool:
+    """Whether a query has a row."""
+    return one_statement(connection, sql.SQL("SELECT 1 FROM {} LIMIT 1").format(subquery(text))).fetchone() is not None

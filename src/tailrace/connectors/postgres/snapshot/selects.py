@@ -10,10 +10,13 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
-from tailrace.config.overrides import OVERRIDES, overrides
+from tailrace.config.overrides import origin_of, overrides
 from tailrace.config.snapshot_plugins import SnapshotLock, SnapshotQuery
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, remedy_of
+from tailrace.connectors.postgres.server.user_sql import check_select, has_rows, subquery
+from tailrace.connectors.user_select import UserSelect
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -51,11 +54,22 @@ class Selects:
         """What the user fixes where the SELECT of a table is wrong, None where it has none. `wanted` is a signal's."""
         if select is None:
             return None
-        if wanted is not None and wanted.get(str(table)) is not None:
-            return "the conditions of the signal (additional-conditions)"
-        if wanted is None and str(table) in self._overrides:
-            return f"{OVERRIDES}.{table}"
+        if (self._overrides if wanted is None else wanted).get(str(table)) is not None:
+            return origin_of(str(table), of_signal=wanted is not None)
         return "the query of the code that snapshot.query.mode names"
+
+
+def as_table(catalog: Catalog, table: CapturedTable, select: str, origin: str) -> str:
+    """A SELECT of the user's with the columns of the table. Raises SourceError, and psycopg.Error unless it is one."""
+    connection, id_ = catalog.connection, table.schema.id
+    captured = {column.name for column in table.schema.columns}
+    return UserSelect(id_, check_select(connection, select), catalog.names(id_), captured, origin).as_table(
+        catalog.config,
+        subquery(select).as_string(connection),
+        lambda name: sql.Identifier(name).as_string(connection),
+        lambda _: "NULL",
+        lambda: has_rows(connection, select),
+    )
 
 
 def grants(config: Config, tables: Sequence[TableId]) -> list[str]:

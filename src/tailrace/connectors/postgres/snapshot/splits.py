@@ -14,13 +14,13 @@ from tailrace.config.overrides import overrides
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.connect import connect
-from tailrace.connectors.postgres.server.user_sql import check_select, one_statement
+from tailrace.connectors.postgres.server.user_sql import one_statement
 from tailrace.connectors.postgres.snapshot import ranges
 from tailrace.connectors.postgres.snapshot.exported import Export, adopt
 from tailrace.connectors.postgres.snapshot.partitions import side_by_side
 from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
-from tailrace.connectors.postgres.snapshot.selects import Selects, in_order, refusals
+from tailrace.connectors.postgres.snapshot.selects import Selects, as_table, in_order, refusals
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import fits, pieces
 from tailrace.events.notifications import is_wanted
@@ -59,10 +59,11 @@ def plan(
             if captured is None or not is_read_at_all:
                 continue
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-            with refusals(config, table, selects.origin(table, select, wanted)):
-                if select is not None:
+            origin = selects.origin(table, select, wanted)
+            with refusals(config, table, origin):
+                if select is not None and origin is not None:
                     # Before tasks fail of it, and before it becomes part of COPY.
-                    check_select(connection, [column.name for column in captured.schema.columns], select)
+                    select = as_table(catalog, captured, select, origin)
                 cut = _ranges(catalog, captured, select, place, resumed)
                 found = _table_splits(connection, moment, captured, cut)
             if resumed is not None:
