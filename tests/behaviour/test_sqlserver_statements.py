@@ -35,7 +35,7 @@ _VARIABLE = (
     (r"(\[dbo\]\.\[)signals(\]', N'OBJECT')", r"\1orders\2"),
     (r"SELECT \d+, COUNT_BIG", "SELECT 0, COUNT_BIG"),
     (r" AND cdc_data\.\[__\$start_lsn\] < 0x\w+", ""),
-    (r", (cdc_data\.)?\[extra\]", ""),
+    (r", (cdc_data\.)?\[extra\]( AS \[extra\])?", ""),
     (r"cdc_data\.\[type\], cdc_data\.\[data\]", "cdc_data.[v], cdc_data.[note]"),
 )
 
@@ -60,11 +60,15 @@ def source(sqlserver: SqlServer) -> Iterator[SqlServerSource]:
 def sent(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The statements that the connector sends from now on."""
     found: set[str] = set()
-    rows, run, blocks = Connection.rows, Connection.run, ArrowConnection.blocks
+    rows, names, run, blocks = Connection.rows, Connection.names, Connection.run, ArrowConnection.blocks
 
     def asked(self: Connection, statement: str) -> list[Any]:
         found.add(statement)
         return rows(self, statement)
+
+    def named(self: Connection, statement: str) -> list[str]:
+        found.add(statement)
+        return names(self, statement)
 
     def told(self: Connection, *statements: str) -> None:
         found.update(statements)
@@ -75,6 +79,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         return blocks(self, statement, size)
 
     monkeypatch.setattr(Connection, "rows", asked)
+    monkeypatch.setattr(Connection, "names", named)
     monkeypatch.setattr(Connection, "run", told)
     monkeypatch.setattr(ArrowConnection, "blocks", read)
     return found

@@ -25,7 +25,7 @@ class Planned(SplitPlanner):
     def _tables(self, wanted: object, place: Place | None) -> list[TableId]:
         return [each for each in self._listed if place is None or str(each) in place.left]
 
-    def _of_table(self, moment: Moment, table: TableId, select: str | None, resumed: Place | None) -> list[Split]:
+    def _of_table(self, moment: Moment, table: TableId, resumed: Place | None) -> list[Split]:
         return [Split(moment, table, last="last_in_data_collection")]
 
     def _has_rows(self, split: Split) -> bool:

@@ -142,6 +142,9 @@ class Connection(Protocol):
     def value(self, statement: str) -> Any:
         """The first column of the first row, None without one."""
 
+    def names(self, statement: str) -> list[str]:
+        """The names of the columns that a statement returns."""
+
     def run(self, *statements: str) -> None:
         """Run statements without looking at results."""
 

@@ -7,13 +7,15 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tailrace.config import Config
-from tailrace.config.overrides import overrides
+from tailrace.config.overrides import origin_of, overrides
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
 from tailrace.connectors.change_tables.rows import Moment, Split
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import pieces
 from tailrace.connectors.table_split import with_notices
+from tailrace.connectors.user_select import UserSelect
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId
 
@@ -54,7 +56,10 @@ class SplitPlanner:
             resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
             # A SELECT of the configuration may be given for schema.table, too.
             select = given.get(str(table), given.get(table.filtered))
-            found = self._of_table(moment, table, select, resumed)
+            if select is None:
+                found = self._of_table(moment, table, resumed)
+            else:
+                found = [self._chosen(moment, table, select, origin_of(str(table), of_signal=wanted is not None))]
             if resumed is None and found:
                 is_first = table.database not in begun
                 begun.add(table.database)
@@ -86,10 +91,32 @@ class SplitPlanner:
         known = {str(table): table for table in tables}
         return [known[each] for each in place.left if each in known]
 
-    def _of_table(self, moment: Moment, table: TableId, select: str | None, resumed: Place | None) -> list[Split]:
+    def _chosen(self, moment: Moment, table: TableId, select: str, origin: str) -> Split:
+        """The rows of a SELECT of the user's, with the columns of the table."""
         described = self._described(table)
-        if select is not None:
-            return [Split(moment, table, select=self._listed(select, described), last="last_in_data_collection")]
+        select, captured = self._listed(select, described), self.catalog.capture(described)
+        if captured is not None:
+            with self.dialect.failures.translated(f"{table}: the snapshot cannot read the table"):
+                select = self._as_table(captured, select, origin)
+        return Split(moment, table, select=select, last="last_in_data_collection")
+
+    def _as_table(self, captured: CapturedTable, select: str, origin: str) -> str:
+        dialect, table, connection = self.dialect, captured.schema.id, self.connection
+        source = f"{dialect.derived(select)} AS chosen"
+        found = connection.names(f"SELECT * FROM {source} WHERE 1 = 0")
+        whole = self.catalog.described(table, self._numbers[table])
+        types = {column.name: column.type.declared for column in whole.columns}
+        columns = UserSelect(table, found, list(types), {column.name for column in captured.schema.columns}, origin)
+        return columns.as_table(
+            self.config,
+            source,
+            dialect.name,
+            lambda name: f"CAST(NULL AS {types[name]})",
+            lambda: bool(connection.rows(dialect.limited(f"SELECT 1 FROM {source}", 1))),
+        )
+
+    def _of_table(self, moment: Moment, table: TableId, resumed: Place | None) -> list[Split]:
+        described = self._described(table)
         size, rows = self._size_of(table)
         key = key_columns(described, described.key)
         low = None if resumed is None or resumed.last is None else tuple(resumed.last)

@@ -81,6 +81,11 @@ class Connection(dialect.Connection):
         found = self.rows(statement)
         return found[0][0] if found else None
 
+    def names(self, statement: str) -> list[str]:
+        """See Connection.names."""
+        with self._executed(statement) as done:
+            return [ibm_db.field_name(done, place) for place in range(ibm_db.num_fields(done))]
+
     def run(self, *statements: str) -> None:
         """See Connection.run."""
         for statement in statements:

@@ -55,6 +55,12 @@ class Connection(dialect.Connection):
         found = self.rows(statement)
         return found[0][0] if found else None
 
+    def names(self, statement: str) -> list[str]:
+        """See Connection.names."""
+        with self._cursor() as cursor:
+            cursor.execute(statement)
+            return [name for name, *_ in cursor.description]
+
     def run(self, *statements: str) -> None:
         """See Connection.run."""
         with self._cursor() as cursor:
