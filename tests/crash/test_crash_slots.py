@@ -77,7 +77,7 @@ def test_killed_after_creation(new_rig: Rig, rival: Rig, seed: int) -> None:
         new_rig.start()
         new_rig.await_batches(1)
         rival.properties |= {"slot.takeover": "true"}
-        refused(rival, "a run of another checkpoint uses the slot")
+        refused(rival, "is used by a run: server process")
         new_rig.await_batches(1)
     new_rig.await_all_read()
     new_rig.check(*TABLES)
