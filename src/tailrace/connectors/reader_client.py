@@ -99,6 +99,8 @@ def _start(path: Path) -> None:
     with process.stdout as said:
         ready, _, _ = select.select([said], [], [], _START_SECONDS)
         if not ready or not said.readline():
+            if ready and process.wait() < 0:
+                raise _lost()  # by a signal, such as one for a lack of memory
             process.kill()
             raise SourceError(
                 "the reader process did not start",

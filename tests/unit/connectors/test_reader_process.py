@@ -146,6 +146,17 @@ def test_a_process_that_cannot_start_is_an_error(name: str, monkeypatch: pytest.
         seen(Count(1), name)
 
 
+def test_a_process_that_is_killed_while_it_starts_can_be_started_again(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = home / "killed"
+    program.write_text("#!/bin/sh\nkill -KILL $$\n", encoding="utf-8")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(ReaderLost):
+        seen(Count(1), name)
+
+
 # The loop of the process, in this one
 
 
