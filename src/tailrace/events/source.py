@@ -44,7 +44,7 @@ class SourceWriter:
         steady = {name for name, values in columns.items() if _steady(values, starts)}
         first = indices(starts)
         columns = {name: values.take(first) if name in steady else values for name, values in columns.items()}
-        run = indices(np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)])))
+        run = indices(np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows))))
         parts: list[Part | Parts] = []
         for by_row, pieces in groupby(self._pieces(columns, steady, table), lambda piece: piece[1] is False):
             stretch = flat(*(piece for piece, _ in pieces))

@@ -164,7 +164,7 @@ def in_log_order(tables: Sequence[Changes], begin: int) -> list[Changes]:
 def _never_back(changes: Ints, commits: Ints, table: Ints) -> Ints:
     """Within a transaction and a table the highest change so far: a change that goes back waits for its turn."""
     group = np.flatnonzero(np.concatenate([[True], (commits[1:] != commits[:-1]) | (table[1:] != table[:-1])]))
-    lifted = changes + np.repeat(np.arange(len(group)), np.diff([*group, len(changes)])) * (changes.max() + 1)
+    lifted = changes + np.repeat(np.arange(len(group)), np.diff(group, append=len(changes))) * (changes.max() + 1)
     return np.asarray(np.maximum.accumulate(lifted) % (changes.max() + 1), np.int64)
 
 

@@ -9,12 +9,13 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import as_type, join, repeat, text_type
+from tailrace.events.encode.arrow import as_type, indices, join, repeat, text_type
 from tailrace.events.encode.binary import base64, decimal_of, unscaled
 from tailrace.events.encode.numbers import float_text, java_float
 from tailrace.events.encode.strings import escape, quote
@@ -250,7 +251,7 @@ def _map(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
 def _bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str) -> pa.Array:
     """The texts of a list's items, joined by commas within brackets; null where the list is."""
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    offsets = pa.array([0, *lengths.cumsum()], pa.int64())
+    offsets = indices(np.concatenate([[0], lengths.cumsum()]))
     texts = as_type(texts, text_type(texts.nbytes + len(texts)))
     joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), pa.scalar(",", texts.type))
     return _null_where(lists, join(left, joined, right))

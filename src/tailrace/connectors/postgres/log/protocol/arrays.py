@@ -39,22 +39,32 @@ def elements(text: pa.Array, delimiter: str = ",") -> Elements:
     data, starts, ends = _dense(literals)
     valid = literals.is_valid().to_numpy(zero_copy_only=False)
     marks = _marks(data, starts[valid], ends[valid], ord(delimiter))
-    separators = marks.place[marks.separator]
-    filled = valid & (ends - starts > 2)
-    begins = np.sort(np.concatenate([starts[filled], separators])) + 1
-    closing = np.sort(np.concatenate([separators, ends[filled] - 1]))
-    counts = filled + np.searchsorted(separators, ends) - np.searchsorted(separators, starts)
+    filled = (ends - starts > 2)[valid]
+    opens, closes, separators = marks.outer[0::2], marks.outer[1::2], np.flatnonzero(marks.separator)
+    begins, closing = _merged(opens[filled], separators), _merged(separators, closes[filled])
+    before = np.cumsum(marks.separator)
+    counts = np.zeros(len(literals), np.int64)
+    counts[valid] = filled + before[closes] - before[opens]
     texts, nested = _texts(data, marks, begins, closing)
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
     mask = literals.is_null() if literals.null_count else None
     return Elements(pa.ListArray.from_arrays(offsets, texts, mask=mask), nested)
 
 
+def _merged(one: Ints, other: Ints) -> Ints:
+    """Two ascending arrays as one. A stable sort finds such runs, and takes a third of the time of another."""
+    return np.sort(np.concatenate([one, other]), kind="stable")
+
+
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """The notable bytes: where they are and which of them are quotes, separators, or no part of any element."""
+    """The notable bytes: where they are and which of them are quotes, separators, or no part of any element.
+
+    `outer` are the numbers of those that open and close a literal, in turn.
+    """
 
     place: Ints
+    outer: Ints
     quote: Flags
     separator: Flags
     dropped: Flags
@@ -73,11 +83,11 @@ def _marks(data: Bytes, starts: Ints, ends: Ints, delimiter: int) -> _Marks:
     opened, closed = plain & (kind == _OPEN), plain & (kind == _CLOSE)
     depth = np.cumsum(opened) - np.cumsum(closed) + closed
     outer = (opened | closed) & (depth == 1)
-    edges = np.sort(np.concatenate([starts, ends - 1]))
+    edges = np.stack([starts, ends - 1], axis=1).ravel()
     if not np.array_equal(place[outer], edges) or np.count_nonzero(quote) % 2:
         raise DecodeError("an array literal is not what the server prints")
     separator = plain & (kind == delimiter) & (depth == 1)
-    return _Marks(place, quote, separator, quote | escaping | separator | outer)
+    return _Marks(place, np.flatnonzero(outer), quote, separator, quote | escaping | separator | outer)
 
 
 def _escaping(backslash: Flags, follows: Flags) -> Flags:
@@ -91,13 +101,13 @@ def _escaping(backslash: Flags, follows: Flags) -> Flags:
     return escaping
 
 
-def _texts(data: Bytes, marks: _Marks, begins: Ints, closing: Ints) -> tuple[pa.Array, int]:
-    """The elements' texts, null for NULL and for inner arrays, and the number of the latter."""
-    first, last = np.searchsorted(marks.place, begins), np.searchsorted(marks.place, closing)
+def _texts(data: Bytes, marks: _Marks, first: Ints, last: Ints) -> tuple[pa.Array, int]:
+    """The texts of elements between two marks, null for NULL and for inner arrays, and the number of the latter."""
+    begins, closing = marks.place[first] + 1, marks.place[last]
 
     def within(flag: Flags) -> Ints:
         total = np.concatenate([[0], np.cumsum(flag)])
-        count: Ints = total[last] - total[first]
+        count: Ints = total[last] - total[first + 1]
         return count
 
     kept = np.ones(len(data), np.bool_)
