@@ -165,13 +165,14 @@ _PLAIN_ZONED = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$"
 
 def zoned_text(text: pa.Array, digits: int) -> pa.Array:
     """TIMESTAMPTZ (printed in UTC) as ISO-8601 with `Z` and exactly `digits` digits of fraction."""
-    date_part = pc.utf8_slice_codeunits(text, 0, 10)
-    time_part = pc.utf8_slice_codeunits(text, 11, 19)
-    pieces = [date_part, "T", time_part]
-    if digits:
-        fraction = pc.utf8_rtrim(pc.utf8_slice_codeunits(text, 20, 27), "+0")
-        pieces += [".", pc.utf8_slice_codeunits(pc.ascii_rpad(fraction, digits, "0"), 0, digits)]
-    return temporal.patched(text, join(*pieces, "Z"), _PLAIN_ZONED, lambda value: _odd_zoned(value, digits))
+
+    def plain(text: pa.Array) -> pa.Array:
+        instants = pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.timestamp("us"))
+        shown = pc.cast(instants, pa.string())  # six digits, always
+        clock = pc.utf8_slice_codeunits(shown, 11, 20 + digits if digits else 19)
+        return join(pc.utf8_slice_codeunits(shown, 0, 10), "T", clock, "Z")
+
+    return temporal.with_odd_values(text, plain, _PLAIN_ZONED, lambda value: _odd_zoned(value, digits), pa.string())
 
 
 def _odd_zoned(value: str, digits: int) -> str:
