@@ -147,13 +147,15 @@ def guard(config: Config, tables: Sequence[TableId]) -> None:
 def key_columns(config: Config, table: TableId, names: Sequence[str]) -> tuple[str, ...] | None:
     """The key columns message.key.columns sets for a table, in the property's order; None when it sets none.
 
-    An entry is matched against the column's name below the table's name in lists, and below its full name.
+    An entry is matched against the column's name below the table's name in lists, and below its full name; with
+    compat.faults the database is part of it where a table's shown name has it.
     """
+    prefixes = (table.filtered, str(table) if config.flag("compat.faults") else table.full)
     found = [
         name
         for pattern in config.patterns("message.key.columns")
         for name in names
-        if any(pattern.fullmatch(f"{prefix}.{name}") for prefix in (table.filtered, table.full))
+        if any(pattern.fullmatch(f"{prefix}.{name}") for prefix in prefixes)
     ]
     return tuple(dict.fromkeys(found)) or None
 

@@ -114,7 +114,9 @@ class Catalog(dialect.Catalog):
         """A table with all of its columns."""
         database = name(table.database)
         rows = self.connection.rows(_COLUMNS.format(db=database, id=number))
-        columns = tuple(_column(row) for row in rows)
+        # The reference engine reads no comments.
+        is_commented = not self.config.flag("compat.faults")
+        columns = tuple(_column(row, is_commented=is_commented) for row in rows)
         return Described(table, columns, self._key(database, number))
 
     def at(self, instance: Instance) -> Described:
@@ -164,7 +166,7 @@ class Catalog(dialect.Catalog):
 _SIDES = ("include", "exclude")
 
 
-def _column(row: tuple[object, ...]) -> SourceColumn:
+def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
     given, kind, size, precision, scale, nullable, identity, computed, default, comment = row
     known = SqlType(str(kind), int(str(size)), int(str(precision)), int(str(scale)))
     return SourceColumn(
@@ -174,5 +176,5 @@ def _column(row: tuple[object, ...]) -> SourceColumn:
         is_identity=bool(identity),
         is_computed=bool(computed),
         default=None if default is None else str(default),
-        comment=None if comment is None else str(comment),
+        comment=str(comment) if is_commented and comment is not None else None,
     )
