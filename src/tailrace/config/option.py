@@ -11,6 +11,8 @@ from functools import cached_property
 
 from tailrace.config.kinds import TEXT, Kind
 
+HIDDEN = "********"
+
 
 class Status(Enum):
     """What becomes of a property that is given."""
@@ -103,3 +105,8 @@ class OptionTable:
         """The known name most like an unknown one, None when none is near."""
         close = difflib.get_close_matches(name.lower(), self._by_name, n=1, cutoff=0.75)
         return self._by_name[close[0]][0].name if close else None
+
+
+def without_salt(name: str) -> str:
+    """A property's name as a text may show it: a salt in it is hidden."""
+    return re.sub(r"(?i)(\.with\.salt\.).*", rf"\1{HIDDEN}", name)

@@ -11,14 +11,13 @@ from typing import TypeVar, cast
 from tailrace.config.dialects import from_mapping
 from tailrace.config.kinds import InvalidValue, Value, compile_pattern
 from tailrace.config.misspelt import meant
-from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.option import HIDDEN, Option, OptionTable, Status, without_salt
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import TableNaming
 
 log = logging.getLogger(__name__)
 
 SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
-_HIDDEN = "********"
 _PLAIN = TableNaming()
 _T = TypeVar("_T")
 _said: set[str] = set()
@@ -84,7 +83,7 @@ class Config:
         """`given` with every secret masked, for logs."""
         masked = compile_pattern(self.optional("custom.sanitize.pattern") or SANITIZE)
         return {
-            _without_salt(name): _HIDDEN if name in self.secrets or masked.fullmatch(name) else value
+            without_salt(name): HIDDEN if name in self.secrets or masked.fullmatch(name) else value
             for name, value in self.given.items()
         }
 
@@ -158,7 +157,7 @@ class _Reading:
         if found is None:
             near = self.table.nearest(name)
             remedy = f"did you mean {near}?" if near else "remove it"
-            self.warnings.append(Problem(_without_salt(name), "unknown property, ignored", remedy))
+            self.warnings.append(Problem(without_salt(name), "unknown property, ignored", remedy))
             return
         option, alias = found
         canonical = name if option.is_family else option.name
@@ -220,10 +219,6 @@ def _report(problems: list[Problem]) -> str:
     if len(problems) == 1:
         return str(problems[0])
     return f"{len(problems)} properties are wrong" + "".join(f"\n  - {problem}" for problem in problems)
-
-
-def _without_salt(name: str) -> str:
-    return re.sub(r"(?i)(\.with\.salt\.).*", rf"\1{_HIDDEN}", name)
 
 
 def _say(level: int, text: str) -> None:

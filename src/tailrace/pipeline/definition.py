@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tailrace.config import Config
@@ -18,6 +17,7 @@ from tailrace.connectors import registry
 from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
 from tailrace.model.table import NULL, TEXT
+from tailrace.pipeline.document import read_yaml
 from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
 from tailrace.transforms import parse
 
@@ -281,15 +281,7 @@ class Definition(_Part):
 
 def load(path: Path) -> Definition:
     """The pipeline in the YAML file `path`. Raises ConfigError naming file and key, for all its problems at once."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        remedy = "`tailrace init` writes a pipeline file from a database."
-        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError("is no UTF-8 text", where=str(path), remedy="Save it in UTF-8.") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"is no YAML: {' '.join(str(error).split())}", where=str(path)) from error
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise ConfigError("holds no pipeline", where=str(path), remedy="It needs source, sink and checkpoint.")
     return from_content(content, base=path.parent, where=str(path))

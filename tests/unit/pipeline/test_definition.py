@@ -219,3 +219,46 @@ def test_what_becomes_of_odd_dates_is_told_to_the_connector(tmp_path: Path) -> N
     }
     with pytest.raises(ConfigError, match="out_of_range"):
         given("maybe")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        r'"Top\Secret99"',
+        "@Top#Secret99",
+        "Top: Secret99",
+        "*Secret99",
+        "!Secret99 a",
+        "!Top!Secret99 a",
+        "%Secret99",
+        "'Secret99",
+        "Secret99\n  ]",
+        "[Secret99\n",
+        "Secret99\x07",
+        '"Secret99 \\xZZ"',
+    ],
+)
+def test_an_error_in_yaml_names_the_place_and_no_value(tmp_path: Path, value: str) -> None:
+    said = refusal(tmp_path, f"sink: console\nsource:\n  config:\n    database.password: {value}\ncheckpoint: c\n")
+    assert "pipeline.yaml, line " in said
+    assert "is no YAML: " in said
+    assert "Secret" not in said
+
+
+def test_a_value_that_its_yaml_type_refuses_is_an_error_with_its_line(tmp_path: Path) -> None:
+    said = refusal(tmp_path, MINIMAL + "name: 2026-02-30\n")
+    assert "pipeline.yaml, line 5, column 7: is no YAML: a value looks like YAML's type timestamp, but is none" in said
+
+
+def test_a_key_that_is_given_twice_is_an_error(tmp_path: Path) -> None:
+    lists = "    table.include.list: public.a\n    topic.prefix: t\n    table.include.list: public.b\n"
+    said = refusal(tmp_path, f"sink: console\ncheckpoint: c\nsource:\n  config:\n{lists}")
+    assert "line 7, column 5: the key table.include.list is given twice, first in line 5" in said
+    salted = "".join(f"    column.mask.hash.MD5.with.salt.Secret: public.{name}\n" for name in "ab")
+    assert "Secret" not in refusal(tmp_path, f"source:\n  config:\n{salted}")
+
+
+def test_a_key_that_is_merged_in_may_be_given_again(tmp_path: Path) -> None:
+    text = "source: {config: &base {topic.prefix: a, slot.name: s}}\nsink: console\ncheckpoint: c\n"
+    merged = "spark:\n  <<: *base\n  topic.prefix: b\n"
+    assert written(tmp_path, text + merged).spark == {"topic.prefix": "b", "slot.name": "s"}
