@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tailrace.config.kinds import join_list
+from tailrace.config.option import without_salt
 from tailrace.config.references import filled
 from tailrace.errors import ConfigError
 
@@ -22,7 +24,8 @@ _SEPARATOR = re.compile(r"[ \t\f]*(?:[=:][ \t\f]*)?")
 def read(path: str | Path) -> dict[str, str]:
     """The properties of a file: JSON (flat, or `{name, config}` as Connect's REST API takes it) or Java properties.
 
-    References such as `${env:NAME}` are filled in. Raises ConfigError when the file is missing or is neither.
+    References such as `${env:NAME}` are filled in. Raises ConfigError when the file is missing or is neither, and for a
+    property that is given twice: Java takes the last one, and so fewer tables than both lists of them name.
     """
     path = Path(path)
     try:
@@ -32,6 +35,7 @@ def read(path: str | Path) -> dict[str, str]:
         raise ConfigError(f"cannot read the configuration: {reason}", where=str(path)) from error
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
         return from_mapping(_connector_json(text, str(path)))
+    _refuse_repeated(text, str(path))
     return from_mapping(parse_properties(text, str(path)))
 
 
@@ -53,20 +57,40 @@ def from_mapping(properties: Mapping[str, object]) -> dict[str, str]:
 
 def parse_properties(text: str, where: str = "properties") -> dict[str, str]:
     """The pairs of a Java .properties text. Raises ConfigError for a malformed `\\uxxxx`."""
-    pairs = {}
-    for line in _logical_lines(text):
+    return {key: value for _, key, value in _pairs(text, where)}
+
+
+def _pairs(text: str, where: str) -> Iterator[tuple[int, str, str]]:
+    """Line, key and value of each entry of a .properties text."""
+    for number, line in _logical_lines(text):
         key = _KEY.match(line)
         assert key is not None  # matches the empty text, too
         separator = _SEPARATOR.match(line, key.end())
         assert separator is not None
-        pairs[_unescaped(key[0], where)] = _unescaped(line[separator.end() :], where)
-    return pairs
+        yield number, _unescaped(key[0], where), _unescaped(line[separator.end() :], where)
 
 
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and leading blanks; one ending in an odd number of backslashes joins the next."""
-    whole = ""
-    for line in re.split(r"\r\n|\r|\n", text):
+def _refuse_repeated(text: str, where: str) -> None:
+    lines: dict[str, int] = {}
+    for line, name, _ in _pairs(text, where):
+        if name in lines:
+            raise _repeated(name, [lines[name], line], where)
+        lines[name] = line
+
+
+def _repeated(name: str, lines: list[int], where: str) -> ConfigError:
+    places = f", see the lines {' and '.join(map(str, lines))}" if len(lines) > 1 else ""
+    what = f"the property {without_salt(name)} is given twice{places}"
+    return ConfigError(what, where=where, remedy="one of the two would be ignored: join or remove them")
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines and the numbers of their ends, without comments and leading blanks.
+
+    One that ends in an odd number of backslashes joins the next.
+    """
+    whole, number = "", 0
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         line = line.lstrip(" \t\f")
         if not whole and (not line or line[0] in "#!"):
             continue
@@ -74,10 +98,10 @@ def _logical_lines(text: str) -> Iterator[str]:
         if (len(whole) - len(whole.rstrip("\\"))) % 2:
             whole = whole[:-1]
             continue
-        yield whole
+        yield number, whole
         whole = ""
     if whole:
-        yield whole
+        yield number, whole
 
 
 def _unescaped(text: str, where: str) -> str:
@@ -94,19 +118,42 @@ def _connector_json(text: str, where: str) -> dict[str, object]:
     node = _json_object(text, where)
     config = node.get("config")
     if not isinstance(config, dict):
+        _refuse_misspelt(node, where)
         return node
     return {"name": node.get("name"), **config}
 
 
+def _refuse_misspelt(node: Mapping[str, object], where: str) -> None:
+    """Raises ConfigError for properties that lie below a key like `config`."""
+    for name, value in node.items():
+        if isinstance(value, dict) and difflib.get_close_matches(name.lower(), ["config"]):
+            raise ConfigError(f"unknown key {name}", where=where, remedy="did you mean config?")
+
+
 def _json_object(text: str, where: str) -> dict[str, object]:
+    def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            name = next(name for name in names if names.count(name) > 1)
+            raise _repeated(name, _lines_of(name, text), where)
+        return found
+
     try:
-        node = json.loads(text)
+        node = json.loads(text, object_pairs_hook=distinct)
     except json.JSONDecodeError as error:
         # the error's own text names a place, never the document
-        raise ConfigError(f"is not JSON: {error.msg} at line {error.lineno}", where=where) from error
+        what = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        raise ConfigError(what, where=where) from error
     if not isinstance(node, dict):
         raise ConfigError("is not a JSON object", where=where, remedy='write {"property": "value", ...}')
     return node
+
+
+def _lines_of(name: str, text: str) -> list[int]:
+    """The lines where a name stands as a key, in this object of the JSON text or in another."""
+    keys = re.finditer(rf"{re.escape(json.dumps(name, ensure_ascii=False))}\s*:", text)
+    return sorted({text.count("\n", 0, key.start()) + 1 for key in keys})
 
 
 def _text(name: str, value: object) -> str:

@@ -152,3 +152,49 @@ def test_packed_properties_keep_their_case_and_those_beside_win() -> None:
 def test_a_list_is_a_comma_list(items: list[object], text: str) -> None:
     assert from_mapping({"x": items}) == {"x": text}
     assert len(split_list(text)) == len(items)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        (
+            "c.json",
+            '{"name": "c",\n "config": {"a.b": "1",\n "c": "2",\n "a.b": "3"}}',
+            "a.b is given twice, see the lines 2 and 4",
+        ),
+        ("c.json", '{"a": "1", "a": "2"}', "the property a is given twice\n"),
+        (
+            "c.properties",
+            "# of the shop\na=1\nb=2,\\\n3\na : 2\n",
+            "the property a is given twice, see the lines 2 and 5",
+        ),
+    ],
+)
+def test_a_property_that_a_file_gives_twice_is_an_error(tmp_path: Path, file: str, text: str, said: str) -> None:
+    path = tmp_path / file
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read(path)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_the_name_of_a_connector_may_be_a_property_too(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text('{"name": "c", "config": {"name": "d"}}')
+    assert read(path) == {"name": "d"}
+
+
+def test_a_salt_that_is_given_twice_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "c.properties"
+    path.write_text("column.mask.hash.MD5.with.salt.s3cret=a\n" * 2)
+    with pytest.raises(ConfigError, match=r"salt\.\*+ is given twice") as caught:
+        read(path)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_misspelt_config_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text('{"name": "c", "confg": {"topic.prefix": "a"}}')
+    with pytest.raises(ConfigError, match=r"unknown key confg\n  Remedy: did you mean config\?"):
+        read(path)
