@@ -47,7 +47,7 @@ def from_mapping(properties: Mapping[str, object]) -> dict[str, str]:
     """
     beside = {name: value for name, value in properties.items() if name.lower() != PACKED}
     packed = next((value for name, value in properties.items() if name.lower() == PACKED), None)
-    out = {} if packed is None else _json_object(str(packed), PACKED)
+    out = {} if packed is None else json_object(str(packed), PACKED)
     spelling = {name.lower(): name for name in out}
     out.update({spelling.get(name.lower(), name): value for name, value in beside.items()})
     return {
@@ -115,7 +115,7 @@ def _unescaped(text: str, where: str) -> str:
 
 
 def _connector_json(text: str, where: str) -> dict[str, object]:
-    node = _json_object(text, where)
+    node = json_object(text, where)
     config = node.get("config")
     if not isinstance(config, dict):
         _refuse_misspelt(node, where)
@@ -130,7 +130,9 @@ def _refuse_misspelt(node: Mapping[str, object], where: str) -> None:
             raise ConfigError(f"unknown key {name}", where=where, remedy="did you mean config?")
 
 
-def _json_object(text: str, where: str) -> dict[str, object]:
+def json_object(text: str, where: str) -> dict[str, object]:
+    """The object that a JSON text is. Raises ConfigError for another text, and for a name that is given twice."""
+
     def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(pairs)
         if len(found) < len(pairs):

@@ -17,7 +17,7 @@ from tailrace.connectors import registry
 from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
 from tailrace.model.table import NULL, TEXT
-from tailrace.pipeline.document import read_yaml
+from tailrace.pipeline.document import read_pipeline
 from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
 from tailrace.transforms import parse
 
@@ -281,10 +281,7 @@ class Definition(_Part):
 
 def load(path: Path) -> Definition:
     """The pipeline in the YAML file `path`. Raises ConfigError naming file and key, for all its problems at once."""
-    content = read_yaml(path)
-    if not isinstance(content, dict):
-        raise ConfigError("holds no pipeline", where=str(path), remedy="It needs source, sink and checkpoint.")
-    return from_content(content, base=path.parent, where=str(path))
+    return from_content(read_pipeline(path), base=path.parent, where=str(path))
 
 
 def from_content(content: Mapping[str, Any], *, base: Path, where: str) -> Definition:

@@ -1,8 +1,9 @@
-"""Reads the YAML of a pipeline file. No error shows a value: it may be a password."""
+"""Reads a pipeline file, which is YAML, and tells a connector's configuration. No error shows a value: a password."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import yaml
 from yaml.error import MarkedYAMLError
 from yaml.reader import ReaderError
 
+from tailrace.config.dialects import json_object
 from tailrace.config.option import without_salt
 from tailrace.errors import ConfigError
 
 _REMEDY = "Write values with special characters in single quotes, such as 'a#b: @c'."
 # A text that PyYAML quotes in its reason, as repr writes it.
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
+# Keys without which a file is no pipeline.
+_PIPELINE = ("source", "sink", "checkpoint")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -49,15 +53,54 @@ class _Loader(yaml.SafeLoader):
             raise MarkedYAMLError(problem=what, problem_mark=node.start_mark) from error
 
 
-def read_yaml(path: Path) -> Any:
-    """What the file `path` holds. Raises ConfigError, with the line, for no YAML and for a key that is given twice."""
+def read_pipeline(path: Path) -> dict[str, Any]:
+    """The mapping in a pipeline file. Raises ConfigError, also where the file is a connector's configuration."""
+    text = _text(path)
+    if path.suffix == ".properties":
+        raise _no_pipeline(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        content = _parsed(text, path)
+    except ConfigError:
+        # Debezium's JSON may be no YAML, as it may be indented by tabs.
+        if path.suffix == ".json" and text.lstrip().startswith("{"):
+            content = json_object(text, str(path))
+        else:
+            raise
+    if not isinstance(content, dict):
+        raise ConfigError("holds no pipeline", where=str(path), remedy="It needs source, sink and checkpoint.")
+    if _is_connector(content):
+        raise _no_pipeline(path)
+    return content
+
+
+def _is_connector(content: Mapping[Any, Any]) -> bool:
+    """Whether these are a connector's properties, alone or below `config`: their names have dots."""
+    if any(key in content for key in _PIPELINE):
+        return False
+    below = [value for value in content.values() if isinstance(value, Mapping)]
+    return any("." in str(name) for part in (content, *below) for name in part)
+
+
+def _no_pipeline(path: Path) -> ConfigError:
+    remedy = (
+        f"Write a pipeline file with `source: {{config: {path.name}}}`, a `sink` and a `checkpoint`, and name that; "
+        f"`tailrace check {path}` checks the configuration alone."
+    )
+    return ConfigError("is a connector's configuration, and no pipeline file", where=str(path), remedy=remedy)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         remedy = "`tailrace init` writes a pipeline file from a database."
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path), remedy=remedy) from error
     except UnicodeDecodeError as error:
         raise ConfigError("is no UTF-8 text", where=str(path), remedy="Save it in UTF-8.") from error
+
+
+def _parsed(text: str, path: Path) -> Any:
+    """What a YAML text holds. Raises ConfigError, with the line, for no YAML and for a key that is given twice."""
     # The error of PyYAML prints lines of the file, so it is not chained.
     try:
         return yaml.load(text, _Loader)

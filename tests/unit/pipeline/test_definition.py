@@ -262,3 +262,29 @@ def test_a_key_that_is_merged_in_may_be_given_again(tmp_path: Path) -> None:
     text = "source: {config: &base {topic.prefix: a, slot.name: s}}\nsink: console\ncheckpoint: c\n"
     merged = "spark:\n  <<: *base\n  topic.prefix: b\n"
     assert written(tmp_path, text + merged).spark == {"topic.prefix": "b", "slot.name": "s"}
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("c.json", '{"name": "c", "config": {"topic.prefix": "a"}}'),
+        ("c.json", '{\n\t"topic.prefix": "a",\n\t"slot.name": "b"\n}'),
+        ("c.json", '{"name": "c", "confg": {"topic.prefix": "a"}}'),
+        ("c.properties", "topic.prefix=a\n"),
+        ("c.yaml", "topic.prefix: a\n"),
+    ],
+)
+def test_a_connectors_configuration_is_no_pipeline(tmp_path: Path, file: str, text: str) -> None:
+    path = tmp_path / file
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    said = str(caught.value)
+    assert said.startswith(f"{path}: is a connector's configuration, and no pipeline file\n")
+    assert f"`source: {{config: {file}}}`, a `sink` and a `checkpoint`" in said
+
+
+def test_a_pipeline_may_be_written_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.json"
+    path.write_text('{\n\t"source": {"config": "c.json"},\n\t"sink": "console",\n\t"checkpoint": "c"\n}')
+    assert load(path).sink.kind == "console"
