@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,8 +17,9 @@ from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
 from tailrace.model.table import NULL, TEXT
 from tailrace.pipeline.document import read_pipeline
+from tailrace.pipeline.problems import keys, sentences
 from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
-from tailrace.transforms import parse
+from tailrace.transforms import examined
 
 
 class _Part(BaseModel):
@@ -37,6 +37,9 @@ def _config(value: object) -> object:
     if isinstance(value, str | Path) and str(value):
         return str(value)
     if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise ValueError(f"the name {name} should be text: put it in quotes")
         return value
     raise ValueError("should be a connector config: the path of its file, or its properties")
 
@@ -46,6 +49,21 @@ def _connector(name: str) -> str:
         return registry.named(name).name
     except ConfigError as error:
         raise ValueError(error.line) from error
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, str | int | float):
+        return value
+    raise ValueError("should be text, a number, true or false")
+
+
+Scalar = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
+
+
+def _plain(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
+        raise ValueError(f"is {text!r}; only letters, digits, `.`, `_` and `-` are allowed")
+    return text
 
 
 class Source(_Part):
@@ -79,23 +97,31 @@ def _producer(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _topic(text: str) -> str:
+    if len(text) > 249:
+        raise ValueError(f"has {len(text)} characters; Kafka takes 249")
+    return _plain(text)
+
+
 class KafkaTarget(_Part):
     """A Kafka cluster; `properties` are the producer's (librdkafka's names) and win over the defaults."""
 
     bootstrap_servers: str = Field(alias="bootstrap.servers", min_length=1)
-    properties: Annotated[dict[str, str | int | float | bool], AfterValidator(_producer)] = Field(
-        default_factory=dict, repr=False
-    )
+    properties: Annotated[dict[str, Scalar], AfterValidator(_producer)] = Field(default_factory=dict, repr=False)
     delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
     transactional_id_prefix: str = Field(default="tailrace-", alias="transactional.id.prefix", min_length=1)
-    state_topic: str = Field(default="tailrace-state", alias="state.topic", pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    state_topic: Annotated[str, AfterValidator(_topic)] = Field(default="tailrace-state", alias="state.topic")
 
 
 def _out_of_range(value: object) -> object:
-    """The bare word null is YAML's nothing."""
-    if isinstance(value, Mapping):
-        return {name: NULL if policy is None else policy for name, policy in value.items()}
-    return NULL if value is None else value
+    """The bare word null is YAML's nothing. Refused here, for the library reports each type that it could have been."""
+    given = value if isinstance(value, Mapping) else {"": value}
+    policies = {name: NULL if policy is None else policy for name, policy in given.items()}
+    for name, policy in policies.items():
+        if not isinstance(name, str) or policy not in ("error", NULL, TEXT):
+            where = f"{name}: " if isinstance(value, Mapping) else ""
+            raise ValueError(f"{where}should be error, null or text, or such a word for each expression of columns")
+    return policies if isinstance(value, Mapping) else policies[""]
 
 
 OutOfRange = Literal["error", "null", "text"]
@@ -211,13 +237,13 @@ def _sink(value: object) -> object:
 class Definition(_Part):
     """A pipeline as its file describes it. Paths are absolute once loaded."""
 
-    name: str = Field(default="tailrace", pattern=r"^[A-Za-z0-9._-]+$")
+    name: Annotated[str, AfterValidator(_plain)] = "tailrace"
     source: Source
     steps: tuple[dict[str, Any], ...] = ()
     sink: Annotated[Sink, BeforeValidator(_sink)]
     checkpoint: Location
     trigger: Annotated[str | None, AfterValidator(_trigger)] = None
-    spark: dict[str, str | int | float | bool] = Field(default_factory=dict, repr=False)
+    spark: dict[str, Scalar] = Field(default_factory=dict, repr=False)
 
     def properties(self) -> dict[str, str]:
         """The connector's properties as given. Raises ConfigError if their file cannot be read.
@@ -276,7 +302,7 @@ class Definition(_Part):
 
     def steps_text(self) -> str:
         """The steps as the JSON text that travels to the reader."""
-        return json.dumps(list(self.steps))
+        return _steps_text(self.steps)
 
 
 def load(path: Path) -> Definition:
@@ -289,21 +315,34 @@ def from_content(content: Mapping[str, Any], *, base: Path, where: str) -> Defin
     try:
         definition = Definition.model_validate(dict(content))
     except ValidationError as error:
-        problems = [_problem(problem) for problem in error.errors(include_url=False)]
-        raise ConfigError("\n  ".join(["is wrong:", *problems]), where=where) from error
+        wrong = [f"{step.where}: {step.line}" for step in _wrong_steps(content.get("steps"))]
+        raise ConfigError("\n  ".join(["is wrong:", *sentences(error, Definition), *wrong]), where=where) from error
     chosen = [name for name, value in definition.sink if value is not None]
     if len(chosen) != 1:
-        known = ", ".join(_keys(Sink))
+        known = ", ".join(keys(Sink))
         raise ConfigError(f"sink names {len(chosen)} targets", where=where, remedy=f"Choose one of {known}.")
     _check_steps(definition, where)
     return _absolute(definition, base.resolve())
 
 
+def _steps_text(steps: Sequence[Any]) -> str:
+    # YAML has types that JSON lacks, such as dates.
+    return json.dumps(list(steps), default=str)
+
+
+def _wrong_steps(steps: object) -> list[ConfigError]:
+    """What is wrong of a list of mappings; anything else is refused by its type."""
+    if not isinstance(steps, list | tuple) or not all(isinstance(step, Mapping) for step in steps):
+        return []
+    return examined(_steps_text(steps))[1]
+
+
 def _check_steps(definition: Definition, where: str) -> None:
-    try:
-        parse(definition.steps_text())
-    except ConfigError as error:
-        raise ConfigError(error.what, where=f"{where}: {error.where}", remedy=error.remedy) from error
+    wrong = _wrong_steps(definition.steps)
+    if len(wrong) == 1:
+        raise ConfigError(wrong[0].what, where=f"{where}: {wrong[0].where}", remedy=wrong[0].remedy)
+    if wrong:
+        raise ConfigError("\n  ".join(["is wrong:", *(f"{step.where}: {step.line}" for step in wrong)]), where=where)
     kind, single = definition.sink.kind, any("transform" in step for step in definition.steps)
     if single and kind not in ("kafka", "json", "null"):
         what = f"a transform step works on Kafka records, and the sink {kind} takes changes"
@@ -329,39 +368,3 @@ def _absolute(definition: Definition, base: Path) -> Definition:
 def _from(base: Path, location: str) -> str:
     """`location` seen from `base`; what is a URL (s3://, hdfs://) or absolute stays."""
     return location if re.match(r"^[a-z][a-z0-9+.-]+:", location, re.IGNORECASE) else str(base / location)
-
-
-_WORDS = {"missing": "is missing", "string_type": "should be text", "model_type": "should be a mapping"}
-
-
-def _problem(problem: Any) -> str:
-    """One of pydantic's problems as a line: the key as written in the file, what is wrong, the nearest known key."""
-    path = [str(part) for part in problem["loc"]]
-    where = ".".join(path)
-    if problem["type"] != "extra_forbidden":
-        message = _WORDS.get(problem["type"], str(problem["msg"]).removeprefix("Value error, "))
-        return f"{where}: {message[0].lower()}{message[1:]}"
-    near = difflib.get_close_matches(path[-1], list(_known_beside(path)), n=1)
-    return f"{where}: unknown key" + (f"; did you mean {near[0]}?" if near else "")
-
-
-def _known_beside(path: list[str]) -> Iterator[str]:
-    """The keys that are allowed in place of the last part of `path`."""
-    model: type[BaseModel] = Definition
-    for part in path[:-1]:
-        fields = dict(zip(_keys(model), model.model_fields.values(), strict=True))
-        options = _models(fields[part].annotation) if part in fields else []
-        if not options:
-            return
-        model = options[0]
-    yield from _keys(model)
-
-
-def _keys(model: type[BaseModel]) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in getattr(annotation, "__args__", ()) for model in _models(part)]

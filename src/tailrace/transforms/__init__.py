@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from inspect import signature
-from typing import Any, Protocol
+from inspect import Parameter, signature
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -36,7 +36,24 @@ STEPS: Mapping[str, Callable[..., Step]] = {"filter": Filter.of, "route": Route.
 
 def parse(text: str) -> tuple[Step, ...]:
     """The steps written in `text`, a JSON array of one-key objects. Raises ConfigError."""
-    return tuple(_step(index, entry) for index, entry in enumerate(json.loads(text or "[]")))
+    steps, wrong = examined(text)
+    if wrong:
+        raise wrong[0]
+    return tuple(steps)
+
+
+def examined(text: str) -> tuple[list[Step], list[ConfigError]]:
+    """The steps written in `text`, and what is wrong of the others."""
+    found = [_examined(index, entry) for index, entry in enumerate(json.loads(text or "[]"))]
+    wrong = [each for each in found if isinstance(each, ConfigError)]
+    return [each for each in found if not isinstance(each, ConfigError)], wrong
+
+
+def _examined(index: int, entry: Mapping[str, object]) -> Step | ConfigError:
+    try:
+        return _step(index, entry)
+    except ConfigError as error:
+        return error
 
 
 def apply(batches: Iterable[ChangeBatch | ControlBatch], steps: Sequence[Step]) -> Iterator[ChangeBatch | ControlBatch]:
@@ -73,7 +90,7 @@ def joins_topics(config: Config, steps: Sequence[Step]) -> bool:
     return any(is_router(stage.transform) for stage in given)
 
 
-def _step(index: int, entry: Mapping[str, Mapping[str, Any]]) -> Step:
+def _step(index: int, entry: Mapping[str, object]) -> Step:
     where = f"steps[{index}]"
     if len(entry) != 1:
         raise ConfigError(
@@ -82,11 +99,27 @@ def _step(index: int, entry: Mapping[str, Mapping[str, Any]]) -> Step:
     ((kind, settings),) = entry.items()
     if kind not in STEPS:
         raise ConfigError(f"unknown step {kind!r}", where=where, remedy=f"Known steps: {', '.join(STEPS)}.")
-    make = STEPS[kind]
+    make, where = STEPS[kind], f"{where}.{kind}"
+    if not isinstance(settings, Mapping):
+        raise ConfigError("should be a mapping, of the step's settings", where=where)
+    _check_names(make, settings, where)
     try:
-        signature(make).bind(**settings)
         return make(**settings)
     except ConfigError as error:
-        raise ConfigError(error.what, where=f"{where}.{kind}", remedy=error.remedy) from error
+        raise ConfigError(error.what, where=where, remedy=error.remedy) from error
     except (TypeError, ValueError) as error:
-        raise ConfigError(str(error), where=f"{where}.{kind}") from error
+        raise ConfigError(str(error), where=where) from error
+
+
+def _check_names(make: Callable[..., Step], settings: Mapping[str, object], where: str) -> None:
+    """Raises ConfigError for settings that a step lacks or does not know."""
+    parameters = signature(make).parameters
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    known = f"It takes {', '.join(parameters)}."
+    for name in settings:
+        if name not in parameters:
+            raise ConfigError(f"unknown setting {name}", where=where, remedy=known)
+    for name, parameter in parameters.items():
+        if parameter.default is Parameter.empty and name not in settings:
+            raise ConfigError(f"the setting {name} is missing", where=where, remedy=known)

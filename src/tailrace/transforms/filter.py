@@ -27,6 +27,8 @@ class Filter:
 
         The expressions are anchored and ignore case, as in `table.include.list`. Raises ValueError.
         """
+        _check_texts("tables", tables)
+        _check_texts("operations", operations)
         if not tables and not operations:
             raise ValueError("needs tables, operations or both")
         return Filter(tuple(_pattern(text) for text in tables), frozenset(_operation(name) for name in operations))
@@ -43,6 +45,12 @@ class Filter:
     def topic(self, topic: str) -> str:
         """A filter renames nothing."""
         return topic
+
+
+def _check_texts(name: str, given: object) -> None:
+    """A text alone would be taken letter by letter."""
+    if not isinstance(given, list | tuple) or not all(isinstance(text, str) for text in given):
+        raise ValueError(f"{name} should be a list of texts, such as [a, b]")
 
 
 def _pattern(text: str) -> re.Pattern[str]:

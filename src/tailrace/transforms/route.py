@@ -28,6 +28,9 @@ class Route:
 
         Raises ValueError.
         """
+        for name, given in (("regex", regex), ("replacement", replacement)):
+            if not isinstance(given, str):
+                raise ValueError(f"{name} should be text: put it in quotes")
         try:
             return Route(Rewrite.of(regex, replacement))
         except ValueError as error:

@@ -288,3 +288,69 @@ def test_a_pipeline_may_be_written_in_json(tmp_path: Path) -> None:
     path = tmp_path / "pipeline.json"
     path.write_text('{\n\t"source": {"config": "c.json"},\n\t"sink": "console",\n\t"checkpoint": "c"\n}')
     assert load(path).sink.kind == "console"
+
+
+def said_of(folder: Path, text: str) -> list[str]:
+    """The problems that are told of a file."""
+    return [line.strip() for line in refusal(folder, MINIMAL + text).splitlines()[1:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("steps: {filter: {}}", "steps: should be a list, with `- ` before each entry"),
+        ("steps: [filter]", "steps[0]: should be a mapping"),
+        ("name: 'my shop/1'", "name: is 'my shop/1'; only letters, digits, `.`, `_` and `-` are allowed"),
+        ("spark: {a: [x]}", "spark.a: should be text, a number, true or false"),
+        ("spark: {1: x}", "spark.1: a key should be text: put it in quotes"),
+        ("spark: 5", "spark: should be a mapping"),
+    ],
+)
+def test_wrong_types_are_told_in_a_line(tmp_path: Path, text: str, said: str) -> None:
+    assert said_of(tmp_path, text) == [said]
+
+
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [
+        ("{replica: {path: ''}}", "sink.replica.path: is empty"),
+        ("{replica: {path: x, engine: y}}", "sink.replica.engine: should be 'deltalake' or 'spark'"),
+        ("{replica: {path: x, maintenance: maybe}}", "sink.replica.maintenance: should be true or false"),
+        (
+            "{replica: {path: x, metadata: {at: y}}}",
+            "sink.replica.metadata.at: unknown key; known are 'commit_time', 'position' or 'op'",
+        ),
+        (
+            "{replica: {path: x, out_of_range: [error]}}",
+            "sink.replica.out_of_range: should be error, null or text, or such a word for each expression of columns",
+        ),
+        (
+            "{replica: {path: x, out_of_range: {'a.*': maybe}}}",
+            "sink.replica.out_of_range: a.*: should be error, null or text, or such a word for each expression of "
+            "columns",
+        ),
+        (
+            "{kafka: {bootstrap.servers: a, properties: {sasl.password: [x]}}}",
+            "sink.kafka.properties.sasl.password: should be text, a number, true or false",
+        ),
+        (
+            "{kafka: {bootstrap.servers: a, state.topic: a b}}",
+            "sink.kafka.state.topic: is 'a b'; only letters, digits, `.`, `_` and `-` are allowed",
+        ),
+    ],
+)
+def test_wrong_settings_of_a_sink_are_told_in_a_line(tmp_path: Path, sink: str, said: str) -> None:
+    text = MINIMAL.replace("console", sink)
+    assert [line.strip() for line in refusal(tmp_path, text).splitlines()[1:]] == [said]
+
+
+def test_every_wrong_step_is_told(tmp_path: Path) -> None:
+    steps = "steps: [{mask: {}}, {filter: {tables: ['(']}}, {route: {regex: a}}]\n"
+    said = said_of(tmp_path, steps)
+    assert [line.split(":")[0] for line in said] == ["steps[0]", "steps[1].filter", "steps[2].route"]
+    assert said_of(tmp_path, steps + "sinks: 5") == ["sinks: unknown key; did you mean sink?", *said]
+
+
+def test_a_date_in_a_step_is_text(tmp_path: Path) -> None:
+    steps = "steps: [{filter: {tables: [2026-01-02]}}]"
+    assert written(tmp_path, MINIMAL + steps).steps_text() == '[{"filter": {"tables": ["2026-01-02"]}}]'

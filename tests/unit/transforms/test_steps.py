@@ -91,8 +91,11 @@ def test_routes_follow_each_other() -> None:
         ({"filter": {"operations": ["upsert"]}}, "unknown operation 'upsert'"),
         ({"filter": {"tables": ["("]}}, "no regular expression"),
         ({"route": {"regex": "a", "replacement": "$1"}}, "has 0 groups"),
-        ({"route": {"regex": "a"}}, "missing a required argument: 'replacement'"),
-        ({"route": {"regex": "a", "replacement": "b", "x": 1}}, "unexpected keyword argument 'x'"),
+        ({"route": {"regex": "a"}}, "the setting replacement is missing\n  Remedy: It takes regex, replacement."),
+        ({"route": {"regex": "a", "replacement": "b", "x": 1}}, "unknown setting x\n"),
+        ({"route": {"regex": 5, "replacement": "b"}}, "regex should be text"),
+        ({"filter": {"tables": "public.a"}}, "tables should be a list of texts, such as [a, b]"),
+        ({"filter": None}, "should be a mapping, of the step's settings"),
         ({"route": {}, "filter": {}}, "has the keys route, filter"),
     ],
 )
