@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ from tailrace.model.quantity import size
 from tailrace.pipeline.log import LogFile, Warned
 
 if TYPE_CHECKING:
+    from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.runner import Progress, Run
 
 QUIET_SECONDS, WAITING_SECONDS, REMINDER_SECONDS = 10.0, 60.0, 600.0
@@ -53,7 +55,8 @@ def command(
                 running = runner.start()
             asked.listen()
             known = tuple(map(str, definition.config().warnings))
-            follow(running, asked, Warner(LogFile(runner.log), known), as_json=json)
+            teller = Teller(json, lambda: checkpoint_stands(definition))
+            follow(running, asked, Warner(LogFile(runner.log), known), teller)
         except TailraceError as error:
             # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():
@@ -68,9 +71,8 @@ def command(
         raise SinkError("all that there was has been read, but\n  " + "\n  ".join(running.set_aside))
 
 
-def follow(running: Run, asked: Asked, warner: Warner, *, as_json: bool) -> None:
+def follow(running: Run, asked: Asked, warner: Warner, teller: Teller) -> None:
     """Tells progress and warnings until the pipeline ends or a signal asks to stop."""
-    teller = Teller(as_json)
     try:
         while not asked and not running.await_(_LOOK_SECONDS):
             teller.tell(running.progress())
@@ -110,11 +112,12 @@ class Teller:
     """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most.
 
     A first snapshot, which is one long batch, is shown every few seconds. While nothing happens, a line says what the
-    pipeline waits for. Incomplete tables and warnings are shown when they change, and again every ten minutes.
+    pipeline waits for, and before the first batch where the checkpoint `stands`. Incomplete tables and warnings are
+    shown when they change, and again every ten minutes.
     """
 
-    def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
+    def __init__(self, as_json: bool, stands: Callable[[], str] = str) -> None:
+        self._as_json, self._stands = as_json, stands
         self._batch: int | None = None
         self._events = 0
         self._begun = self._since = time.monotonic()
@@ -134,7 +137,7 @@ class Teller:
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
             notes.print(line(progress, self._speed(progress, now)))
         elif now >= self._waiting and not last:
-            notes.print(waiting(progress))
+            notes.print(escape(waiting(progress, self._stands)))
             self._waiting = now + WAITING_SECONDS
         self._warn((*warnings(progress.offset), *progress.set_aside), now)
 
@@ -172,12 +175,30 @@ def line(progress: Progress, events_per_second: float) -> str:
     return f"{progress.events:,} events, {rate}/s, at {_place(progress)}{snapshot}"
 
 
-def waiting(progress: Progress) -> str:
-    """What a pipeline does while it reports nothing new."""
+def waiting(progress: Progress, stands: Callable[[], str]) -> str:
+    """What a pipeline does while it reports nothing new. A run of which nothing is known may be far into the log."""
+    if progress.batch is None:
+        return "; ".join(["no micro-batch of this run is finished yet", *filter(None, [stands()])])
     if progress.waits:
         return f"waiting for changes; {progress.events:,} events so far, at {_place(progress)}"
-    batch = 0 if progress.batch is None else progress.batch + 1
-    return f"micro-batch {batch} is read and written; {progress.events:,} events before it, at {_place(progress)}"
+    events = f"{progress.events:,} events before it"
+    return f"micro-batch {progress.batch + 1} is read and written; {events}, at {_place(progress)}"
+
+
+def checkpoint_stands(definition: Definition) -> str:
+    """Where a checkpoint stands, in words; empty if this process cannot read it."""
+    from tailrace.pipeline.checkpoint import position
+
+    try:
+        done = position(definition.checkpoint).committed
+        here = None if done is None else definition.admin().position(done.offset)
+    except TailraceError as error:
+        log.info("where the checkpoint stands is not known: %s", error)
+        return ""
+    if done is None:
+        return "the checkpoint has none yet"
+    place = done.offset.get("phase") if here is None else here.to_text()
+    return f"the checkpoint stands at micro-batch {done.number}" + (f", {place}" if place else "")
 
 
 def _place(progress: Progress) -> str:

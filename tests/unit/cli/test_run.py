@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tailrace.cli import run
-from tailrace.cli.run import Teller, line
+from tailrace.cli.run import Teller, checkpoint_stands, line, waiting
+from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.runner import Progress
 from tailrace.snapshot.progress import Progress as Snapshots
 from tailrace.snapshot.report import Report
@@ -34,7 +36,7 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
-    told = Teller(as_json=False)
+    told = Teller(as_json=False, stands=lambda: "the checkpoint stands at micro-batch 13, 0/9")
 
     def shown(progress: Progress, seconds: float) -> str:
         clock[0] += seconds
@@ -42,7 +44,9 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
         return capsys.readouterr().err.strip()
 
     assert shown(NOTHING, 5) == ""
-    assert shown(NOTHING, 5) == "waiting for changes; 0 events so far, at the beginning"
+    assert shown(NOTHING, 5) == (
+        "no micro-batch of this run is finished yet; the checkpoint stands at micro-batch 13, 0/9"
+    )
     assert shown(BATCH, 10) == "10 events, 0.5/s, at 0/1"
     later = replace(BATCH, batch=7, events=10_010)
     assert shown(replace(BATCH, batch=3, events=5_010), 5) == "", "the last line is five seconds old"
@@ -51,6 +55,27 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
     assert shown(later, 59) == ""
     busy = replace(later, waits=False)
     assert shown(busy, 1) == "micro-batch 8 is read and written; 10,010 events before it, at 0/1"
+
+
+def test_a_run_says_where_its_checkpoint_stands_and_not_that_it_begins(tmp_path: Path) -> None:
+    content = {
+        "source": {
+            "config": {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "t"}
+        },
+        "sink": "console",
+        "checkpoint": "c",
+    }
+    definition = from_content(content, base=tmp_path, where="test")
+    assert checkpoint_stands(definition) == "the checkpoint has none yet"
+    for folder, line_ in (("offsets", '{"phase": "stream", "lsn": "0/9"}'), ("commits", "")):
+        (tmp_path / "c" / folder).mkdir(parents=True)
+        for batch in ("12", "13"):
+            (tmp_path / "c" / folder / batch).write_text(f"v1\n{{}}\n{line_}")
+    (tmp_path / "c" / "metadata").write_text('{"id": "1"}')
+    assert checkpoint_stands(definition) == "the checkpoint stands at micro-batch 13, 0/9"
+    (tmp_path / "c" / "offsets" / "13").write_text("")
+    assert checkpoint_stands(definition) == "", "the run itself tells what is damaged"
+    assert waiting(NOTHING, lambda: checkpoint_stands(definition)) == "no micro-batch of this run is finished yet"
 
 
 def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
