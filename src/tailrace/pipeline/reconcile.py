@@ -5,7 +5,6 @@ How wrong rows are distinguished from late changes: docs/decisions/0015-verdicts
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +19,7 @@ from tailrace.model.table import TableId, TableSchema
 from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.following import Follower
+from tailrace.pipeline.nearest import meant_tables
 from tailrace.pipeline.sides import Asked, ColumnsChanged, Sides
 from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
 from tailrace.sinks.replica.fold import merge_key
@@ -93,8 +93,7 @@ class Reconciler:
             chosen = now.followed()
         for name in names:
             if name not in captured:
-                near = difflib.get_close_matches(name, captured, n=1)
-                remedy = f"Did you mean {near[0]}?" if near else "`tailrace status` lists the replica's tables."
+                remedy = meant_tables(name, captured) or "`tailrace status` lists the replica's tables."
                 raise ConfigError("the pipeline does not capture this table", where=name, remedy=remedy)
         if not chosen:
             raise ConfigError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from tailrace.errors import ConfigError, OffsetError, SourceError
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.edit import edited, rewrite, stored
+from tailrace.pipeline.nearest import meant_tables
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import ADD, INCREMENTAL, REMOVE
 
@@ -119,8 +119,11 @@ def _named(name: str, there: Sequence[TableOverview]) -> TableOverview:
         remedy = f"Write {' or '.join(table.written for table in found)}."
         raise ConfigError("means several tables", where=name, remedy=remedy)
     if not found:
-        near = difflib.get_close_matches(name, [spelling for table in there for spelling in table.spellings], n=1)
-        raise ConfigError("there is no such table", where=name, remedy=f"Did you mean {near[0]}?" if near else None)
+        remedy = (
+            meant_tables(name, [table.name for table in there])
+            or "Write it with its schema or database, as schema.table."
+        )
+        raise ConfigError("there is no such table", where=name, remedy=remedy)
     return found[0]
 
 

@@ -1,0 +1,25 @@
+"""Finds the tables that a wrong name probably means."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_MOST = 3
+
+
+def meant_tables(name: str, tables: Iterable[str]) -> str | None:
+    """A question that names the tables nearest to a name, also to one without its schema; None where none is near."""
+    known = sorted(tables)
+    given = name.replace('"', "").lower()
+    near = [table for table in known if given in (table.lower(), _own(table))]
+    near = near or difflib.get_close_matches(name, known, n=1)
+    if not near:
+        likely = difflib.get_close_matches(given.rpartition(".")[2], map(_own, known), n=1)
+        near = [table for table in known if _own(table) in likely]
+    return f"Did you mean {' or '.join(near[:_MOST])}?" if near else None
+
+
+def _own(table: str) -> str:
+    """A table's name without its schema."""
+    return table.rpartition(".")[2].lower()
