@@ -1,15 +1,51 @@
-"""Detects misspelt names of properties that select, hide or encrypt data; to ignore one would publish the data."""
+"""Detects names of properties that were misspelt, or are another connector's, and select, hide or encrypt data.
+
+To ignore one would publish the data.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from tailrace.config.option import Option, OptionTable, Status
 
 _ALIKE = 0.75
 _PLACEHOLDER = re.compile(r"\.?(<[^>]+>|\*)")
+# What connectors name differently, and mean the same by.
+_COUNTERPARTS = (
+    ("table.include.list", "collection.include.list"),
+    ("table.exclude.list", "collection.exclude.list"),
+    ("column.exclude.list", "field.exclude.list"),
+    ("database.dbname", "database.names"),
+)
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A property that only other connectors have, and the products that these are for."""
+
+    name: str
+    products: tuple[str, ...]
+
+    @property
+    def whose(self) -> str:
+        """A predicate: whose property it is."""
+        *others, last = self.products
+        if not others:
+            return f"is a property of {last}'s connector"
+        return f"is a property of the connectors for {', '.join(others)} and {last}"
+
+    def counterpart(self, table: OptionTable) -> Option | None:
+        """The property of a table that means the same."""
+        names = {name for pair in _COUNTERPARTS if self.name in pair for name in pair}
+        return next((option for option in table if option.name in names), None)
+
+
+# Finds a name among the properties of all connectors.
+Elsewhere = Callable[[str], Foreign | None]
 
 
 def meant(name: str, table: OptionTable) -> Option | None:

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from tailrace.config.dialects import from_mapping
 from tailrace.config.kinds import InvalidValue, Value, compile_pattern
-from tailrace.config.misspelt import meant
+from tailrace.config.misspelt import Elsewhere, Foreign, meant
 from tailrace.config.option import HIDDEN, Option, OptionTable, Status, without_salt
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import TableNaming
@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
 _PLAIN = TableNaming()
+_NEVER = "what selects or hides data is never ignored"
 _T = TypeVar("_T")
 _said: set[str] = set()
 
@@ -102,12 +103,14 @@ def resolve(
     table: OptionTable,
     checks: Iterable[Check] = (),
     naming: TableNaming = _PLAIN,
+    elsewhere: Elsewhere = lambda name: None,
 ) -> Config:
     """The checked Config of a connector's properties.
 
-    `checks` look at properties together and run only when each is valid alone. Raises ConfigError naming every problem.
+    `checks` look at properties together and run only when each is valid alone. `elsewhere` knows the properties of
+    other connectors. Raises ConfigError naming every problem.
     """
-    reading = _Reading(table)
+    reading = _Reading(table, elsewhere)
     for name, value in from_mapping(properties).items():
         reading.take(name, value)
     values = reading.values()
@@ -136,8 +139,9 @@ def log_warnings(config: Config) -> None:
 class _Reading:
     """The given properties under their canonical names, and what is to be said about them."""
 
-    def __init__(self, table: OptionTable) -> None:
+    def __init__(self, table: OptionTable, elsewhere: Elsewhere) -> None:
         self.table = table
+        self._elsewhere = elsewhere
         self.given: dict[str, tuple[Option, str]] = {}
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
@@ -146,13 +150,14 @@ class _Reading:
 
     def take(self, name: str, value: str) -> None:
         found, protecting = self.table.find(name), meant(name, self.table)
+        if found is None or protecting is not None:
+            foreign = self._elsewhere(name)
+            if foreign is not None:
+                self._take_foreign(name, foreign, protecting)
+                return
         if protecting is not None:
-            # A salt may be part of the name.
-            shown = ".".join(name.split(".")[:3]) + "..." if protecting.secret else name
-            remedy = (
-                f"did you mean {protecting.name}? what selects or hides data is never ignored: correct or remove it"
-            )
-            self.problems.append(Problem(shown, "unknown property", remedy))
+            remedy = f"did you mean {protecting.name}? {_NEVER}: correct or remove it"
+            self.problems.append(Problem(_shown(name, protecting), "unknown property", remedy))
             return
         if found is None:
             near = self.table.nearest(name)
@@ -170,6 +175,15 @@ class _Reading:
         else:
             self._old_names.pop(canonical, None)
         self.given[canonical] = (option, self._today(option, value))
+
+    def _take_foreign(self, name: str, foreign: Foreign, protecting: Option | None) -> None:
+        """What is like a property that protects, or means the same as one here, is an error as a misspelt name is."""
+        here = foreign.counterpart(self.table)
+        remedy = f"here it is {here.name}" if here else "remove it"
+        if protecting is None and (here is None or not here.protects):
+            self.warnings.append(Problem(without_salt(name), f"{foreign.whose}, ignored", remedy))
+            return
+        self.problems.append(Problem(_shown(name, protecting), foreign.whose, f"{remedy}; {_NEVER}"))
 
     def _today(self, option: Option, value: str) -> str:
         today = option.old_values.get(value.strip().lower())
@@ -213,6 +227,11 @@ class _Reading:
 
     def _is_faulty(self, name: str) -> bool:
         return any(problem.name == self._old_names.get(name, name) for problem in self.problems)
+
+
+def _shown(name: str, protecting: Option | None) -> str:
+    """An unknown name as a text may show it: a salt may be part of one like that of a secret family."""
+    return ".".join(name.split(".")[:3]) + "..." if protecting is not None and protecting.secret else without_salt(name)
 
 
 def _report(problems: list[Problem]) -> str:

@@ -16,6 +16,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tailrace.config import entrypoints
+from tailrace.config.misspelt import Foreign
+from tailrace.config.option import OptionTable
 from tailrace.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,9 +32,10 @@ CLASS = "connector.class"
 class Entry:
     """What is known of a connector before its package is imported.
 
-    `package` is its ConnectorPackage as `module:class`. `drivers` are the modules that must be importable, `install` is
-    what pip installs them by. `url` is an example of the URLs that `init` takes, which begin with one of `schemes`.
-    `demo` is an embedded server as `module:class`, for `tailrace demo`.
+    `package` is its ConnectorPackage as `module:class`, `options` the table of its properties as `module:name`.
+    `drivers` are the modules that must be importable, `install` is what pip installs them by. `url` is an example of
+    the URLs that `init` takes, which begin with one of `schemes`. `demo` is an embedded server as `module:class`, for
+    `tailrace demo`.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Entry:
     schemes: tuple[str, ...] = ()
     url: str = ""
     demo: str | None = None
+    options: str | None = None
 
     def load(self) -> ConnectorPackage:
         """The connector's package. Raises ConfigError if a driver is missing or the package cannot be imported."""
@@ -78,6 +82,7 @@ POSTGRES = Entry(
     product="PostgreSQL",
     format="postgres-cdc",
     package="tailrace.connectors.postgres.package:PostgresPackage",
+    options="tailrace.connectors.postgres.config:OPTIONS",
     classes=("io.debezium.connector.postgresql.PostgresConnector",),
     drivers=("psycopg", "adbc_driver_postgresql"),
     install=".[postgres]",
@@ -90,6 +95,7 @@ MONGODB = Entry(
     product="MongoDB",
     format="mongodb-cdc",
     package="tailrace.connectors.mongodb.package:MongoPackage",
+    options="tailrace.connectors.mongodb.config:OPTIONS",
     classes=("io.debezium.connector.mongodb.MongoDbConnector",),
     drivers=("pymongo",),
     install=".[mongodb]",
@@ -101,6 +107,7 @@ SQLSERVER = Entry(
     product="SQL Server",
     format="sqlserver-cdc",
     package="tailrace.connectors.sqlserver.package:SqlServerPackage",
+    options="tailrace.connectors.sqlserver.config:OPTIONS",
     classes=("io.debezium.connector.sqlserver.SqlServerConnector",),
     drivers=("pymssql",),
     install=".[sqlserver]",
@@ -112,6 +119,7 @@ DB2 = Entry(
     product="Db2",
     format="db2-cdc",
     package="tailrace.connectors.db2.package:Db2Package",
+    options="tailrace.connectors.db2.config:OPTIONS",
     classes=("io.debezium.connector.db2.Db2Connector",),
     drivers=("ibm_db",),
     install=".[db2]",
@@ -141,6 +149,23 @@ def named(name: str) -> Entry:
 def names() -> list[str]:
     """The names of all connectors, built in and installed."""
     return sorted({*BUILT_IN, *entry_points(group=GROUP).names})
+
+
+def elsewhere(name: str) -> Foreign | None:
+    """A property that some built-in connectors have; one that a family passes on to a driver is no property."""
+    products = []
+    for entry in BUILT_IN.values():
+        found = _options(entry).find(name)
+        if found is not None and not found[0].name.endswith("*"):
+            products.append(entry.product)
+            own = name if found[0].is_family else found[0].name
+    return Foreign(own, tuple(products)) if products else None
+
+
+def _options(entry: Entry) -> OptionTable:
+    """The properties of a built-in connector, which take no driver."""
+    table: OptionTable = imported(str(entry.options))
+    return table
 
 
 def of_source(name: str | None, properties: Mapping[str, str]) -> Entry:

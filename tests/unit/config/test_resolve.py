@@ -9,6 +9,7 @@ import pytest
 
 from tailrace.config import Config
 from tailrace.config import resolve as resolution
+from tailrace.connectors.mongodb.config import resolve as resolve_mongodb
 from tailrace.connectors.postgres.config import OPTIONS, resolve
 from tailrace.errors import ConfigError
 
@@ -188,7 +189,6 @@ def test_an_unknown_property_is_named_once_with_its_neighbour(caplog: pytest.Log
         ("schemas.include.list", "schema.include.list"),
         ("column.exlude.list", "column.exclude.list"),
         ("column.blaklist", "column.exclude.list"),
-        ("collection.include.list", "column.include.list"),
         ("mesage.prefix.exclude.list", "message.prefix.exclude.list"),
         ("message.key.colums", "message.key.columns"),
         ("skiped.operations", "skipped.operations"),
@@ -218,6 +218,34 @@ def test_a_name_near_one_that_selects_or_hides_is_an_error(name: str, meant: str
     assert said.startswith(name[:12])
     assert f"did you mean {meant}" in said
     assert "s3cret" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("collection.include.list", "MongoDB's connector (here it is table.include.list; "),
+        ("collection.whitelist", "MongoDB's connector (here it is table.include.list; "),
+        ("field.exclude.list", "MongoDB's connector (here it is column.exclude.list; "),
+    ],
+)
+def test_a_filter_of_another_connector_is_an_error_that_names_the_one_here(name: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({**BASE, name: "a"})
+    assert str(caught.value) == f"{name}: is a property of {said}what selects or hides data is never ignored)"
+
+
+def test_another_connectors_property_is_told_as_such() -> None:
+    assert [str(warning) for warning in resolve({**BASE, "max.iteration.transactions": "1"}).warnings] == [
+        "max.iteration.transactions: is a property of SQL Server's connector, ignored (remove it)"
+    ]
+    mongodb = {"mongodb.connection.string": "mongodb://h", "topic.prefix": "t"}
+    with pytest.raises(ConfigError) as caught:
+        resolve_mongodb({**mongodb, "table.include.list": "a"})
+    assert "the connectors for PostgreSQL, SQL Server and Db2 (here it is collection.include.list; " in str(
+        caught.value
+    )
+    salted = resolve_mongodb({**mongodb, "column.mask.hash.MD5.with.salt.s3cret": "a"})
+    assert "s3cret" not in str(salted.warnings[-1])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
+from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
 
@@ -148,7 +149,7 @@ def resolve(properties: Mapping[str, object]) -> Config:
         for name in split_list(given.get("converters", ""))
     )
     options = OptionTable({**OPTIONS.groups, "Converters of one's own": own}) if own else OPTIONS
-    return resolution.resolve(properties, options, (*_CHECKS, _check_database), naming)
+    return resolution.resolve(properties, options, (*_CHECKS, _check_database), naming, elsewhere)
 
 
 def _check_database(config: Config) -> Iterator[Problem]:

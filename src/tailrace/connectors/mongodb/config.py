@@ -16,6 +16,7 @@ from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
 from tailrace.connectors.mongodb.declared import parse_declarations
 from tailrace.connectors.mongodb.fields import parse_rules
 from tailrace.connectors.mongodb.shell import loads
+from tailrace.connectors.registry import elsewhere
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import DATABASE_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -223,7 +224,7 @@ def resolve(properties: Mapping[str, object]) -> Config:
         properties = {"compat.version": "1.1", **properties}
     if str(properties.get("compat.version", "current")).strip() != "current":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
-    return resolution.resolve(_literal(properties), OPTIONS, _CHECKS, NAMING)
+    return resolution.resolve(_literal(properties), OPTIONS, _CHECKS, NAMING, elsewhere)
 
 
 def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:

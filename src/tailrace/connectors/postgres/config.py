@@ -30,6 +30,7 @@ from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Config
+from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import TableNaming
 from tailrace.transforms.registry import check as check_transforms
 
@@ -291,7 +292,7 @@ def resolve(properties: Mapping[str, object]) -> Config:
     if str(properties.get("compat.version", "current")).strip() == "1.7":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     converters = split_list(from_mapping(properties).get("converters", ""))
-    return resolution.resolve(properties, _with_settings(converters), _CHECKS, NAMING)
+    return resolution.resolve(properties, _with_settings(converters), _CHECKS, NAMING, elsewhere)
 
 
 def _with_settings(converters: list[str]) -> OptionTable:

@@ -13,6 +13,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
+from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
 
@@ -190,7 +191,7 @@ def resolve(properties: Mapping[str, object]) -> Config:
         for name in split_list(given.get("converters", ""))
     )
     options = OptionTable({**OPTIONS.groups, "Converters of one's own": own}) if own else OPTIONS
-    return resolution.resolve(properties, options, (*_CHECKS, _check_names), naming)
+    return resolution.resolve(properties, options, (*_CHECKS, _check_names), naming, elsewhere)
 
 
 def _check_names(config: Config) -> Iterator[Problem]:
