@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,17 +141,17 @@ class _Folder:
             raise self._damaged(name, "is cut short", remedy)
 
     def metadata(self, newest: int, *, is_committed: bool) -> None:
-        """The file of the query's id, by which sinks know a repeated batch. Without one Spark draws a new id."""
-        delete = "delete it" if is_committed else f"delete it and {self.root}/offsets/{newest}, which is not committed"
-        remedy = f"put it back from a copy; or {delete}: the next run makes a new one"
+        """The file of the query's id, by which sinks know a repeated batch. Without one Spark refuses to start."""
+        offset = f"{self.root}/offsets/{newest}"
+        write = f"""write one with a new id: printf '{{"id":"{uuid.uuid4()}"}}' > {self.root}/metadata"""
+        remedy = f"put it back from a copy; or {write}"
         missing = self.filesystem.get_file_info(f"{self.root}/metadata").type == fs.FileType.NotFound
         if missing and is_committed:
             return
-        if missing:
-            twice = "a sink that has rows of it may get them twice, a replica does not"
+        if not is_committed:
             remedy = (
-                f"put it back from a copy; or delete {self.root}/offsets/{newest}: micro-batch {newest} was not "
-                f"committed and is planned again ({twice})"
+                f"put it back from a copy; or delete {offset}: micro-batch {newest} was not committed and is planned "
+                f"again (a sink that has rows of it may get them twice, a replica does not); and {write}"
             )
         if "id" not in (_object(self._lines("metadata", 1, remedy)[0]) or {}):
             raise self._damaged("metadata", "is cut short", remedy)

@@ -51,7 +51,7 @@ DAMAGES = {
     "offsets/1": ("copy {root}/offsets/2 to it: micro-batch 2 is committed", "put it back from a copy, or start again"),
     "commits/2": ("""printf 'v1\\n{{"nextBatchWatermarkMs":0}}' > {root}/commits/2""", None),
     "commits/1": (None, """printf 'v1\\n{{"nextBatchWatermarkMs":0}}' > {root}/commits/1"""),
-    "metadata": ("put it back from a copy; or delete it: the next", "or delete it and {root}/offsets/2, which is not"),
+    "metadata": ("put it back from a copy; or write one with a new id: printf '", "or delete {root}/offsets/2: micro-"),
 }
 
 
@@ -72,7 +72,7 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path: Path, name: str, said
     assert said in failure.value.what
     assert remedy.format(root=tmp_path) in (failure.value.remedy or "")
     if "printf" in remedy:
-        subprocess.run(["bash", "-c", failure.value.remedy or ""], check=True)
+        subprocess.run(["bash", "-c", f"printf {(failure.value.remedy or '').partition('printf ')[2]}"], check=True)
         assert position(str(tmp_path)).committed is not None
 
 
