@@ -212,6 +212,12 @@ class Sink(_Part):
         field = next(name for name, value in self if value is not None)
         return type(self).model_fields[field].alias or field
 
+    @property
+    def path(self) -> str | None:
+        """Where the target's files or tables lie, None for one without."""
+        target = self.target
+        return target.path if isinstance(target, FileTarget | ReplicaTarget) else None
+
 
 _INTERVAL = re.compile(r"(\d+) ?(ms|milliseconds?|s|seconds?|m|minutes?)")
 # Where the file has no trigger. Each commit of a replica rewrites files, so small ones are worth a wait.

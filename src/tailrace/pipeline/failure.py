@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tailrace import errors
 from tailrace.errors import TailraceError
+from tailrace.spark.said import causes, summary
 
 _OURS = re.compile(r"^(?:.*\W)?tailrace\.errors\.(\w+): (.*)$")
 _REMEDY = "  Remedy: "
@@ -49,7 +52,7 @@ def _read(kind: type[TailraceError], first: str, rest: list[str]) -> TailraceErr
     return kind("\n".join(what), remedy=remedy)
 
 
-# Failures of Spark and its machine: a text in the message, what it means, how to fix it.
+# Failures of Spark and its machine: a text in the message or its causes, what it means, how to fix it.
 _FOREIGN = (
     (
         "No space left on device",
@@ -73,6 +76,21 @@ _FOREIGN = (
         "set `checkpoint` to another folder, or empty this one: nothing was read yet",
     ),
     (
+        "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
+        "the file `metadata` of the checkpoint is missing, and others are there",
+        "put it back from a copy; or write one with a new id, unless `tailrace check` says that a micro-batch was not "
+        """committed: printf '{"id":"%s"}' "$(uuidgen)" > CHECKPOINT/metadata""",
+    ),
+    *(
+        (
+            sign,
+            "Spark lacks the jar of a file system that the checkpoint or the sink lies in",
+            "name it in spark.jars or spark.jars.packages under `spark` (s3a:// needs org.apache.hadoop:hadoop-aws, of "
+            "the version of Spark's own Hadoop jars), or use a path",
+        )
+        for sign in ("FileSystem not found", "No FileSystem for scheme")
+    ),
+    (
         "SparkContext was shut down",
         "Spark shut itself down during a batch, as it does when its Java process runs out of memory",
         "see the end of Spark's log; if it contains an OutOfMemoryError, raise spark.driver.memory",
@@ -83,14 +101,19 @@ _FOREIGN = (
         "killed it",
         "start again when there is less to do, or give the machine more cores",
     ),
-    *(
-        (
-            sign,
-            "a Python process of Spark ended during its work: it was killed, perhaps because memory ran out",
-            "start again, the pipeline resumes from its checkpoint; if it happens again, see Spark's log, and `dmesg`",
-        )
-        for sign in ("Python worker exited unexpectedly", "java.io.EOFException")
-    ),
+)
+# The same in the message alone: a cause may be the end of a file.
+_WORKERS = tuple(
+    (
+        sign,
+        "a Python process of Spark ended during its work: it was killed, perhaps because memory ran out",
+        "start again, the pipeline resumes from its checkpoint; if it happens again, see Spark's log, and `dmesg`",
+    )
+    for sign in ("Python worker exited unexpectedly", "java.io.EOFException")
+)
+_SINK_REMEDY = (
+    "set the sink's `path` to a folder that Spark may write, on a disk with free space (jars and keys of a store go "
+    "under `spark`), and start again; the pipeline resumes from its checkpoint"
 )
 
 
@@ -101,16 +124,42 @@ def told(error: BaseException) -> str:
     return str(error) if ended is None else f"{error}\nPython worker exited unexpectedly: {ended[1]}"
 
 
-def sentence(error: BaseException, where: str) -> TailraceError:
-    """Our own error, or what is known of Spark's; `where` is the checkpoint, which identifies the pipeline."""
+def sentence(error: BaseException, where: str, sink: str | None = None) -> TailraceError:
+    """Our own error, or what is known of Spark's; `where` is the checkpoint, which identifies the pipeline.
+
+    `sink` is the sink's path, if it has one: an error that names it is one of the sink.
+    """
     ours = from_spark(error)
     if ours is not None:
         return ours
-    for sign, what, remedy in _FOREIGN:
-        said = next((line for line in told(error).splitlines() if sign in line), None)
-        if said is not None:
-            return TailraceError(f"{what} ({said.strip(': ')})", where=where, remedy=remedy)
-    return TailraceError(f"Spark stopped the pipeline: {summary(error)}", where=where)
+    lines = told(error).splitlines()
+    for signs, texts in ((_FOREIGN, [*lines, *causes(error)]), (_WORKERS, lines)):
+        for sign, what, remedy in signs:
+            said = next((line for line in texts if sign in line), None)
+            if said is not None:
+                return TailraceError(f"{what} ({said.strip(': ')})", where=where, remedy=remedy)
+    text = summary(error)
+    if sink is not None and sink in text and where not in text:
+        # No SinkError: of one of Spark's own, its words say whether it passes.
+        return TailraceError(f"the sink could not be written: {text}", where=sink, remedy=_SINK_REMEDY)
+    return TailraceError(f"Spark stopped the pipeline: {text}", where=where)
+
+
+@contextmanager
+def sentences(where: str, log: str, sink: str | None = None) -> Iterator[None]:
+    """Turns what Spark, or the connection to its Java process, fails with in the block into a TailraceError.
+
+    `where` and `sink` are those of `sentence`, `log` is Spark's.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise sentence(error, where, sink) from error
+    except (Py4JError, ConnectionError) as error:
+        raise java_ended(where, log) from error
 
 
 def java_ended(where: str, log: str) -> TailraceError:
@@ -120,10 +169,3 @@ def java_ended(where: str, log: str) -> TailraceError:
         where=where,
         remedy="see the end of that log; if it mentions memory, raise spark.driver.memory",
     )
-
-
-def summary(error: BaseException) -> str:
-    """The first line of a foreign error worth showing: Spark's own message without stack and query plan."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    found = [line for line in lines if re.match(r"^(\w+\.)*\w*(Error|Exception|Warning): ", line)]
-    return found[-1] if found else (lines[0] if lines else type(error).__name__)

@@ -33,8 +33,9 @@ def is_passing(error: TailraceError) -> bool:
     """Whether starting the query again may help, although nobody changes anything; an error of Spark's is its cause."""
     if type(error) is not TailraceError:
         return isinstance(error, PassingError)
-    texts = [str(error)] if error.__cause__ is None else [str(error), told(error.__cause__)]
-    return any(sign in text for text in texts for sign in _WORKER_SIGNS)
+    # Not what `error` says of Java's causes: those may be the end of a file.
+    text = str(error) if error.__cause__ is None else told(error.__cause__)
+    return any(sign in text for sign in _WORKER_SIGNS)
 
 
 @dataclass

@@ -7,8 +7,7 @@ import logging
 import math
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.early_workers import start_workers
-from tailrace.pipeline.failure import java_ended, sentence
+from tailrace.pipeline.failure import sentences
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
@@ -374,19 +373,10 @@ def refuse_unsafe(session: SparkSession) -> None:
         )
 
 
-@contextmanager
-def _sentences(pipeline: Pipeline) -> Iterator[None]:
+def _sentences(pipeline: Pipeline) -> AbstractContextManager[None]:
     """Turns what Spark, or the connection to its Java process, fails with in the block into a TailraceError."""
-    from py4j.protocol import Py4JError, Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    checkpoint = pipeline.definition.checkpoint
-    try:
-        yield
-    except (PySparkException, Py4JJavaError) as error:
-        raise sentence(error, checkpoint) from error
-    except (Py4JError, ConnectionError) as error:
-        raise java_ended(checkpoint, str(pipeline.log)) from error
+    definition = pipeline.definition
+    return sentences(definition.checkpoint, str(pipeline.log), None if pipeline.target else definition.sink.path)
 
 
 def _offset(progress: dict[str, Any], name: str) -> dict[str, Any]:

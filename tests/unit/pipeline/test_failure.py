@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tailrace.errors import SinkError, SourceError, TailraceError
-from tailrace.pipeline.failure import from_spark, sentence, summary
+from tailrace.pipeline.failure import from_spark, sentence
+from tailrace.spark.said import summary
 
 WRAPPED = """[STREAM_FAILED] Query [id = 5, runId = 6] terminated with exception: \
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):
@@ -84,3 +85,71 @@ def test_a_killed_python_process_is_a_sentence(text: str) -> None:
     assert "a Python process of Spark ended during its work" in found.what
     assert "start again, the pipeline resumes from its checkpoint" in (found.remedy or "")
     assert "Thread" not in str(found)
+
+
+HANDLE = "An error occurred while calling o202.start."
+NO_FOLDER = "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/out/file"
+
+
+class Captured(Exception):
+    """An error as PySpark raises it: its stack is kept apart from what it says."""
+
+    def __init__(self, said: str, stack: str) -> None:
+        super().__init__(said)
+        self._stackTrace = stack
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{HANDLE}\n: {NO_FOLDER}\n\tat org.apache.hadoop.x(y.java:1)\n", NO_FOLDER),
+        (f"{HANDLE}\n: java.io.IOException\n\tat x", "java.io.IOException"),
+        (
+            f"{HANDLE}\n: java.lang.RuntimeException: no scheme\n\tat x\nCaused by: java.lang.Kind: no class\n\tat x",
+            "java.lang.RuntimeException: no scheme (no class)",
+        ),
+        (
+            f"{HANDLE}\n: a.BException: because of c\nCaused by: a.CException: because of c",
+            "a.BException: because of c",
+        ),
+        (HANDLE, HANDLE),
+    ],
+)
+def test_the_summary_of_an_error_that_spark_does_not_translate_is_its_cause(text: str, said: str) -> None:
+    assert summary(RuntimeError(text)) == said
+
+
+def test_the_cause_is_found_in_the_stack_that_pyspark_keeps_apart() -> None:
+    stack = (
+        "x.SparkException: [TASK]\n\tat x\nCaused by: java.io.IOException: Mkdirs failed to create file:/out\n\tat x"
+    )
+    error = Captured("[TASK] Task failed while writing rows to file:/out.", stack)
+    found = sentence(error, "/state", "/out")
+    assert str(found).startswith(
+        "/out: the sink could not be written: [TASK] Task failed while writing rows to file:/out. "
+        "(Mkdirs failed to create file:/out)\n  Remedy: set the sink's `path` to a folder that Spark may write"
+    )
+    assert str(sentence(error, "/state", "/other")).startswith("/state: Spark stopped the pipeline: [TASK] Task failed")
+    full = Captured("[TASK] Task failed", "x\nCaused by: java.io.IOException: No space left on device\n\tat x")
+    assert "a disk is full (No space left on device)" in str(sentence(full, "/state", "/out"))
+
+
+def test_the_end_of_a_file_is_no_end_of_a_process() -> None:
+    error = Captured("[BAD] a file is damaged", "x\nCaused by: a.ReadException: java.io.EOFException: /state/1\n")
+    assert str(sentence(error, "/s")) == (
+        "/s: Spark stopped the pipeline: [BAD] a file is damaged (java.io.EOFException: /state/1)"
+    )
+
+
+def test_a_checkpoint_without_its_metadata_has_a_remedy() -> None:
+    text = "[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] Checkpoint location /s is in an inconsistent state."
+    found = sentence(RuntimeError(text), "/s")
+    assert found.what.startswith("the file `metadata` of the checkpoint is missing")
+    assert "put it back from a copy; or " in (found.remedy or "")
+
+
+def test_a_file_system_without_its_jar() -> None:
+    no_class = "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
+    found = sentence(RuntimeError(f"{HANDLE}\n: java.lang.RuntimeException: {no_class}\n\tat x"), "/s")
+    assert "Spark lacks the jar of a file system" in found.what
+    assert "spark.jars.packages" in (found.remedy or "")

@@ -32,6 +32,7 @@ from tailrace.sinks.replica.renames import Rename, Stop
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
+from tailrace.spark.said import summary
 
 _FOLDED = "table string, part int, slice int, header string, rows binary"
 _FOLDED_SCHEMA = pa.schema(
@@ -222,11 +223,7 @@ def _refusals(place: Target) -> Iterator[None]:
 
 
 def _failed(place: Target, error: Exception) -> SinkError:
-    # The first line of a Java error that Spark does not translate says only through which handle it came.
-    lines = [
-        line for line in str(error).splitlines() if line and not line.startswith("An error occurred while calling")
-    ]
-    text = lines[0] if lines else type(error).__name__
+    text = summary(error)
     remedy = f"check {place.uri}, and that the session has Delta for Spark; then start again"
     if "INVALID_CHARACTERS_IN_COLUMN_NAMES" in text:
         remedy = "use the engine deltalake, which writes such names"

@@ -1,0 +1,28 @@
+"""What Spark's and Java's errors say, on one line."""
+
+from __future__ import annotations
+
+import re
+
+# Of an error that Spark does not translate, the first line says only through which handle it came.
+_HANDLE = "An error occurred while calling "
+_JAVA = re.compile(r"^(?:: )?((?:\w+\.)*\w*(?:Error|Exception|Warning): .*)")
+_CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*[\w$]+: (?!Traceback )(.+)")
+
+
+def summary(error: BaseException) -> str:
+    """What a foreign error says, on one line: its message without stack and query plan, and its cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(_HANDLE)] or lines
+    found = [match[1] for line in lines if (match := _JAVA.match(line))]
+    # Java may say no more than the kind of an error.
+    text = found[-1] if found else lines[0].removeprefix(": ") if lines else type(error).__name__
+    cause = next(reversed(causes(error)), None)
+    return text if cause is None or cause in text else f"{text} ({cause})"
+
+
+def causes(error: BaseException) -> list[str]:
+    """The messages of Java's causes of an error, the first one last."""
+    stack = getattr(error, "_stackTrace", None) or ""
+    lines = f"{error}\n{stack}".splitlines()
+    return [match[1].strip() for line in lines if (match := _CAUSE.match(line))]
