@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tailrace.errors import TailraceError
 from tailrace.pipeline import class_archive
 from tailrace.pipeline.local_files import write_plainly
+from tailrace.pipeline.not_started import starting
 from tailrace.pipeline.scratch import java_options as scratch_options
 from tailrace.pipeline.scratch import scratch_folder
 
@@ -66,7 +67,7 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
     """A SparkSession in this process's own JVM; what Java and Spark print goes to the file `log`.
 
     `settings` are Spark properties that win over `SETTINGS`; without `rows_in_java` Java has no work for each row.
-    Raises TailraceError if there is no usable Java, or if the log cannot be written.
+    Raises TailraceError if there is no usable Java, if the log cannot be written, or if Spark does not start.
     """
     java, version = check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -88,12 +89,12 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
     if "ArchiveFile" not in options and "ArchiveClassesAtExit" not in options:
         options += class_archive.java_options(class_archive.place(java, version))
     conf.set("spark.driver.extraJavaOptions", options)
-    with _opened(log) as output:
+    with _opened(log) as output, starting(log, settings):
         arguments = _Arguments(stdout=output, stderr=output)
         gateway = launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
-    context = SparkContext(conf=conf, gateway=gateway)
-    write_plainly(context)
-    return SparkSession(context)
+        context = SparkContext(conf=conf, gateway=gateway)
+        write_plainly(context)
+        return SparkSession(context)
 
 
 def _python(master: str) -> str:
