@@ -24,7 +24,7 @@ from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.session import local_session
-from tailrace.pipeline.standing import LAST_RUN, LEASE, caught_up, ended
+from tailrace.pipeline.standing import LAST_RUN, LEASE, caught_up, ended, ended_early
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
@@ -341,7 +341,11 @@ class Pipeline:
                     remedy="set it to a folder this user may write, on a disk with space, with no file on the way",
                 ) from error
         rows_in_java = self.target is not None or definition.rows_in_java
-        return local_session(definition.name, self.log, definition.spark, rows_in_java=rows_in_java)
+        try:
+            return local_session(definition.name, self.log, definition.spark, rows_in_java=rows_in_java)
+        except TailraceError as error:
+            ended_early(definition.checkpoint, error)
+            raise
 
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
         definition = self.definition

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import logging
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, Literal
 
 from pyarrow import fs
 
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.checkpoint import file_system
+from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import STALE_SECONDS, LeaseFile, Owner
 
 log = logging.getLogger(__name__)
@@ -83,6 +86,13 @@ def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None 
         file.write(json.dumps(asdict(end)))
     except TailraceError as failure:
         log.warning("how the run ended is not written down: %s", failure)
+
+
+def ended_early(checkpoint: str, error: TailraceError) -> None:
+    """Write down that a run failed before it had the lease: in a local checkpoint that no other run uses."""
+    with suppress(ConfigError):
+        if "://" not in checkpoint and standing(checkpoint).state != "running":
+            ended(LocalFile(Path(checkpoint) / LAST_RUN), error)
 
 
 def standing(checkpoint: str) -> Standing:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.errors import ConfigError, SourceError
+from tailrace.errors import ConfigError, SourceError, TailraceError
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import Owner
-from tailrace.pipeline.standing import LAST_RUN, LEASE, Ended, caught_up, ended, standing
+from tailrace.pipeline.standing import LAST_RUN, LEASE, Ended, caught_up, ended, ended_early, standing
 
 
 def test_a_pipeline_that_runs_and_one_that_was_killed(tmp_path: Path) -> None:
@@ -61,6 +61,20 @@ def test_how_a_run_ended(tmp_path: Path) -> None:
     file.write(json.dumps({"at": "x"})[:-1])
     assert standing(str(tmp_path)).last is None
     assert Ended.read('{"of": "a later version"}') is None
+
+
+def test_a_run_that_failed_before_it_had_the_lease(tmp_path: Path) -> None:
+    error = TailraceError("Spark did not start", where="spark.master", remedy="set it")
+    (tmp_path / LEASE).write_text(Owner.me().content)
+    ended_early(str(tmp_path), error)
+    ended_early("s3://bucket/state", error)
+    assert (standing(str(tmp_path)).state, standing(str(tmp_path)).last) == ("running", None)
+    (tmp_path / LEASE).unlink()
+    ended_early(str(tmp_path), error)
+    found = standing(str(tmp_path))
+    assert found.state == "failed"
+    assert found.last is not None
+    assert (found.last.error, found.last.remedy) == ("spark.master: Spark did not start", "set it")
 
 
 def test_when_the_run_had_read_the_whole_log_is_known_while_it_runs_and_after(tmp_path: Path) -> None:
