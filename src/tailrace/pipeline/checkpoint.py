@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
-from tailrace.errors import OffsetError
+from tailrace.errors import ConfigError, OffsetError
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def position(checkpoint: str) -> Position:
 
 
 def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a checkpoint, a path or URL, and its path there. Raises SparkAloneError."""
+    """The file system of a checkpoint, a path or URL, and its path there. Raises ConfigError, SparkAloneError."""
     try:
         system, path = fs.FileSystem.from_uri(checkpoint)
     except (pa.ArrowException, OSError) as error:
@@ -86,7 +88,16 @@ def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:
             remedy="if the URL is one that Spark alone knows, such as s3a://, only `tailrace run` works with it; use a "
             "URL that Arrow knows as well (file, s3, gs, abfss; hdfs with JAVA_HOME and CLASSPATH set)",
         ) from error
+    if isinstance(system, fs.LocalFileSystem) and (file := file_on_the_way(Path(path))) is not None:
+        what = "it is a file" if file == Path(path) else f"{file} is a file"
+        raise ConfigError(what, where=f"checkpoint {path}", remedy="set `checkpoint` to a folder, or to one to be made")
     return system, path
+
+
+def file_on_the_way(path: Path) -> Path | None:
+    """The file that is in place of a folder, or of one above it, None if there is none."""
+    # Path.is_file raises an error for a folder that this user may not look into.
+    return next((each for each in (path, *path.parents) if os.path.isfile(each)), None)  # noqa: PTH113
 
 
 class SparkAloneError(OffsetError):

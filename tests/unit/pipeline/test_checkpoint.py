@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.errors import OffsetError
+from tailrace.errors import ConfigError, OffsetError
 from tailrace.pipeline.checkpoint import position
+from tailrace.pipeline.standing import standing
 
 
 def batch(root: Path, number: int, lsn: str, *, committed: bool) -> None:
@@ -38,6 +39,18 @@ def test_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
 def test_a_checkpoint_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:
     found = position(str(tmp_path / "none"))
     assert (found.planned, found.committed) == (None, None)
+
+
+@pytest.mark.parametrize(("below", "said"), [("", "it is a file"), ("/state", "{file} is a file")])
+def test_a_checkpoint_that_is_a_file(tmp_path: Path, below: str, said: str) -> None:
+    file = tmp_path / "afile"
+    file.write_text("no folder")
+    for look in (position, standing):
+        with pytest.raises(ConfigError) as failure:
+            look(f"{file}{below}")
+        assert failure.value.where == f"checkpoint {file}{below}"
+        assert failure.value.what == said.format(file=file)
+        assert "set `checkpoint` to a folder" in (failure.value.remedy or "")
 
 
 def three(root: Path, *, committed: bool) -> None:
