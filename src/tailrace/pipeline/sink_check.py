@@ -1,8 +1,10 @@
-"""Checks a pipeline's sink: whether Kafka takes what will be written, and whether replicas have distinct names."""
+"""Checks a pipeline's sink: whether Kafka takes what will be written, or a folder, and replicas have distinct names."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.finding import Finding
@@ -10,6 +12,7 @@ from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.events.topics import TopicNaming
 from tailrace.model.table import TableId
+from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
@@ -24,7 +27,7 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     if not isinstance(target, KafkaTarget):
         names = target.names if isinstance(target, ReplicaTarget) else None
         collisions = [] if names is None else _collisions(_captured(definition, admin), names)
-        return [*_without_topics(definition), *collisions]
+        return [*_without_topics(definition), *_path(definition), *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
@@ -39,6 +42,24 @@ def _without_topics(definition: Definition) -> Iterator[Finding]:
                 f"has no effect, only the sink kafka creates topics, and this pipeline's sink is {definition.sink.kind}"
             )
             yield Finding(name, None, what, "remove it, or choose the sink kafka")
+
+
+def _path(definition: Definition) -> Iterator[Finding]:
+    """Whether the sink's path is a folder that this user may write, or may make. Only a path of this machine."""
+    path, settings = definition.sink.path, definition.spark
+    is_here = str(settings.get("spark.master", "local")).startswith("local")
+    if path is None or not Path(path).is_absolute() or not is_here or "spark.hadoop.fs.defaultFS" in settings:
+        return
+    name = f"sink.{definition.sink.kind}.path"
+    file = file_on_the_way(Path(path))
+    if file is not None:
+        what = f"{path} is a file" if file == Path(path) else f"{path} cannot be made, as {file} is a file"
+        yield Finding(name, False, what, f"set {name} to a folder, or to one to be made")
+        return
+    there = next(each for each in (Path(path), *Path(path).parents) if os.path.exists(each))  # noqa: PTH110
+    if not os.access(there, os.W_OK | os.X_OK):
+        what = f"this user may not write to the folder {there}"
+        yield Finding(name, False, what, f"give this user the right to write there, or set {name} to another folder")
 
 
 def _topics(definition: Definition, admin: Admin) -> set[str]:
