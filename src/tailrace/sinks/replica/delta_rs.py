@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
@@ -31,6 +32,8 @@ T = TypeVar("T")
 
 # Of rows or a schema that a table cannot take, whatever its storage does.
 _OF_THE_ROWS = (pa.ArrowInvalid, SchemaMismatchError)
+# How the causes of a Delta error are listed: a line each, for a terminal.
+_CAUSE, _COLOURS = "↳", re.compile(r"\x1b\[[0-9;]*m")
 _ATTEMPTS = 5
 _PAUSE_S = 0.2
 
@@ -241,11 +244,13 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 def failed(place: Target, error: Exception, where: str | None = None) -> SinkError:
     """What an error of Delta means; `where` it happened, by default in the table."""
-    text, kind = str(error).splitlines()[0] if str(error) else type(error).__name__, SinkError
+    text, kind = _said(error), SinkError
     if "No space left" in str(error):
         remedy = "free space on the disk; the batch is then written again"
     elif "ermission denied" in str(error):
         remedy = f"give the user of the executors the right to write {place.uri}"
+    elif "Not a directory" in str(error):
+        remedy = f"remove the file that is in place of the folder {place.uri} or one above it, or set another `path`"
     elif isinstance(error, CommitFailedError):
         kind = SinkAwayError
         remedy = "let one query alone write this table; restart, and the batch is written again"
@@ -253,3 +258,10 @@ def failed(place: Target, error: Exception, where: str | None = None) -> SinkErr
         kind = TableError if isinstance(error, _OF_THE_ROWS) else SinkAwayError
         remedy = f"check {place.uri}; the batch is written again at the next start"
     return kind(f"the replica could not be written: {text}", where=where or place.table, remedy=remedy)
+
+
+def _said(error: Exception) -> str:
+    """An error of Delta's, on one line: the first one, and the innermost of those that it lists as its causes."""
+    first, *causes = _COLOURS.sub("", str(error)).splitlines() or [type(error).__name__]
+    inner = [cause.replace(_CAUSE, "").strip() for cause in causes if _CAUSE in cause]
+    return f"{first} ({inner[-1]})" if inner and inner[-1] not in first else first
