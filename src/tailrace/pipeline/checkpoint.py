@@ -157,7 +157,7 @@ class _Folder:
         write = f"""write one with a new id: printf '{{"id":"{uuid.uuid4()}"}}' > {self.root}/metadata"""
         remedy = f"put it back from a copy; or {write}"
         missing = self.filesystem.get_file_info(f"{self.root}/metadata").type == fs.FileType.NotFound
-        if missing and is_committed:
+        if missing and is_committed:  # nothing is repeated: a start alone needs it, see failure.py
             return
         if not is_committed:
             remedy = (

@@ -8,6 +8,8 @@ import re
 _HANDLE = "An error occurred while calling "
 _JAVA = re.compile(r"^(?:: )?((?:\w+\.)*\w*(?:Error|Exception|Warning): .*)")
 _CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*[\w$]+: (?!Traceback )(.+)")
+# What Spark wraps the messages of a query in: ids that the user knows nothing of, and codes for programs.
+_WRAPPING = re.compile(r"^\[STREAM_FAILED\] Query \[[^]]*\] terminated with exception: |(?: SQLSTATE: \w{5})+$")
 
 
 def summary(error: BaseException) -> str:
@@ -17,6 +19,7 @@ def summary(error: BaseException) -> str:
     found = [match[1] for line in lines if (match := _JAVA.match(line))]
     # Java may say no more than the kind of an error.
     text = found[-1] if found else lines[0].removeprefix(": ") if lines else type(error).__name__
+    text = _WRAPPING.sub("", text) or text
     cause = next(reversed(causes(error)), None)
     return text if cause is None or cause in text else f"{text} ({cause})"
 

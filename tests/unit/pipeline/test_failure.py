@@ -123,7 +123,9 @@ def test_the_cause_is_found_in_the_stack_that_pyspark_keeps_apart() -> None:
     stack = (
         "x.SparkException: [TASK]\n\tat x\nCaused by: java.io.IOException: Mkdirs failed to create file:/out\n\tat x"
     )
-    error = Captured("[TASK] Task failed while writing rows to file:/out.", stack)
+    query = "[STREAM_FAILED] Query [id = 5-a, runId = 6-b] terminated with exception: "
+    said = f"{query}[TASK] Task failed while writing rows to file:/out. SQLSTATE: 58030 SQLSTATE: XXKST"
+    error = Captured(said, stack)
     found = sentence(error, "/state", "/out")
     assert str(found).startswith(
         "/out: the sink could not be written: [TASK] Task failed while writing rows to file:/out. "
