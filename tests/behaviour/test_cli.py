@@ -201,6 +201,26 @@ def test_status_says_whether_a_pipeline_runs_and_of_what_it_ended(pipeline: Path
     assert "running: process" in tailrace("status", pipeline).stdout
 
 
+def test_status_says_what_is_known_without_the_server(pipeline: Path) -> None:
+    """A run waits for a server that is away: a liveness probe must not end it."""
+    state = pipeline.parent / "state"
+    state.mkdir()
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["source"]["config"]["database.port"] = 1
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert "cannot connect: " in tailrace("status", pipeline, code=1).stdout
+    ended(LocalFile(state / LAST_RUN), SourceError("there is no slot"))
+    told = json.loads(tailrace("status", pipeline, "--json", code=1).stdout)
+    assert (told["phase"], told["current"], told["run"]["last"]["error"]) == ("not started", None, "there is no slot")
+    (problem,) = told["problems"]
+    assert (problem["name"], problem["ok"]) == ("connection", False)
+    assert problem["remedy"].startswith("check database.hostname")
+    (state / LEASE).write_text(Owner.me().content)
+    said = tailrace("status", pipeline).stdout
+    assert "running: process" in said
+    assert "cannot connect: " in said
+
+
 def test_signal_refuses_tables_that_are_not_captured(pipeline: Path) -> None:
     said = tailrace("signal", pipeline, "execute-snapshot", "-t", "public.order", code=1).stderr
     assert "Error public.order: no captured table matches" in said

@@ -13,12 +13,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from tailrace.cli.terminal import notes, print_json, results
+from tailrace.connectors.finding import Finding
+from tailrace.errors import SourceError
 from tailrace.model.quantity import size
 
 if TYPE_CHECKING:
     from tailrace.config import Config
-    from tailrace.connectors.finding import Finding
-    from tailrace.connectors.ports import Detail, SourceState
+    from tailrace.connectors.ports import Admin, Detail, SourceState
     from tailrace.connectors.ports import Position as LogPosition
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 class Status:
     """What the command shows. `lag_seconds`: how long ago the log ended at the position, 0 if it still does.
 
+    `current` is where the server's log ends, None if the server cannot be asked: `problems` then says why.
+
     `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
     `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
     run ended; `set_aside` are the tables whose changes its replica cannot take. `details` and `fields` are what only
@@ -42,7 +45,7 @@ class Status:
     phase: str
     batch: int | None
     position: str | None
-    current: str
+    current: str | None
     lag_bytes: int | None
     lag_seconds: float | None
     tables: dict[str, int]
@@ -58,7 +61,10 @@ class Status:
     def is_lost(self) -> bool:
         """Whether the pipeline does not run although nobody stopped it, cannot go on, or lacks a table."""
         is_dead = self.run is not None and self.run.is_dead
-        return is_dead or bool(self.set_aside) or any(finding.ok is False for finding in self.problems)
+        # A run waits for a server that is away, so it is not stuck.
+        waits = self.current is None and self.run is not None and self.run.state == "running"
+        is_stuck = not waits and any(finding.ok is False for finding in self.problems)
+        return is_dead or bool(self.set_aside) or is_stuck
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`: the database's own fields are on the same level as the others."""
@@ -72,41 +78,57 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
 ) -> None:
     """Show whether a pipeline runs, its position and its lag. Exit code 1: dead, stuck, or with tables set aside."""
-    from tailrace.pipeline.aside import set_aside
-    from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
-    from tailrace.pipeline.first_snapshot import estimate
-    from tailrace.pipeline.standing import standing
-    from tailrace.snapshot.chunk_size import fixed_size
 
     definition = load(pipeline)
     with notes.status("Looking at checkpoint and database"):
-        config, package = definition.config(), definition.package()
-        found = position(definition.checkpoint)
-        admin = package.admin(captured_by(config, found))
-        run = standing(definition.checkpoint)
-        server, here = admin.state(found.pipeline), None if found.committed is None else found.committed.offset
-        status = assess(
-            definition.name,
-            found,
-            server,
-            None if here is None else admin.position(here),
-            time.time(),
-            fixed_size(config),
-            run.caught_up,
-        )
-        running = status.snapshot or first(found, server, lambda: estimate(admin, config), time.time())
-        problems = tuple(admin.problems(begun=found.committed is not None))
-        resumable = None if found.committed is None else admin.resumable(found.offsets)
-        problems += () if resumable is None else (resumable,)
-        status = replace(status, snapshot=running, problems=problems, run=run)
-        status = replace(status, set_aside=set_aside(definition))
-        status.tables.update(replica_rows(definition))
+        status = look(definition)
     if json:
         print_json(status.to_json())
     else:
         results.print(table(status))
     raise typer.Exit(1 if status.is_lost else 0)
+
+
+def look(definition: Definition) -> Status:
+    """The status of a pipeline: what its checkpoint says, and what the server says if it can be asked."""
+    from tailrace.pipeline.aside import set_aside
+    from tailrace.pipeline.checkpoint import position
+    from tailrace.pipeline.first_snapshot import estimate
+    from tailrace.pipeline.standing import standing
+    from tailrace.snapshot.chunk_size import fixed_size
+
+    config, package = definition.config(), definition.package()
+    found = position(definition.checkpoint)
+    admin = package.admin(captured_by(config, found))
+    run = standing(definition.checkpoint)
+    here = None if found.committed is None else admin.position(found.committed.offset)
+    server: SourceState | None = None
+    reading = None
+    try:
+        server = admin.state(found.pipeline)
+        reading = first(found, server, lambda: estimate(admin, config), time.time())
+        problems = asked(admin, found)
+    except SourceError as error:
+        problems = (unasked(error),)
+    status = assess(definition.name, found, server, here, time.time(), fixed_size(config), run.caught_up)
+    status = replace(status, snapshot=status.snapshot or reading, problems=problems, run=run)
+    status = replace(status, set_aside=set_aside(definition))
+    status.tables.update(replica_rows(definition))
+    return status
+
+
+def asked(admin: Admin, position: Position) -> tuple[Finding, ...]:
+    """What keeps changes from the pipeline, as the server says. Raises SourceError."""
+    problems = tuple(admin.problems(begun=position.committed is not None))
+    resumable = None if position.committed is None else admin.resumable(position.offsets)
+    return problems if resumable is None else (*problems, resumable)
+
+
+def unasked(error: SourceError) -> Finding:
+    """The problem of a server that cannot be asked."""
+    what = error.what if error.where is None else f"{error.where}: {error.what}"
+    return Finding("connection", False, what, error.remedy)
 
 
 def captured_by(config: Config, position: Position) -> Config:
@@ -120,13 +142,13 @@ def captured_by(config: Config, position: Position) -> Config:
 def assess(
     name: str,
     position: Position,
-    server: SourceState,
+    server: SourceState | None,
     here: LogPosition | None,
     now: float,
     chunk_size: int | None = None,
     caught_up: float | None = None,
 ) -> Status:
-    """The status from what checkpoint and server say.
+    """The status from what checkpoint and server say; `server` is None if it cannot be asked.
 
     `here` is the committed offset's position in the log; `now` and `caught_up` are times in seconds since
     1970. The latter is what the run says, by the planner's looks at the log; without it the age of the position counts.
@@ -136,7 +158,8 @@ def assess(
 
     done = position.committed
     offset: dict[str, Any] = done.offset if done else {}
-    distance = None if here is None else server.log_end.distance(here)
+    end = None if server is None else server.log_end
+    distance = None if here is None or end is None else end.distance(here)
     lag = None if distance is None else max(0, distance)
     planned = None if offset.get("ts_us") is None else offset["ts_us"] / 1e6
     since = planned if caught_up is None else caught_up
@@ -146,14 +169,14 @@ def assess(
         phase=offset.get("phase", "not started" if position.planned is None else "first batch"),
         batch=done.number if done else None,
         position=None if here is None else here.to_text(),
-        current=server.log_end.to_text(),
+        current=None if end is None else end.to_text(),
         lag_bytes=lag,
-        lag_seconds=0.0 if here is not None and not here < server.log_end else age,
+        lag_seconds=0.0 if here is not None and end is not None and not here < end else age,
         tables={},
         snapshot=report(offset, chunk_size, now),
         incomplete=Progress.from_json(offset.get("snapshots")).incomplete,
-        details=server.details,
-        fields=server.fields,
+        details=() if server is None else server.details,
+        fields={} if server is None else server.fields,
     )
 
 
@@ -190,7 +213,7 @@ def table(status: Status) -> Table:
             grid.add_row("last error", escape(f"{last.error}{remedy} (at {last.at})"))
     grid.add_row("phase", status.phase)
     grid.add_row("position", f"{status.position or '-'} (batch {'-' if status.batch is None else status.batch})")
-    grid.add_row("server", status.current)
+    grid.add_row("server", status.current or "[red]it cannot be asked[/]")
     if status.position is not None:
         measured = None if status.lag_bytes is None else size(status.lag_bytes)
         seconds = None if status.lag_seconds is None else f"{status.lag_seconds:,.1f} s"
