@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from tailrace.config import Config
@@ -68,6 +69,11 @@ def retrying(config: Config, attempt: Callable[[], T], transient: Callable[[Base
             if not transient(error) and not is_listed(config, error):
                 raise
             backoff.wait(error)
+
+
+def at_once(config: Config) -> Config:
+    """The configuration for a command that somebody waits for: an error is reported, and nothing is tried again."""
+    return replace(config, values={**config.values, "errors.max.retries": 0})
 
 
 def pause(config: Config, name: str) -> None:

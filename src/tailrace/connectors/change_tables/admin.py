@@ -12,6 +12,7 @@ from tailrace.connectors.change_tables.dialect import Catalog, Server
 from tailrace.connectors.change_tables.source_now import ChangeTableNow
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceNow
+from tailrace.connectors.retry import at_once
 from tailrace.connectors.shared_keys import Indexed, shared_keys
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.model.table import TableId
@@ -69,7 +70,7 @@ class ChangeTableAdmin(SharedLogAdmin):
     @contextmanager
     def server(self) -> Iterator[Server]:
         """A server that is asked, for the time of a block."""
-        server = self._dialect.server(self.config, "tailrace admin")
+        server = self._dialect.server(at_once(self.config), "tailrace admin")
         try:
             yield server
         finally:

@@ -24,6 +24,7 @@ from tailrace.connectors.mongodb.snapshot.splits import size_of
 from tailrace.connectors.mongodb.source_now import MongoNow
 from tailrace.connectors.offset import position_of
 from tailrace.connectors.ports import Detail, SourceNow, SourceState, TableOverview
+from tailrace.connectors.retry import at_once
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -90,7 +91,7 @@ class MongoAdmin(SharedLogAdmin):
         except OperationFailure as error:
             remedy = "see cursor.pipeline"
             if error.code == UNAUTHORIZED:
-                remedy = "grant the roles readAnyDatabase (capture.scope deployment) or read on the database"
+                remedy = _right_to_watch(client, database)
             return Finding(
                 "change stream", False, f"the change stream cannot be opened: {FAILURES.line(error)}", remedy
             )
@@ -139,11 +140,28 @@ class MongoAdmin(SharedLogAdmin):
 
     @contextmanager
     def _server(self) -> Iterator[Server]:
-        server = Server(self.config, "tailrace admin")
+        server = Server(at_once(self.config), "tailrace admin")
         try:
             yield server
         finally:
             server.close()
+
+
+_READERS = ("read", "readWrite", "dbOwner")
+
+
+def _right_to_watch(client: Client, database: str) -> str:
+    """What lets the user open the change stream of a database; of `admin` it is that of the deployment."""
+    if database != "admin":
+        return f"grant the user the role read on {database}"
+    roles = client.admin.command("connectionStatus")["authInfo"]["authenticatedUserRoles"]
+    databases = sorted({each["db"] for each in roles if each["role"] in _READERS} - {"admin"})
+    remedy = "grant the user the role readAnyDatabase, which capture.scope=deployment needs"
+    if not databases:
+        return f"{remedy}; for one database: the role read on it, capture.scope=database and capture.target=<database>"
+    return (
+        f"set capture.scope=database and capture.target={' or '.join(databases)}, which the user may read; or {remedy}"
+    )
 
 
 def _oplog(client: Client, config: Config) -> Finding:

@@ -89,8 +89,8 @@ class MongoFailures(Failures):
         return self.is_transient(error) or (isinstance(cause, OperationFailure) and cause.code == SNAPSHOT_TOO_OLD)
 
     def line(self, error: BaseException) -> str:
-        """See Failures.line: without the server's whole answer."""
-        text = str(error).partition("\n")[0]
+        """See Failures.line: without the server's whole answer, and the command that it refused."""
+        text = str(error).partition("\n")[0].partition(" to execute command {")[0]
         return text.partition(", full error:")[0].partition(", Timeout:")[0].partition(", Topology Description:")[0]
 
     @contextmanager
