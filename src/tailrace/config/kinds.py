@@ -9,6 +9,8 @@ from dataclasses import dataclass
 Value = str | bool | int | tuple[str, ...] | tuple[re.Pattern[str], ...]
 
 _INT, _LONG = 2**31 - 1, 2**63 - 1
+_LARGEST_PORT = 2**16 - 1
+_POSITIVE = "A positive, non-zero integer value is expected"
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _KEY_ENTRY = re.compile(r"^\s*([^:]+):([^:,]+(,[^:,]+)*)\s*$")
 _IDENTITY_ENTRY = re.compile(r"^\s*([^\s:]+):(DEFAULT|FULL|NOTHING|INDEX\s+\S+)\s*$", re.IGNORECASE)
@@ -84,6 +86,13 @@ def _number(largest: int, smallest: int, message: str) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def _port(text: str) -> int:
+    number = _number(_INT, 1, _POSITIVE)(text)
+    if number > _LARGEST_PORT:
+        raise InvalidValue(f"A port is expected, a number up to {_LARGEST_PORT}")
+    return number
 
 
 def _byte_size(text: str) -> int:
@@ -181,7 +190,8 @@ def listed(*values: str, refused: Mapping[str, str]) -> Kind:
 TEXT = Kind("text", str, blank_is_unset=False)
 FLAG = Kind("boolean", _flag)
 INT = Kind("int", _number(_INT, -_INT - 1, "An integer is expected"))
-POSITIVE_INT = Kind("int > 0", _number(_INT, 1, "A positive, non-zero integer value is expected"))
+POSITIVE_INT = Kind("int > 0", _number(_INT, 1, _POSITIVE))
+PORT = Kind("port", _port)
 DIGITS = Kind("int, 0 to 59", _number(59, 0, "An integer from 0 to 59 is expected"))
 COUNT = Kind("int ≥ 0", _number(_INT, 0, "An non-negative integer is expected"))
 LONG = Kind("long", _number(_LONG, -_LONG - 1, "A long value is expected"))

@@ -69,6 +69,7 @@ def test_every_declaration_holds_together() -> None:
         ("database.hostname", "h,i", f"database.hostname: h,i {ADDRESS}"),
         ("tombstones.on.delete", "yes", "tombstones.on.delete: Either 'true' or 'false' is expected"),
         ("database.port", "0", "database.port: A positive, non-zero integer value is expected"),
+        ("database.port", "99999", "database.port: A port is expected, a number up to 65535"),
         ("slot.max.retries", "-1", "slot.max.retries: An non-negative integer is expected"),
         ("errors.max.retries", "1.5", "errors.max.retries: An integer is expected"),
         ("errors.max.retries", "2147483648", "errors.max.retries: An integer is expected"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
-from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, POSITIVE_INT, TEXT, choice, split_list
+from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, PORT, POSITIVE_INT, TEXT, choice, split_list
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
@@ -30,7 +30,7 @@ _STREAMED = "rows are streamed, and a change table is read once for each range"
 CONNECTION = (
     Option("connector.class", choice(CLASS), None, "Class of the connector."),
     Option("database.hostname", ADDRESS, None, "Server's host.", required=True),
-    Option("database.port", POSITIVE_INT, "50000", "Server's port."),
+    Option("database.port", PORT, "50000", "Server's port."),
     Option("database.user", TEXT, None, "User."),
     Option("database.password", TEXT, None, "Its password.", secret=True),
     Option("database.dbname", TEXT, None, "Database to capture.", required=True),

@@ -19,6 +19,7 @@ from tailrace.config.kinds import (
     LONG_COUNT,
     NAMES,
     PATTERNS,
+    PORT,
     POSITIVE_INT,
     TEXT,
     choice,
@@ -53,7 +54,7 @@ _SLOT = matching(
 CONNECTION = (
     Option("connector.class", choice(_CLASS), _CLASS, "Kept so that a Debezium configuration works as it is."),
     Option("database.hostname", ADDRESS, None, "Server's host.", required=True),
-    Option("database.port", POSITIVE_INT, "5432", "Server's port."),
+    Option("database.port", PORT, "5432", "Server's port."),
     Option("database.user", TEXT, None, "Role to log in as; needs LOGIN and REPLICATION.", required=True),
     Option("database.password", TEXT, None, "Password of that role.", secret=True),
     Option("database.dbname", TEXT, None, "Database to capture.", required=True),

@@ -8,7 +8,19 @@ from dataclasses import replace
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
-from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_INT, TEXT, choice, split_list
+from tailrace.config.kinds import (
+    ADDRESS,
+    COUNT,
+    FLAG,
+    LONG,
+    NAMES,
+    PATTERNS,
+    PORT,
+    POSITIVE_INT,
+    TEXT,
+    choice,
+    split_list,
+)
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
@@ -38,7 +50,7 @@ _LOGIN = "give a user and a password of the server; Entra ID and Kerberos cannot
 CONNECTION = (
     Option("connector.class", choice(CLASS), None, "Class of the connector."),
     Option("database.hostname", ADDRESS, None, "Server's host.", required=True),
-    Option("database.port", POSITIVE_INT, "1433", "Server's port."),
+    Option("database.port", PORT, "1433", "Server's port."),
     Option("database.instance", TEXT, None, "Named instance; a given port goes before it."),
     Option("database.user", TEXT, None, "Login."),
     Option("database.password", TEXT, None, "Its password.", secret=True),
