@@ -94,5 +94,6 @@ def _changed(table: str, column: str, old: pa.DataType, new: pa.DataType) -> Tab
     return TableError(
         f"the source's type changed from {old} to {new}, which the replica's rows cannot follow",
         where=f"{table}, column {column}",
-        remedy=f"delete or move the replica of {table}, then take a new snapshot of the table",
+        remedy="run `tailrace retry`, which reads the table again with its new type; with on_error=stop, delete or "
+        f"move the replica of {table}, then take a new snapshot of the table",
     )

@@ -247,5 +247,6 @@ def _no_old_row(table: TableSchema) -> TableError:
     return TableError(
         "a row was changed or deleted, but the log does not say which",
         where=str(table.id),
-        remedy=f"ALTER TABLE {table.id} REPLICA IDENTITY FULL (or give it a primary key), then a new snapshot of it",
+        remedy=f"ALTER TABLE {table.id} REPLICA IDENTITY FULL (or give it a primary key), then run `tailrace retry`; "
+        "with on_error=stop, take a new snapshot of it",
     )
