@@ -10,6 +10,7 @@ import pytest
 
 from tailrace.connectors.postgres.admin.checks import check
 from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.server import slot
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour import streams_here
 from tests.behaviour.capture import Capture, capturing
@@ -91,7 +92,10 @@ def test_delays(database: Database) -> None:
         assert time.monotonic() - begin >= 0.4
 
 
-def test_slot_creation_has_a_limit(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_slot_creation_has_a_limit(
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "_WAIT_SECONDS", 0.3)
     database.execute(*TABLE)
     given = {
         "internal__create__slot__command__timeout": "1",
@@ -100,9 +104,11 @@ def test_slot_creation_has_a_limit(database: Database, caplog: pytest.LogCapture
     }
     with database.connect() as other, other.transaction():
         other.execute("SELECT pg_current_xact_id()")
+        holder = other.info.backend_pid
         with capturing(database, **given) as capture, pytest.raises(SourceError, match="end long open transactions"):
             capture.plan()
     assert caplog.text.count("could not be created in time") == 1
+    assert f"making the slot waits for the open transaction of server process {holder}," in caplog.text
     with capturing(database, **{**given, "internal__create__slot__command__timeout": "-1"}) as capture:
         assert ids(capture) == [1]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.position import Claim, format_lsn, parse_lsn
-from tailrace.connectors.postgres.server.connect import first_line
+from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.quantity import size
 
@@ -22,6 +24,9 @@ log = logging.getLogger(__name__)
 
 PLUGIN = "pgoutput"
 _TAKEOVER_SECONDS = 10.0
+# Making a slot that has to wait for other transactions is told after so many seconds.
+_WAIT_SECONDS = 3.0
+_HOLDERS = "SELECT pid, application_name FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s)) ORDER BY pid"
 # PostgreSQL tells since 17 how long a slot has been idle.
 _SLOT = """
 SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, s.wal_status,
@@ -213,16 +218,38 @@ def _within_limit(connection: psycopg.Connection, config: Config, command: sql.C
 
     The server does not apply statement_timeout to commands of replication, so the client has to cancel it.
     """
-    seconds = config.number("internal.create.slot.command.timeout")
-    if seconds <= 0:
+    seconds, process = config.number("internal.create.slot.command.timeout"), connection.info.backend_pid
+    with _after(seconds, lambda: _cancel(connection)), _after(_WAIT_SECONDS, lambda: _tell_wait(config, process)):
         return connection.execute(command).fetchone()
-    timer = threading.Timer(seconds, _cancel, [connection])
+
+
+@contextmanager
+def _after(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Act after so many seconds (0 or less: never), unless the block has ended by then."""
+    if seconds <= 0:
+        yield
+        return
+    timer = threading.Timer(seconds, act)
     timer.daemon = True
     timer.start()
     try:
-        return connection.execute(command).fetchone()
+        yield
     finally:
         timer.cancel()
+
+
+def _tell_wait(config: Config, process: int) -> None:
+    """Say which transactions keep the server's process from making the slot."""
+    try:
+        with connect(config, application="tailrace control") as connection:
+            holders = connection.execute(_HOLDERS, [process]).fetchall()
+    except (SourceError, psycopg.Error) as error:
+        log.info("what the slot waits for cannot be asked: %s", first_line(error))
+        return
+    for holder, application in holders:
+        log.warning(
+            "making the slot waits for the open transaction of server process %s, application %r", holder, application
+        )
 
 
 def _cancel(connection: psycopg.Connection) -> None:
