@@ -235,7 +235,7 @@ def test_a_publication_that_is_dropped(spark: SparkSession, shop: Database, tmp_
     shop.execute("DROP PUBLICATION pub", "INSERT INTO orders VALUES (4, 'x')")
     text = sentence(stream.failure())
     assert 'publication "pub"' in text
-    assert "create the publication again" in text
+    assert "run `tailrace drop`, then set snapshot.mode=when_needed" in text
 
 
 def test_a_table_whose_old_rows_have_no_identity(spark: SparkSession, shop: Database, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -254,6 +255,38 @@ def test_check_and_drop_take_a_connector_file(database: Database, tmp_path: Path
     assert "publication" not in asked.stdout, "one that is kept"
     assert asked.stderr == "\nAborted!\n"
     tailrace("drop", file, "--yes")
+
+
+@pytest.mark.long
+def test_the_remedies_of_a_missing_publication_work(database: Database, pipeline: Path) -> None:
+    tailrace("run", pipeline, "--once")
+    database.execute("DROP PUBLICATION shop", "INSERT INTO orders VALUES (6, 'x')")
+    tailrace("run", pipeline, "--once", code=1)
+    database.execute("CREATE PUBLICATION shop FOR TABLE orders", "INSERT INTO orders VALUES (7, 'x')")
+    tailrace("run", pipeline, "--once", code=1)
+    for name, code in (("check", 3), ("status", 1)):
+        said = " ".join(tailrace(name, pipeline, code=code).stdout.split())
+        assert 'publication "shop"' in said
+        assert "run `tailrace drop`, then set snapshot.mode=when_needed" in said
+
+    tailrace("drop", pipeline, "--yes")
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["source"]["config"]["snapshot.mode"] = "when_needed"
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    tailrace("run", pipeline, "--once")
+    out = pipeline.parent / "out"
+    assert [record["key"]["payload"]["id"] for record in records(out)].count(7) == 1
+    tailrace("check", pipeline)
+
+    tailrace("drop", pipeline, "--yes")
+    shutil.rmtree(pipeline.parent / "state")
+    assert "another `path`" in tailrace("run", pipeline, "--once", code=1).stderr
+    tailrace("drop", pipeline, "--yes", "--force")
+    shutil.rmtree(pipeline.parent / "state")
+    content["sink"]["json"]["path"] = "anew"
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    tailrace("run", pipeline, "--once")
+    assert len(records(pipeline.parent / "anew")) == 7
 
 
 @pytest.mark.long

@@ -32,7 +32,8 @@ def command(
             from tailrace.pipeline import preflight
             from tailrace.pipeline.definition import load
 
-            findings = preflight.findings(load(pipeline))
+            definition = load(pipeline)
+            findings = [*preflight.findings(definition), *preflight.last_run(definition)]
     if json:
         print_json([asdict(finding) for finding in findings])
     else:

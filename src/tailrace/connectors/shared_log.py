@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tailrace.config import Config
+from tailrace.connectors.begin_again import NEW_CHECKPOINT
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.offset import Reached, fields, position_of
@@ -112,4 +113,4 @@ class SharedLogAdmin(Admin):
 
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
         """See Admin.drop."""
-        return ["a pipeline leaves nothing on the server; delete the checkpoint to begin again"]
+        return [f"a pipeline leaves nothing on the server; to begin again, {NEW_CHECKPOINT}"]

@@ -17,6 +17,15 @@ def findings(definition: Definition) -> list[Finding]:
     return [*warnings(definition.config()), *database, *sink_check.check(definition, admin)]
 
 
+def last_run(definition: Definition) -> list[Finding]:
+    """A warning of the error that ended the last run: nobody knows whether it would come again. Raises ConfigError."""
+    last = standing(definition.checkpoint)
+    if last.state != "failed" or last.last is None:
+        return []
+    remedy = last.last.remedy or "see the pipeline's log"
+    return [Finding("last run", None, f"it ended by an error at {last.last.at}: {last.last.error}", remedy)]
+
+
 def before_start(definition: Definition) -> list[Finding]:
     """The problems and warnings of a pipeline that is about to start. Raises what its first start cannot do without.
 

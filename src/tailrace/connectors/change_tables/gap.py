@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tailrace.connectors.begin_again import NEW_SNAPSHOT
 from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.shared_log import Gap
 from tailrace.errors import OffsetError
 from tailrace.model.table import TableId
 
-_REMEDY = "set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint"
 # By database and name of each change table: its number, schema and name of its source table, its version, and its types
 # when it was seen first.
 Known = Mapping[str, Mapping[str, list[Any]]]
@@ -78,7 +78,7 @@ def cleaned(instance: Instance, lsn: str, longer: str) -> Gap:
         OffsetError(
             f"clean-up has removed changes that were not read: from LSN {lsn} to {instance.start}",
             where=f"{instance.table}, capture instance {instance.name}",
-            remedy=f"{_REMEDY}. To keep changes longer: {longer}",
+            remedy=f"{NEW_SNAPSHOT}. To keep changes longer: {longer}",
         )
     )
 
@@ -88,7 +88,7 @@ def cleaned_meanwhile(instance: Instance, lsn: str, found: int, expected: int) -
     return OffsetError(
         f"clean-up has removed changes while they were read: {found:,} of {expected:,} rows from LSN {lsn} on are left",
         where=f"{instance.table}, capture instance {instance.name}",
-        remedy=f"{_REMEDY}. Keep changes longer than the pipeline is behind",
+        remedy=f"{NEW_SNAPSHOT}. Keep changes longer than the pipeline is behind",
     )
 
 
@@ -107,7 +107,7 @@ def _gone(table: str, name: str, lsn: str, start: str) -> OffsetError:
     return OffsetError(
         f"capture was disabled and enabled again: what changed from LSN {lsn} to {start} is lost",
         where=f"{table}, capture instance {name}",
-        remedy=_REMEDY,
+        remedy=NEW_SNAPSHOT,
     )
 
 
@@ -118,6 +118,6 @@ def behind(database: str, lsn: str, now: str) -> Gap:
             f"the log of {database} ends at LSN {now or 'none'}, before the position {lsn}: the database was restored, "
             "or change data capture was disabled and enabled again",
             where=database,
-            remedy=_REMEDY,
+            remedy=NEW_SNAPSHOT,
         )
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
+from tailrace.connectors.begin_again import NEW_SNAPSHOT
 from tailrace.errors import OffsetError
 
 BEGIN = ""
@@ -32,7 +33,7 @@ class Reading:
         parts = [part.partition("=") for part in text.split(" ")]
         if not all(separator for _, separator, _ in parts):
             what = f"{text!r} is no position in change tables"
-            raise OffsetError(what, remedy="begin with a new checkpoint, or set snapshot.mode to when_needed")
+            raise OffsetError(what, remedy=NEW_SNAPSHOT)
         return Reading(tuple((unquote(database), lsn) for database, _, lsn in parts))
 
     def to_text(self) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.connectors.begin_again import NEW_SNAPSHOT
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.position import Reading
@@ -101,6 +102,5 @@ def _pruned(lsn: str, longer: str) -> OffsetError:
     return OffsetError(
         f"pruning has removed changes that were not read, from LSN {lsn} on",
         where="IBMSNAP_UOW",
-        remedy="set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint. To keep changes "
-        f"longer: {longer}",
+        remedy=f"{NEW_SNAPSHOT}. To keep changes longer: {longer}",
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 from bson import Timestamp
 from bson.binary import Binary
 
+from tailrace.connectors.begin_again import NEW_SNAPSHOT
 from tailrace.errors import OffsetError
 from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, TRANSACTION_BLOCK, EnvelopeLayout, SourceBlock
@@ -131,5 +132,5 @@ def parse(text: str) -> str:
         time_of(text)
     except ValueError as error:
         what = f"{text!r} is no position of a MongoDB log"
-        raise OffsetError(what, remedy="begin with a new checkpoint, or set snapshot.mode to when_needed") from error
+        raise OffsetError(what, remedy=NEW_SNAPSHOT) from error
     return text

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.begin_again import NEW_CHECKPOINT
 from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows
 from tailrace.connectors.change_tables.dialect import Block, Instance
 from tailrace.connectors.change_tables.images import images, selected
@@ -86,7 +87,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
         raise SourceError(
             f"the change table {instance.changes} is gone, and its changes with it",
             where=str(instance.table),
-            remedy="take a new snapshot of the table by a signal, or begin with a new checkpoint",
+            remedy=f"take a new snapshot of the table by a signal, or {NEW_CHECKPOINT}",
         )
     captured = catalog.capture(described)
     if captured is None:

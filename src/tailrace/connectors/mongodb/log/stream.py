@@ -14,6 +14,7 @@ from bson import decode
 from pymongo.errors import PyMongoError
 
 from tailrace.config import Config
+from tailrace.connectors.begin_again import NEW_CHECKPOINT, NEW_SNAPSHOT
 from tailrace.connectors.mongodb.client import (
     FAILURES,
     HISTORY_LOST,
@@ -122,7 +123,7 @@ class ChangeStream:
             found = self._run({"getMore": self._cursor, "collection": collection, "maxTimeMS": _AWAIT_MS})
         if found.cursor == 0:
             what = "the change stream has ended, as the watched database or collection was dropped or renamed"
-            remedy = "begin with a new checkpoint, or set capture.scope to deployment"
+            remedy = f"set capture.scope to deployment, or {NEW_CHECKPOINT}"
             raise SourceError(what, where=self._config.optional("capture.target"), remedy=remedy)
         self._cursor = found.cursor
         return found
@@ -178,7 +179,7 @@ def lost(config: Config, position: str, why: str) -> OffsetError:
     return OffsetError(
         f"the server's log no longer has the changes since {when} UTC ({why})",
         where=f"{config.text('topic.prefix')}: position {position}",
-        remedy="set snapshot.mode to when_needed for a new snapshot, or begin with a new checkpoint; enlarge the oplog",
+        remedy=f"{NEW_SNAPSHOT}; enlarge the oplog",
     )
 
 

@@ -21,6 +21,7 @@ from tailrace.connectors.postgres.admin.check_tables import CapturedTable, captu
 from tailrace.connectors.postgres.admin.resumable import slot_findings
 from tailrace.connectors.postgres.server import replica_identity
 from tailrace.connectors.postgres.server.connect import connect, first_line
+from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import Name
 from tailrace.connectors.postgres.server.publication import predicted
 from tailrace.connectors.postgres.server.published import find
@@ -176,7 +177,7 @@ def _publication(server: _Server) -> Iterator[Finding]:
     mode = SnapshotMode.of(config)
     if server.has_begun and mode.streams and not mode.at_start and find(connection, name) is None:
         what = f"there is no publication {name}, and the pipeline has begun: changes written without it are lost"
-        yield Finding("publication", False, what, "create it, and start with a new checkpoint for a new snapshot")
+        yield Finding("publication", False, what, WITHOUT_PUBLICATION)
         return
     yield from predicted(connection, config, begun=server.has_begun)
 

@@ -67,7 +67,7 @@ def _problems(name: str, row: dict[str, Any], own: str | None) -> Iterator[Findi
     if row["wal_status"] == "lost":
         reason = row.get("invalidation_reason")
         what = f"{name} is invalidated{f' ({reason})' if reason else ''}: the server removed log it needs"
-        remedy = f"{_drop(name)}, then start with a new checkpoint and snapshot.mode=initial"
+        remedy = f"{_drop(name)}; if it is this pipeline's, {lost_log.AGAIN}"
         yield Finding("slot", False, what, remedy)
     elif row["wal_status"] == "unreserved":
         what = f"{name} is about to lose log it needs: it lags by more than max_slot_wal_keep_size"

@@ -9,16 +9,15 @@ from psycopg.pq.abc import PGresult
 from tailrace.config import Config
 from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient
-from tailrace.connectors.postgres.server.lost_log import find
+from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION, WITHOUT_SLOT, find
 from tailrace.connectors.retry import is_listed
 from tailrace.errors import SourceAwayError, SourceError, TailraceError
 
 _REMEDIES = {
     # A missing slot has this state as well, but `find` reports it as a gap.
-    errors.UndefinedObject.sqlstate: "create the publication again with the captured tables, then start with a new "
-    "checkpoint for a new snapshot: the server does not send what was written while there was none",
-    errors.UndefinedFile.sqlstate: "the server no longer has log that the slot needs: start with a new "
-    "checkpoint; raise max_slot_wal_keep_size",
+    errors.UndefinedObject.sqlstate: WITHOUT_PUBLICATION,
+    errors.UndefinedFile.sqlstate: f"the server no longer has log that the slot needs: {WITHOUT_SLOT}; raise "
+    "max_slot_wal_keep_size",
     errors.ObjectInUse.sqlstate: "stop that reader, or give this pipeline a slot.name of its own",
     errors.InsufficientPrivilege.sqlstate: "ALTER ROLE <database.user> REPLICATION",
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from tailrace.config import Config
+from tailrace.connectors.begin_again import AFTER_DROP, NEW_CHECKPOINT
 from tailrace.connectors.postgres.position import Claim, format_lsn
 from tailrace.connectors.postgres.server import history
 from tailrace.connectors.postgres.server import slot as slots
@@ -17,9 +18,14 @@ from tailrace.model.quantity import moment, size
 
 log = logging.getLogger(__name__)
 
-_AGAIN = (
-    "set snapshot.mode=when_needed, which reads the tables again, or start with a new checkpoint (run `tailrace drop`, "
-    "delete the checkpoint, start)"
+AGAIN = f"set snapshot.mode=when_needed, which reads the tables again, or {AFTER_DROP}"
+# Of a log whose slot is there and does not give it: without the slot the position is lost, and when_needed sees that.
+WITHOUT_SLOT = (
+    f"run `tailrace drop`, then set snapshot.mode=when_needed, which reads the tables again, or {NEW_CHECKPOINT}"
+)
+WITHOUT_PUBLICATION = (
+    "what was written while there was no publication does not come, also not with a new publication: "
+    f"{WITHOUT_SLOT}. With publication.autocreate.mode=disabled create the publication before the start"
 )
 _MOVED = (
     "was an old checkpoint restored, or the slot advanced, read or created again by another program? If nothing else "
@@ -79,14 +85,14 @@ def _slot(connection: psycopg.Connection, config: Config, claim: Claim, slot: sl
     if slot is None or slot.is_lost:
         end = history.log_end(connection, name, with_timeline=False).lsn
         if slot is None:
-            return Gap("the slot does not exist", _lost(claim, end), name, _AGAIN)
+            return Gap("the slot does not exist", _lost(claim, end), name, AGAIN)
         why = f"the server has invalidated the slot ({slot.reason or 'its log is gone'})"
-        remedy = f"{_AGAIN}; see max_slot_wal_keep_size and idle_replication_slot_timeout"
+        remedy = f"{AGAIN}; see max_slot_wal_keep_size and idle_replication_slot_timeout"
         return Gap(why, _lost(claim, end), name, remedy)
     if slot.confirmed is None or claim.owns(slot.confirmed):
         return None
     is_trusted = claim.start is not None and config.text("offset.mismatch.strategy") in _TRUSTING
-    return Gap("the slot was moved", f"{_lost(claim, slot.confirmed)} ({slot})", name, _AGAIN, is_trusted)
+    return Gap("the slot was moved", f"{_lost(claim, slot.confirmed)} ({slot})", name, AGAIN, is_trusted)
 
 
 def _other_history(name: str, claim: Claim, why: str, last: str) -> Gap:
@@ -97,7 +103,7 @@ def _other_history(name: str, claim: Claim, why: str, last: str) -> Gap:
         f"the checkpoint is at {format_lsn(reached)}{when}, so {last} that were read never happened there, and what "
         "happened instead is lost to this pipeline"
     )
-    remedy = f"{_AGAIN}; was the server restored from a backup, or failed over to one that lagged?"
+    remedy = f"{AGAIN}; was the server restored from a backup, or failed over to one that lagged?"
     return Gap(f"the server's log is not the one that was read: {why}", what, name, remedy)
 
 

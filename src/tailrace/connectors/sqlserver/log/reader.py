@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.begin_again import NEW_CHECKPOINT
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
 from tailrace.connectors.change_tables.dialect import Block, Instance
 from tailrace.connectors.change_tables.images import images, selected
@@ -114,7 +115,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
         raise SourceError(
             f"the capture instance {instance.name} is gone, and its changes with it",
             where=str(instance.table),
-            remedy="take a new snapshot of the table by a signal, or begin with a new checkpoint",
+            remedy=f"take a new snapshot of the table by a signal, or {NEW_CHECKPOINT}",
         )
     captured = catalog.capture(described)
     if captured is None:
