@@ -49,8 +49,8 @@ class Restarts:
     def pause(self, planned: int, committed: int) -> float | None:
         """Seconds until the query is to be started again after an error that may pass, None if it ends the pipeline.
 
-        `planned` and `committed` are the newest micro-batches, -1 for none. Before the first one is planned an error is
-        most likely one of the configuration, such as a wrong address.
+        `planned` and `committed` are the checkpoint's newest micro-batches, -1 for none. Before the first one an error
+        is most likely one of the configuration, such as a wrong address.
         """
         if committed > self._committed:
             self._committed, self.made = committed, 0
