@@ -219,7 +219,9 @@ def test_where_tables_are_not_set_aside_the_error_is_raised(night: Night) -> Non
     gone = rows("d", (1, 0), commit=10)
     with pytest.raises(TableError, match="does not say which"):
         night.write(0, gone, sets_aside=False)
-    assert "does not say which" in str(night.write(0, gone))
+    told = str(night.write(0, gone))
+    assert "does not say which" in told
+    assert "then run `tailrace retry`" in told
     assert [row["op"] for row in night.letters()] == ["d"]
 
 
