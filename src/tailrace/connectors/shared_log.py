@@ -113,4 +113,4 @@ class SharedLogAdmin(Admin):
 
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
         """See Admin.drop."""
-        return [f"a pipeline leaves nothing on the server; to begin again, {NEW_CHECKPOINT}"]
+        return [f"a pipeline leaves nothing on the server; to read the tables again, {NEW_CHECKPOINT}"]
