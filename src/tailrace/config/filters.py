@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.config.resolve import Config
+from tailrace.config.resolve import Config, Problem
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import TableId, TableNaming
 
@@ -126,6 +126,13 @@ def tables_of_signals(config: Config) -> tuple[TableId, ...]:
     """The tables of signals, one a database; each is in the default schema if its name has none."""
     listed = config.names("signal.data.collection")
     return tuple(table_named(config, name, config.naming.default_schema) for name in listed)
+
+
+def check_signal_table(config: Config) -> Iterator[Problem]:
+    """More than one table of signals where a pipeline has one database."""
+    if len(config.names("signal.data.collection")) > 1:
+        message = "For single task connector only one signal data collection is permitted."
+        yield Problem("signal.data.collection", message)
 
 
 def table_of_signals(config: Config) -> TableId | None:

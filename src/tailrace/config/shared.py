@@ -386,9 +386,6 @@ def check_together(config: Config) -> Iterator[Problem]:
         if config.optional("topic.key.field.regex") and not config.optional("topic.key.field.replacement"):
             message = "topic.key.field.replacement must be non-empty if topic.key.field.regex is set."
             yield Problem("topic.key.field.replacement", message)
-    if len(config.names("signal.data.collection")) > 1:
-        message = "For single task connector only one signal data collection is permitted."
-        yield Problem("signal.data.collection", message)
     if "sink" in config.names("notification.enabled.channels") and not config.optional("notification.sink.topic.name"):
         message = "Notification topic name must be provided when kafka notification channel is enabled"
         yield Problem("notification.sink.topic.name", message)

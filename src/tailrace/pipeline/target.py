@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
-from tailrace.config.filters import table_of_signals
+from tailrace.config.filters import tables_of_signals
 from tailrace.events.converter import JSON, Converter
 from tailrace.events.notifications import REPLICA, SET_ASIDE, Notice, notify
 from tailrace.model.change import ChangeBatch, from_ipc
@@ -55,8 +55,7 @@ def build(definition: Definition, config: Config) -> Target:
     if isinstance(target, ReplicaTarget):
         if config.names("transforms"):
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
-        signals = table_of_signals(config)
-        aside = None if signals is None else signals.unique
+        aside = tuple(table.unique for table in tables_of_signals(config))
         return Replica(target, aside=aside, notify=lambda notice: notify(config, [notice]))
     if isinstance(target, FileTarget):
         if definition.sink.kind == "parquet":
@@ -70,13 +69,13 @@ class Replica:
     """The replica sink, hooked into a stream. `written` counts the rows it changed by batch.
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
-    The table of signals, `aside`, is none of the replica's. `repeated` is the micro-batch that this run repeats.
+    The tables of signals, `aside`, are none of the replica's. `repeated` is the micro-batch that this run repeats.
     `notify` gets a notification of each table that is set aside. `versions` are those of the tables it wrote.
     """
 
     target: ReplicaTarget
     watch: Callable[[ChangeBatch], None] | None = None
-    aside: str | None = None
+    aside: tuple[str, ...] = ()
     repeated: int | None = None
     notify: Callable[[Notice], object] | None = None
     set_aside: tuple[SetAside, ...] = ()
@@ -87,8 +86,8 @@ class Replica:
     def attach(self, frame: DataFrame) -> DataStreamWriter:
         """A writer that merges each micro-batch of `frame` into the tables."""
         self.set_aside = found(self.target.path, self.target.storage_options, self.target.names)
-        if self.aside is not None:
-            frame = frame.where(~frame["table"].eqNullSafe(self.aside))
+        for name in self.aside:
+            frame = frame.where(~frame["table"].eqNullSafe(name))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from tailrace.config import Config
 from tailrace.config import resolve as resolution
+from tailrace.config.filters import tables_of_signals
 from tailrace.connectors.mongodb.config import resolve as resolve_mongodb
 from tailrace.connectors.postgres.config import OPTIONS, resolve
+from tailrace.connectors.sqlserver.config import resolve as resolve_sqlserver
 from tailrace.errors import ConfigError
 
 BASE = {
@@ -112,6 +114,12 @@ def test_a_faulty_value_is_refused(name: str, value: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve({**BASE, name: value})
     assert message in str(caught.value)
+
+
+def test_each_database_of_a_server_may_have_a_table_of_signals() -> None:
+    given = {"database.hostname": "h", "database.names": "a,b", "topic.prefix": "t"}
+    config = resolve_sqlserver({**given, "signal.data.collection": "a.dbo.s,b.dbo.s"})
+    assert [str(table) for table in tables_of_signals(config)] == ["a.dbo.s", "b.dbo.s"]
 
 
 @pytest.mark.parametrize("kind", ["schema", "table", "column", "message.prefix"])

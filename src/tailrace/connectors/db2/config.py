@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
+from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, PORT, POSITIVE_INT, TEXT, choice, split_list
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
@@ -128,7 +129,7 @@ OPTIONS = OptionTable(
     }
 )
 _SPAN = "streaming.query.timespan.seconds"
-_CHECKS = (shared.check_together, check_hashes, check_overrides, check_transforms)
+_CHECKS = (shared.check_together, check_signal_table, check_hashes, check_overrides, check_transforms)
 
 
 def resolve(properties: Mapping[str, object]) -> Config:

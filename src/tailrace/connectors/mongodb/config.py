@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
+from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_LONG, TEXT, choice
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.resolve import Config, Problem
@@ -306,4 +307,11 @@ def _check_columns(config: Config) -> Iterator[Problem]:
         yield Problem(COLUMNS, error.what, error.remedy)
 
 
-_CHECKS = (_check_columns, shared.check_together, _check_capture, _check_overrides, check_transforms)
+_CHECKS = (
+    _check_columns,
+    shared.check_together,
+    check_signal_table,
+    _check_capture,
+    _check_overrides,
+    check_transforms,
+)

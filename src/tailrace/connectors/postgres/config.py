@@ -8,6 +8,7 @@ from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
 from tailrace.config.entrypoints import LOCKS, QUERIES
+from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import (
     ADDRESS,
     COUNT,
@@ -281,6 +282,7 @@ NAMING = TableNaming(
 
 _CHECKS = (
     shared.check_together,
+    check_signal_table,
     check_hashes,
     check_processors,
     check_overrides,
