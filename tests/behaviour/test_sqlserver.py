@@ -30,6 +30,15 @@ def source(sqlserver: SqlServer, request: pytest.FixtureRequest) -> Iterator[Sql
     source.close()
 
 
+@pytest.fixture
+def other(sqlserver: SqlServer, request: pytest.FixtureRequest) -> Iterator[SqlServerSource]:
+    """A database beside `source`, whose name sorts before that one's."""
+    other = SqlServerSource(sqlserver, f"a{abs(hash(request.node.name)) % 10**8}")
+    other.create("orders")
+    yield other
+    other.close()
+
+
 @contextmanager
 def streaming(source: SqlServerSource, **properties: str) -> Iterator[Stepped]:
     """A pipeline whose snapshot is read."""
@@ -287,3 +296,23 @@ def test_any_unique_index_may_be_the_key(source: SqlServerSource) -> None:
         assert any("share an event key" in each.what for each in admin.checks()) is not is_unique
         with admin.now() as now:
             assert (now.obstacle(now.table(table), (columns,)) is None) is is_unique
+
+
+def both(first: SqlServerSource, second: SqlServerSource, **properties: str) -> dict[str, str]:
+    """The properties of a pipeline of two databases, each with a signal table."""
+    names = [first.name, second.name]
+    signals = ",".join(f"{name}.dbo.signals" for name in names)
+    given = {"database__names": ",".join(names), "signal__data__collection": signals}
+    return {"table__include__list": r"dbo\.orders", **given, **properties}
+
+
+def test_a_window_is_marked_in_the_database_of_its_table(source: SqlServerSource, other: SqlServerSource) -> None:
+    source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+    with stepping("sqlserver", source, **both(other, source)) as stream:
+        source.signal("s1", "execute-snapshot", f'{{"data-collections": ["{source.name}.dbo.orders"]}}')
+        found = [event for _ in range(3) for event in stream.step()[0]]
+    assert [event["after"]["id"] for event in found if event["source"]["table"] == "orders"] == [1]
+    opened = "SELECT type FROM signals WHERE id LIKE '%-open' OR id LIKE '%-close'"
+    kinds = {row[0] for row in source.run(opened)}
+    assert kinds == {"snapshot-window-open", "snapshot-window-close"}
+    assert other.run(opened) == []

@@ -188,8 +188,8 @@ class ChunkTable(Protocol):
 class ChunkSession(Protocol):
     """A connection that reads chunks."""
 
-    def window(self) -> AbstractContextManager[None]:
-        """Write the marks that open and close the window of a chunk, if such marks are wanted."""
+    def window(self, table: TableId) -> AbstractContextManager[None]:
+        """Write the marks that open and close the window of a chunk of the table, if such marks are wanted."""
         return nullcontext()
 
     def table(self, table: TableId, name: str, condition: str | None) -> AbstractContextManager[ChunkTable]:

@@ -76,7 +76,7 @@ class IncrementalSnapshots:
         """As Debezium does it, one window holds the ends of tables and the first rows after them."""
         stages: list[Stage] = []
         chunk: ReadChunk | None = None
-        with session.window():
+        with session.window(progress.queue[0].id(self.config)):
             while chunk is None and progress.is_next(INCREMENTAL):
                 progress, chunk, status = self._tried(session, progress, progress.queue[0])
                 stages.append((progress, status))

@@ -56,15 +56,14 @@ class Session(ChunkSession):
     signals: SignalTables
 
     @contextmanager
-    def window(self) -> Iterator[None]:
-        """See ChunkSession.window."""
-        databases = self.dialect.catalog(self.connection, self.config).databases()
-        table = self.signals.of(databases[0])
-        opened = self.signals.open_window(self.connection, table)
+    def window(self, table: TableId) -> Iterator[None]:
+        """See ChunkSession.window: the marks are in the table's own database."""
+        marks = self.signals.of(table.database)
+        opened = self.signals.open_window(self.connection, marks)
         try:
             yield
         finally:
-            self.signals.close_window(self.connection, table, opened)
+            self.signals.close_window(self.connection, marks, opened)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:

@@ -64,7 +64,7 @@ class Session(ChunkSession):
     signals: SignalCollection
 
     @contextmanager
-    def window(self) -> Iterator[None]:
+    def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window."""
         opened = self.signals.open_window(self.client)
         try:

@@ -75,7 +75,7 @@ class Session:
     signals: SignalTable
 
     @contextmanager
-    def window(self) -> Iterator[None]:
+    def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window."""
         opened = self.signals.open_window(self.connection)
         try:
