@@ -14,7 +14,7 @@ from tailrace.connectors.change_tables.dialect import Described, Dialect, Instan
 from tailrace.connectors.change_tables.gap import is_retyped, known_up_to
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.reader import RangeReader
-from tailrace.connectors.change_tables.schema_changes import Switch
+from tailrace.connectors.change_tables.schema_changes import Switch, initial_batches
 from tailrace.connectors.change_tables.splits import SplitPlanner
 from tailrace.connectors.db2.snapshot import DIALECT as DB2
 from tailrace.connectors.sqlserver.config import resolve
@@ -82,3 +82,15 @@ def test_types_that_were_altered_in_place_are_those_of_another_structure() -> No
     later = known_up_to(known, Reading.of({"shop": "2"}), [altered])
     assert is_retyped(later, altered)
     assert not is_retyped({"shop": {"dbo_t": [1, "dbo", "t", 0]}}, altered)  # an offset that does not have types
+
+
+def test_without_rows_the_last_structure_of_each_database_is_marked() -> None:
+    ids = [TableId(database, "dbo", name, DATABASE_SCHEMA_TABLE) for database in ("a", "b") for name in ("t", "u")]
+    structures = [Described(each, (), ()) for each in ids]
+
+    def markers(*, ends: bool) -> list[str]:
+        batches = initial_batches(DIALECT, structures, {}, ends=ends)
+        return [batch.rows.column("snapshot")[0].as_py() for batch in batches]
+
+    assert markers(ends=True) == ["true", "last", "true", "last"]
+    assert markers(ends=False) == ["true"] * 4

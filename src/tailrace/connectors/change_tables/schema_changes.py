@@ -62,16 +62,18 @@ def initial_batches(
     ends: bool = False,
     last: Mapping[str, LastChange] | None = None,
 ) -> list[ChangeBatch]:
-    """The structures of tables that a snapshot begins with; with `ends` no rows follow.
+    """The structures of tables that a snapshot begins with; with `ends` no rows follow, and the last is marked.
 
-    `lsns` are the positions of databases, `last` the last changes in them, if any.
+    That is the last of each database; those of one are together. `lsns` are the positions of databases, `last` the
+    last changes in them, if any.
     """
     found = []
     known = last or {}
     for place, each in enumerate(structures, 1):
         lsn = lsns.get(each.id.database, "")
         change = structure_of(each, CREATE, None, lsn)
-        marker = "last" if ends and place == len(structures) else "true"
+        is_last = place == len(structures) or structures[place].id.database != each.id.database
+        marker = "last" if ends and is_last else "true"
         found.append(
             _one(dialect, each.id, change, Place(0, lsn), known.get(each.id.database, LastChange(lsn)), marker)
         )
