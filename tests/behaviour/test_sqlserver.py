@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pymssql
@@ -316,3 +318,54 @@ def test_a_window_is_marked_in_the_database_of_its_table(source: SqlServerSource
     kinds = {row[0] for row in source.run(opened)}
     assert kinds == {"snapshot-window-open", "snapshot-window-close"}
     assert other.run(opened) == []
+
+
+def told(file: Path, *databases: SqlServerSource) -> list[tuple[str, str]]:
+    """Type and tables of the notifications so far, the names of databases as their letter."""
+    found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    file.unlink()
+    notes = [(each["type"], each["additional_data"].get("data_collections", "")) for each in found]
+    for letter, each in zip("ab", databases, strict=True):
+        notes = [(kind, tables.replace(each.name, letter)) for kind, tables in notes]
+    return notes
+
+
+@pytest.mark.parametrize("mode", ["initial", "no_data"])
+def test_a_snapshot_of_each_database_is_told(
+    source: SqlServerSource, other: SqlServerSource, tmp_path: Path, mode: str
+) -> None:
+    """Debezium reads one database after another, each by a snapshot that it begins and completes."""
+    other.create("items")
+    file = tmp_path / "told.jsonl"
+    noted = {"notification__enabled__channels": "file", "notification__file": str(file), "snapshot__mode": mode}
+    lists = {"table__include__list": r"dbo\.(orders|items)", "signal__data__collection": ""}
+    with stepping("sqlserver", source, **both(other, source, **noted, **lists)) as stream:
+        here = stream.offset
+        tables = {"a": ("items", "orders"), "b": ("orders",)}
+        expected = []
+        for database, names in tables.items():
+            listed = ",".join(f"{database}.dbo.{name}" for name in names)
+            rows = [(kind, listed) for _ in names for kind in ("IN_PROGRESS", "TABLE_SCAN_COMPLETED")]
+            expected += [("STARTED", ""), *(rows if mode == "initial" else []), ("COMPLETED", "")]
+        found = told(file, other, source)
+        assert [(kind, ",".join(sorted(names.split(",")))) for kind, names in found] == expected
+    again = Stepped("sqlserver", source, dict(stream.config.given))
+    again.offset = here
+    source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+    again.step()
+    again.close()
+    assert told(file, other, source) == [("SKIPPED", "")] * 2
+
+
+def test_a_database_without_tables_is_told_as_well(
+    source: SqlServerSource, other: SqlServerSource, tmp_path: Path
+) -> None:
+    file = tmp_path / "told.jsonl"
+    noted = {"notification__enabled__channels": "file", "notification__file": str(file)}
+    for name, before, after in (("b", 1, 0), ("a", 0, 1)):
+        database = {"a": other, "b": source}[name].name
+        lists = {"snapshot__include__collection__list": rf"{database}\.dbo\.orders", "signal__data__collection": ""}
+        with stepping("sqlserver", source, **both(other, source, **noted, **lists)):
+            kinds = [kind for kind, _ in told(file, other, source)]
+        empty, read = ["STARTED", "COMPLETED"], ["STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "COMPLETED"]
+        assert kinds == empty * before + read + empty * after

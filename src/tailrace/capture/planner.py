@@ -22,7 +22,7 @@ from tailrace.connectors.log_ports import Connector, LogEnd
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.retry import pause
 from tailrace.errors import SourceError
-from tailrace.events.notifications import INITIAL, SKIPPED, Notice
+from tailrace.events.notifications import Notice
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.on_demand import AdHocSnapshots, Step
 
@@ -75,7 +75,7 @@ class Planner:
         if here.phase == SNAPSHOT:
             pause(self.config, "streaming.delay.ms")
         if is_start and here.phase == STREAM:
-            self._notices = (Notice(INITIAL, SKIPPED),)
+            self._notices = self._connector.told_at_restart
         return self._next_of_log(here, log_end, limit, until, warnings, is_start=is_start)
 
     def behind(self, there: Offset) -> dict[str, Any] | None:

@@ -73,6 +73,8 @@ class Connector(Protocol):
     source_type: pa.StructType
     told_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     """What is sent for a first snapshot that reads no rows."""
+    told_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    """What is sent when a run goes on with the log."""
 
     def __init__(self, config: Config) -> None: ...
 

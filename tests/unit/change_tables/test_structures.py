@@ -58,7 +58,8 @@ class Planned(SplitPlanner):
 
     def __init__(self, dialect: Dialect, include: str, *tables: str) -> None:
         self.dialect, self.config = dialect, resolve({**GIVEN, "table.include.list": include})
-        self.catalog = SimpleNamespace(filter=TableFilter.from_config(self.config))  # type: ignore[assignment]
+        known = {"filter": TableFilter.from_config(self.config), "databases": lambda: ["shop"]}
+        self.catalog = SimpleNamespace(**known)  # type: ignore[assignment]
         self._numbers = {TableId("shop", "dbo", name, DATABASE_SCHEMA_TABLE): 1 for name in tables}
 
     def _described(self, table: TableId) -> Described:

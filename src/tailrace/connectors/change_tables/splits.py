@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.overrides import origin_of, overrides
+from tailrace.connectors.change_tables.databases import by_database
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
 from tailrace.connectors.change_tables.rows import Moment, Split
@@ -16,8 +17,11 @@ from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import pieces
 from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
-from tailrace.events.notifications import is_wanted
+from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice, is_wanted
 from tailrace.model.table import TableId
+
+# In the reference engine a snapshot of structures alone is one.
+WITHOUT_ROWS: tuple[Notice, ...] = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
 
 
 class SplitPlanner:
@@ -37,10 +41,14 @@ class SplitPlanner:
         """The tables that a first snapshot reads, in order."""
         tables = self.catalog.read_first()
         by = self.config.text("snapshot.tables.order.by.row.count")
-        if by == "disabled":
-            return tables
-        rows = {table: self._size_of(table)[1] for table in tables}
-        return sorted(tables, key=lambda table: rows[table], reverse=by == "descending")
+        if by != "disabled":
+            rows = {table: self._size_of(table)[1] for table in tables}
+            tables.sort(key=lambda table: rows[table], reverse=by == "descending")
+        return by_database(tables, self._databases())
+
+    def _databases(self) -> list[str]:
+        """The databases in the order in which they are read."""
+        return sorted(self.catalog.databases())
 
     def _size_of(self, table: TableId) -> tuple[int, int]:
         return self.dialect.size_of(self.connection, table, self._numbers[table])
@@ -66,7 +74,11 @@ class SplitPlanner:
                 found[0] = replace(found[0], first="first" if is_first else "first_in_data_collection")
             splits += found
         splits = self._with_last(splits)
-        return self._with_notices(splits, tables, wanted) if is_wanted(self.config) else splits
+        if not is_wanted(self.config):
+            return splits
+        is_whole = wanted is None and (place is None or place.is_whole)
+        databases = self._databases() if is_whole else list(dict.fromkeys(table.database for table in tables))
+        return self._with_notices(splits, tables, databases, self._listed_tables(tables, wanted))
 
     def structures(self, wanted: Mapping[str, str | None] | None = None) -> tuple[Described, ...]:
         """The structures of all tables, captured or not, as the reference engine keeps them, or of those `wanted`."""
@@ -77,14 +89,14 @@ class SplitPlanner:
         only_captured = self.config.flag("schema.history.internal.store.only.captured.tables.ddl")
         tables = [each for each in self._numbers if not only_captured or self.catalog.filter.captures(each)]
         order = sorted(tables, key=str) if self.dialect.structures_by_name else self.catalog.filter.order(tables)
-        return tuple(self._described(table) for table in order)
+        return tuple(self._described(table) for table in by_database(order, self._databases()))
 
     def _described(self, table: TableId) -> Described:
         return self.catalog.now(table, self._instances, self._numbers[table])
 
     def _tables(self, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[TableId]:
         if wanted is not None:
-            return [table for table in self.catalog.captured() if str(table) in wanted]
+            return by_database((table for table in self.catalog.captured() if str(table) in wanted), self._databases())
         tables = self.to_read()
         if place is None:
             return tables
@@ -176,17 +188,34 @@ class SplitPlanner:
         statement = f"SELECT 1 FROM {table}{condition}"
         return bool(self.connection.rows(self.dialect.limited(statement, 1)))
 
+    def _listed_tables(self, tables: list[TableId], wanted: Mapping[str, str | None] | None) -> list[TableId]:
+        """The tables that notices list."""
+        if wanted is not None:
+            return tables
+        return [each for each in self.catalog.captured() if self.catalog.filter.lists(each)]
+
     def _with_notices(
-        self, splits: list[Split], tables: list[TableId], wanted: Mapping[str, str | None] | None
+        self, splits: list[Split], tables: list[TableId], databases: list[str], listed: list[TableId]
     ) -> list[Split]:
-        """The splits with the notices around them."""
+        """The splits with the notices around them: those of a snapshot of each database, also of one without tables."""
         names = [str(split.table) for split in splits]
-        every = self.catalog.captured() if wanted is None else ()
-        listed = tables if wanted is not None else [each for each in every if self.catalog.filter.lists(each)]
         several = {each for each in names if names.count(each) > 1}
         counts = {str(table): self._count(table) for table in tables if str(table) in several}
         chunked = self.config.number("snapshot.max.threads") > 1 and not self.config.flag("legacy.snapshot.max.threads")
-        return with_notices(splits, tables, listed, counts, chunked=chunked)
+        found: list[Split] = []
+        waiting: tuple[Notice, ...] = ()
+        for database in databases:
+            mine = [split for split in splits if split.table.database == database]
+            order, own = ([each for each in all_ if each.database == database] for all_ in (tables, listed))
+            told = with_notices(mine, order, own, counts, chunked=chunked)
+            if not told:
+                waiting += WITHOUT_ROWS
+                continue
+            found += [told[0].announced(waiting), *told[1:]]
+            waiting = ()
+        if found:
+            found[-1] = replace(found[-1], after=(*found[-1].after, *waiting))
+        return found
 
     def _count(self, table: TableId) -> int:
         return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(table)}"))

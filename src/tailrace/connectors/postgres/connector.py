@@ -50,6 +50,7 @@ class PostgresConnector:
 
     source_type = SOURCE_TYPE
     told_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    told_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     changes = staticmethod(changes)
     fence = staticmethod(Visibility.parse)
     rows = staticmethod(rows.read)

@@ -29,6 +29,12 @@ class SqlServerConnector(ChangeTableConnector):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
+        # Each database has a first snapshot of its own.
+        databases = len(config.names("database.names"))
+        self.told_without_rows, self.told_at_restart = (
+            self.told_without_rows * databases,
+            self.told_at_restart * databases,
+        )
         self._agent = AgentCheck(config)
         self._renewal = Renewal(config)
 
