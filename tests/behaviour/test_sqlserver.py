@@ -14,6 +14,7 @@ import pytest
 
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables import connector, ranges, reader
+from tailrace.connectors.change_tables.databases import in_order
 from tailrace.connectors.sqlserver.arrow_client import ArrowConnection
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
@@ -369,3 +370,24 @@ def test_a_database_without_tables_is_told_as_well(
             kinds = [kind for kind, _ in told(file, other, source)]
         empty, read = ["STARTED", "COMPLETED"], ["STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "COMPLETED"]
         assert kinds == empty * before + read + empty * after
+
+
+@pytest.mark.parametrize("faults", ["false", "true"])
+def test_databases_are_read_in_one_order(source: SqlServerSource, other: SqlServerSource, faults: str) -> None:
+    """Structures, rows of the snapshot, and changes."""
+    for each in (source, other):
+        each.create("items")
+        each.run("INSERT INTO orders VALUES (1, 1, N'a')", "INSERT INTO items VALUES (1, 1, N'a')")
+    names = {"database.names": f"{other.name},{source.name}", "compat.faults": faults, "include.schema.changes": "true"}
+    lists = {"table.include.list": r"dbo\.orders,dbo\.items", "snapshot.tables.order.by.row.count": "ascending"}
+    stream = Stepped("sqlserver", source, {**names, **lists})
+    expected = in_order(stream.config, [source.name, other.name])
+    events, structures = stream.step()
+    assert [each["source"]["db"] for each in events] == [name for name in expected for _ in range(2)]
+    assert [each["source"]["db"] for each in structures] == [name for name in expected for _ in range(3)]
+    stream.step()
+    for each in (source, other):
+        each.run("INSERT INTO orders VALUES (2, 2, N'a')")
+        each.settle()
+    assert [each["source"]["db"] for each in stream.step()[0]] == expected
+    stream.close()

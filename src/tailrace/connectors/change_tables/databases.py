@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tailrace.config import Config
+from tailrace.model.java_hash import map_order, pair_hash
 from tailrace.model.table import TableId
+
+
+def in_order(config: Config, databases: Iterable[str]) -> list[str]:
+    """The databases in the order in which they are read: by name.
+
+    With compat.faults it is that of the reference engine's set of partitions, made as the configuration lists them.
+    """
+    found = sorted(databases)
+    if len(found) < 2 or not config.flag("compat.faults"):
+        return found
+    given = {name.casefold(): place for place, name in enumerate(config.names("database.names"))}
+    found.sort(key=lambda name: given.get(name.casefold(), len(given)))
+    server = config.text("topic.prefix")
+    return map_order(found, lambda name: pair_hash(server, name))
 
 
 def by_database(tables: Iterable[TableId], databases: Sequence[str]) -> list[TableId]:

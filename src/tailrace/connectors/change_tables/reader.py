@@ -29,6 +29,7 @@ from tailrace.connectors.change_tables.changes import (
     paired,
     whole_transactions,
 )
+from tailrace.connectors.change_tables.databases import in_order
 from tailrace.connectors.change_tables.dialect import Block, Connection, Dialect, Instance, LastChange
 from tailrace.connectors.change_tables.kept import kept_connection
 from tailrace.connectors.change_tables.position import Reading
@@ -87,8 +88,8 @@ def _changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chu
         yield Chunk(initial_batches(dialect, wanted.structures, dict(wanted.start.lsns), ends=True))
     order = 0
     with dialect.failures.translated("the change tables cannot be read"):
-        for database, end in wanted.end.lsns:
-            start = wanted.start.lsn(database)
+        for database in in_order(config, (each for each, _ in wanted.end.lsns)):
+            start, end = wanted.start.lsn(database), wanted.end.lsn(database)
             if start < end:
                 reader = RangeReader(dialect, config, database, start, end, order)
                 yield from reader.chunks(wanted)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.overrides import origin_of, overrides
-from tailrace.connectors.change_tables.databases import by_database
+from tailrace.connectors.change_tables.databases import by_database, in_order
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
 from tailrace.connectors.change_tables.rows import Moment, Split
@@ -48,7 +48,7 @@ class SplitPlanner:
 
     def _databases(self) -> list[str]:
         """The databases in the order in which they are read."""
-        return sorted(self.catalog.databases())
+        return in_order(self.config, self.catalog.databases())
 
     def _size_of(self, table: TableId) -> tuple[int, int]:
         return self.dialect.size_of(self.connection, table, self._numbers[table])
