@@ -13,7 +13,6 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 
-from tailrace.errors import ConfigError
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.kafka_topics import topic
 from tests.behaviour.stepping import Record, Stepped
@@ -325,11 +324,3 @@ def test_the_sample_of_a_stop(source: SqlServerSource, stream: Stepped, is_whole
     found += of_snapshot(events(stream, 8))
     assert {table for table, _ in found} <= {"products"}
     assert (set(found) == set(whole("products"))) != is_whole
-
-
-def test_a_signal_without_a_table_of_signals_is_refused(source: SqlServerSource) -> None:
-    with (
-        pytest.raises(ConfigError, match="single task connector"),
-        pipeline(source, signal__data__collection="a.b.c,d.e.f", database__names=source.name),
-    ):
-        pass
