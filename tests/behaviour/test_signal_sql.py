@@ -115,7 +115,7 @@ def test_a_select_may_leave_out_columns_before_its_last(capture: Capture) -> Non
     [
         ("SELECT id FROM t", "leaves out the table's last columns: version, note"),
         ("SELECT id FROM t", "add NULL AS note to the conditions of the signal (additional-conditions)"),
-        ("SELECT *, 1 AS more FROM t", "has a column that the table has not: more"),
+        ("SELECT *, 1 AS more FROM t", "has a column that the table does not have: more"),
     ],
 )
 def test_a_select_with_other_columns_is_given_up(capture: Capture, select: str, said: str) -> None:

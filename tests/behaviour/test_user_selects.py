@@ -128,7 +128,7 @@ def test_the_last_columns_may_not_be_left_out(table: Table, caplog: pytest.LogCa
 
 
 def test_columns_that_the_table_has_not(table: Table) -> None:
-    with pytest.raises(SourceError, match=r"(?i)has a column that the table has not: other") as raised:
+    with pytest.raises(SourceError, match=r"(?i)has a column that the table does not have: other") as raised:
         table.read("SELECT id, amount, code AS other FROM {}")
     assert f"take it out of {OPTION}.{table.name}" in str(raised.value.remedy)
 

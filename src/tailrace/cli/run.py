@@ -176,7 +176,7 @@ def line(progress: Progress, events_per_second: float) -> str:
 
 
 def waiting(progress: Progress, stands: Callable[[], str]) -> str:
-    """What a pipeline does while it reports nothing new. A run of which nothing is known may be far into the log."""
+    """What a pipeline does while it reports nothing new. Before its first micro-batch a run may be far into the log."""
     if progress.batch is None:
         return "; ".join(["no micro-batch of this run is finished yet", *filter(None, [stands()])])
     if progress.waits:

@@ -132,7 +132,7 @@ def check_signal_table(config: Config) -> Iterator[Problem]:
     """More than one table of signals where a pipeline has one database."""
     if len(config.names("signal.data.collection")) > 1:
         message = "For single task connector only one signal data collection is permitted."
-        yield Problem("signal.data.collection", message)
+        yield Problem("signal.data.collection", message, "name one table")
 
 
 def table_of_signals(config: Config) -> TableId | None:

@@ -60,7 +60,7 @@ class UserSelect:
         for each in self.found:
             if each.lower() not in known:
                 raise SourceError(
-                    f"the snapshot's SELECT has a column that the table has not: {each}",
+                    f"the snapshot's SELECT has a column that the table does not have: {each}",
                     where=str(self.table),
                     remedy=f"take it out of {self.origin}, or give it the name of the table's column: ... AS name",
                 )

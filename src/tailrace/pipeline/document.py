@@ -1,4 +1,4 @@
-"""Reads a pipeline file, which is YAML, and tells a connector's configuration. No error shows a value: a password."""
+"""Reads a pipeline file, which is YAML. No error shows a value of the file, as it may be a password."""
 
 from __future__ import annotations
 

@@ -89,7 +89,10 @@ def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None 
 
 
 def ended_early(checkpoint: str, error: TailraceError) -> None:
-    """Write down that a run failed before it had the lease: in a local checkpoint that no other run uses."""
+    """Write down that a run failed before it had the lease, where the checkpoint is local and no other run uses it.
+
+    A checkpoint that cannot be read is the next start's to report.
+    """
     with suppress(ConfigError):
         if "://" not in checkpoint and standing(checkpoint).state != "running":
             ended(LocalFile(Path(checkpoint) / LAST_RUN), error)

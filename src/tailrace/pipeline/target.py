@@ -109,7 +109,7 @@ class Replica:
     def _tell(self, reports: Iterable[TableReport]) -> None:
         for report in reports:
             if report.version is not None:
-                self._tell_if_made_anew(report.table, report.version)
+                self._tell_if_created_again(report.table, report.version)
             if report.aside is None:
                 continue
             log.error(
@@ -120,11 +120,11 @@ class Replica:
             if self.notify is not None:
                 self.notify(Notice(REPLICA, SET_ASIDE, (("table", report.table), ("error", report.aside))))
 
-    def _tell_if_made_anew(self, table: str, version: int) -> None:
+    def _tell_if_created_again(self, table: str, version: int) -> None:
         """Versions of a Delta table ascend: one that begins again was deleted."""
         if version <= self.versions.get(table, -1):
             log.error(
-                "the replica of %s was deleted while the pipeline ran. It is written anew, without the rows that did "
+                "the replica of %s was deleted while the pipeline ran. It is created again, without the rows that did "
                 "not change since. Take a snapshot of it: tailrace signal PIPELINE execute-snapshot -t %s",
                 *(table, table),
             )

@@ -1,4 +1,4 @@
-"""The databases of one pipeline, each of which has a snapshot of its own."""
+"""The databases of one pipeline. Each has a snapshot of its own."""
 
 from __future__ import annotations
 

@@ -207,11 +207,11 @@ class SplitPlanner:
         for database in databases:
             mine = [split for split in splits if split.table.database == database]
             order, own = ([each for each in all_ if each.database == database] for all_ in (tables, listed))
-            told = with_notices(mine, order, own, counts, chunked=chunked)
-            if not told:
+            noticed = with_notices(mine, order, own, counts, chunked=chunked)
+            if not noticed:
                 waiting += WITHOUT_ROWS
                 continue
-            found += [told[0].announced(waiting), *told[1:]]
+            found += [noticed[0].announced(waiting), *noticed[1:]]
             waiting = ()
         if found:
             found[-1] = replace(found[-1], after=(*found[-1].after, *waiting))

@@ -26,7 +26,7 @@ def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False
         return Default(definition, _between(definition))
     if faults and kind.name == "bit":
         return Default(definition, "1" if definition == "((1))" else "0")
-    bare = _inner(definition) or "" if faults and kind.name in _NUMBERS else definition
+    bare = (_inner(definition) or "") if faults and kind.name in _NUMBERS else definition
     while bare.startswith("(") and bare.endswith(")") and _is_one(bare):
         bare = bare[1:-1].strip()
     if kind.name in BINARIES:

@@ -135,7 +135,7 @@ def variable_scale(text: pa.Array) -> pa.StructArray:
 def unscaled_bytes(text: pa.Array, scale: int) -> pa.Array:
     """Decimals too wide for Arrow as unscaled big-endian bytes. Runs once per value; columns this wide are rare.
 
-    A scale may be 2046, for which Debezium takes a negative one. Raises DecodeError for an exponent.
+    A negative scale comes as its 11 bits, as in Debezium: -2 as 2046. Raises DecodeError for an exponent.
     """
     _without_exponent(text, r"^[+-]?[0-9]*\.?[0-9]*$")
     exact = Context(prec=2000)

@@ -139,7 +139,7 @@ def _merged(schemas: Iterable[ConnectSchema]) -> ConnectSchema:
 
 
 def _later(known: ConnectSchema, schema: ConnectSchema, where: str) -> ConnectSchema:
-    """The schema of a field that two documents of an array have, as the later one has it, with what only the other has.
+    """Merges the schemas of a field of two documents in an array: fields of the later one, then those of the other.
 
     Raises TransformError where they differ in type.
     """

@@ -137,13 +137,13 @@ class Replication:
     def read_ahead(self) -> None:
         """Take what has come, up to AHEAD_BYTES. Raises what ended the stream.
 
-        A server that sends always has a few bytes more: to take them each time costs all of a core.
+        While a server sends there are always a few bytes more. To take them at once keeps a core busy.
         """
         while not self.is_full and self._receive(AHEAD_BYTES - self.ahead_bytes - self.feed.pending) >= _MORE_BYTES:
             pass
 
     def _receive(self, limit: int) -> int:
-        """Take what has come, of about `limit` bytes; returns how many have come."""
+        """Take what has come, of about `limit` bytes; returns about how many came."""
         pending = self.feed.pending
         segment, others = self.feed.receive(limit)
         for message in others:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 PLUGIN = "pgoutput"
 _TAKEOVER_SECONDS = 10.0
-# Making a slot that has to wait for other transactions is told after so many seconds.
+# A warning names the transactions that the making of a slot waits for, after so many seconds.
 _WAIT_SECONDS = 3.0
 _HOLDERS = "SELECT pid, application_name FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s)) ORDER BY pid"
 # PostgreSQL tells since 17 how long a slot has been idle.
