@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.connectors.postgres.log.feed import SocketFeed
-from tailrace.connectors.postgres.log.protocol.segment import Segment, descriptions, segment
+from tailrace.connectors.postgres.log.protocol.segment import Segment, descriptions, segment, walk
 from tailrace.connectors.postgres.log.refusals import Refused
 from tailrace.connectors.postgres.server.silence import Connection
 from tests.fuzz import pgoutput_messages as wire
@@ -86,6 +86,24 @@ def waited(gen: Generator[Any, bool, None]) -> None:
 
 def payloads(found: Segment | None) -> list[bytes]:
     return [] if found is None else [found.payload(row) for row in range(len(found))]
+
+
+rows = st.binary(max_size=30).map(lambda content: framed(b"d", xlog(7, b"I" + content)))
+look_alikes = st.lists(rows, max_size=3).map(lambda inside: framed(b"d", xlog(7, b"I" + b"".join(inside))))
+others = st.sampled_from([framed(b"d", KEEPALIVE), framed(b"N", b"C01000\0\0"), framed(b"c", b"")])
+
+
+@given(st.lists(rows | look_alikes | others, max_size=20) | st.lists(rows, max_size=20), st.integers(0, 60))
+def test_whole_messages_are_found_whatever_is_in_them(messages: list[bytes], missing: int) -> None:
+    stream = b"".join(messages)
+    size = max(len(stream) - missing, 0)
+    bounds = [0]
+    for message in messages:
+        if bounds[-1] + len(message) > size:
+            break
+        bounds.append(bounds[-1] + len(message))
+    # What lies behind `size` is left from before.
+    assert walk(bytearray(stream), size).tolist() == bounds
 
 
 @settings(deadline=None)

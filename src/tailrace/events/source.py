@@ -53,15 +53,19 @@ class SourceWriter:
 
     def _pieces(self, columns: dict[str, pa.Array], steady: set[str], table: Mapping[str, Part]) -> _Pieces:
         """Constants and columns in the block's order, with whether a column is steady (None: a constant)."""
-        known = self._computed(columns, steady) | self._constant(table)
+        written = {
+            field.name: fragment(columns[field.name], field.schema, self._style)
+            for field in self._block.fields
+            if field.name in columns
+        }
+        known = self._computed(columns, steady, written) | self._constant(table)
         pieces: _Pieces = []
         for index, field in enumerate(self._block.members):
             pieces.append((f"{',' if index else '{'}{dump(field.name)}:", None))
             if field.name in known:
                 pieces += known[field.name]
             else:
-                values = fragment(columns[field.name], field.schema, self._style)
-                pieces.append((values, field.name in steady))
+                pieces.append((written[field.name], field.name in steady))
         return [*pieces, ("}", None)]
 
     def _constant(self, table: Mapping[str, Part]) -> dict[str, _Pieces]:
@@ -73,8 +77,10 @@ class SourceWriter:
             for name, text in texts.items()
         }
 
-    def _computed(self, columns: dict[str, pa.Array], steady: set[str]) -> dict[str, _Pieces]:
-        """The common members that are made of other columns."""
+    def _computed(
+        self, columns: dict[str, pa.Array], steady: set[str], written: Mapping[str, Fragment]
+    ) -> dict[str, _Pieces]:
+        """The common members that are made of other columns, some of which are `written` already."""
         ts_us, is_steady = columns["ts_us"], "ts_us" in steady
         micros = encode(ts_us, OPTIONAL_INT64)
         millis = indices(np.floor_divide(ts_us.to_numpy(zero_copy_only=False), 1000))
@@ -83,21 +89,21 @@ class SourceWriter:
             "ts_us": [(Fragment("", micros), is_steady)],
             "ts_ns": [(Fragment("", micros, "000"), is_steady)],
             "snapshot": [(self._snapshot(columns["snapshot"]), "snapshot" in steady)],
-            "sequence": self._sequence(columns, steady),
+            "sequence": self._sequence(columns, steady, written),
         }
 
     def _snapshot(self, markers: pa.Array) -> Fragment:
         return fragment(snapshot_of(self._block, markers), self._block.snapshot, self._style)
 
-    def _sequence(self, columns: dict[str, pa.Array], steady: set[str]) -> _Pieces:
+    def _sequence(self, columns: dict[str, pa.Array], steady: set[str], written: Mapping[str, Fragment]) -> _Pieces:
         if self._block.sequence is None:
             return [("null", None)]
         before, current = self._block.sequence
         return [
             ('"[', None),
-            (_sequence_item(columns[before]), before in steady),
+            (_sequence_item(columns[before], written.get(before)), before in steady),
             (",", None),
-            (_sequence_item(columns[current]), current in steady),
+            (_sequence_item(columns[current], written.get(current)), current in steady),
             (']"', None),
         ]
 
@@ -123,10 +129,12 @@ def names_of(table: TableId) -> dict[str, Part]:
     return {name: dump(value) for name, value in parts_of(table).items()}
 
 
-def _sequence_item(values: pa.Array) -> Fragment:
-    """A position as a JSON string within a JSON string; null bare."""
+def _sequence_item(values: pa.Array, written: Fragment | None) -> Fragment:
+    """A position as a JSON string within a JSON string, null bare; `written` is the column as a member of its own."""
     if values.null_count == len(values):
         return Fragment("null", None)
+    if written is not None and values.null_count == 0:
+        return Fragment('\\"', written.text, '\\"')
     text = pc.cast(values, pa.string())
     if values.null_count:
         return Fragment("", join('\\"', text, '\\"').fill_null(literal("null")))

@@ -13,15 +13,17 @@ import socket
 import struct
 import time
 from collections.abc import Generator
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import psycopg
 from psycopg import pq
 from psycopg.waiting import Wait
 
-from tailrace.connectors.postgres.log.protocol.framing import CORRUPT, GAP
-from tailrace.connectors.postgres.log.protocol.segment import XLOG, Segment, segment, walk
+from tailrace.connectors.postgres.log.protocol.framing import CORRUPT, GAP, Ints
+from tailrace.connectors.postgres.log.protocol.segment import COPY_DATA, XLOG, Segment, segment, walk
 from tailrace.connectors.postgres.log.refusals import broken, ended, ended_by, refused, refused_by
 from tailrace.connectors.postgres.server.connect import error_of
 from tailrace.connectors.postgres.server.silence import Connection, begin_copy
@@ -30,7 +32,7 @@ from tailrace.errors import DecodeError
 # Bytes that are taken from the socket at once.
 BLOCK_BYTES = 4 << 20
 Received = tuple[Segment | None, list[bytes]]
-_COPY_DATA, _COPY_BOTH, _COPY_DONE, _ERROR, _NOTICE = b"dWcEN"
+_COPY_BOTH, _COPY_DONE, _ERROR, _NOTICE = b"WcEN"
 _ENDING = (_COPY_DONE, _ERROR)
 _GSS_SINCE = 120000
 _COMMAND_SECONDS = 60
@@ -157,10 +159,9 @@ class SocketFeed:
     def _begun(self) -> Generator[Wait, bool, None]:
         """Until the stream has begun. Raises what the server refuses."""
         while True:
-            starts, _ = walk(self._buffer, self._size)
-            for place, at in enumerate(starts):
+            for at, following in pairwise(walk(self._buffer, self._size).tolist()):
                 if self._buffer[at] == _COPY_BOTH:
-                    self._drop(starts[place + 1] if place + 1 < len(starts) else walk(self._buffer, self._size)[1])
+                    self._drop(following)
                     return
                 if self._buffer[at] == _ERROR:
                     raise refused_by(self._error(at))
@@ -174,41 +175,39 @@ class SocketFeed:
     def receive(self, limit: int) -> Received:
         """See Feed.receive."""
         self._fill(limit)
-        starts, end = walk(self._buffer, self._size)
-        if not starts:
+        bounds = walk(self._buffer, self._size)
+        if len(bounds) == 1:
             if self._over is not None:
                 raise broken(self._over)
             return None, []
-        bounds = np.array([*starts, end])
         buffer = np.frombuffer(self._buffer, np.uint8)
-        plain = (buffer[bounds[:-1]] == _COPY_DATA) & (buffer[np.minimum(bounds[:-1] + GAP, len(buffer) - 1)] == XLOG)
+        plain = (buffer[bounds[:-1]] == COPY_DATA) & (buffer[np.minimum(bounds[:-1] + GAP, len(buffer) - 1)] == XLOG)
         del buffer
         others: list[bytes] = []
         if not plain.all():
-            end, plain, others = self._other(starts, end, plain)
-            bounds = np.array([*starts[: len(plain)], end])
+            plain, others = self._other(bounds, plain)
+            bounds = bounds[: len(plain) + 1]
+        end = int(bounds[-1])
         whole = Segment((np.diff(bounds) - GAP).astype(np.uintc), bytes(memoryview(self._buffer)[:end]))
         self._drop(end)
         mine = whole if plain.all() else whole.select(plain)
         return (mine if len(mine) else None), others
 
-    def _other(
-        self, starts: list[int], end: int, plain: np.typing.NDArray[np.bool_]
-    ) -> tuple[int, np.typing.NDArray[np.bool_], list[bytes]]:
+    def _other(self, bounds: Ints, plain: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], list[bytes]]:
         """Keepalives are taken, notices logged; what ends the stream is raised once it is the first message."""
         others: list[bytes] = []
         for row in np.flatnonzero(~plain).tolist():
-            at, following = starts[row], starts[row + 1] if row + 1 < len(starts) else end
+            at, following = bounds[row : row + 2].tolist()
             kind = self._buffer[at]
             if kind in _ENDING:
                 if row == 0:
                     raise self._ending(at)
-                return at, plain[:row], others
-            if kind == _COPY_DATA:
+                return plain[:row], others
+            if kind == COPY_DATA:
                 others.append(bytes(self._buffer[at + GAP : following]))
             else:
                 self._notice(at)
-        return end, plain, others
+        return plain, others
 
     def _fill(self, limit: int) -> None:
         """Take up to `limit` bytes from the socket."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tailrace.connectors.postgres.log.protocol.framing import GAP, XLOG_HEADER, Bytes, Ints, int64_at
+from tailrace.connectors.postgres.log.protocol.framing import GAP, XLOG_HEADER, Bytes, Ints, int64_at, uint_at
 from tailrace.connectors.postgres.log.protocol.pgoutput import BEGIN, COMMIT, MESSAGE, RELATION, TYPE
 from tailrace.connectors.postgres.log.protocol.wal import record_start
 
-XLOG = ord("w")
+COPY_DATA, XLOG = b"dw"
 _LENGTH = struct.Struct(">I")
 _HEAD = XLOG_HEADER + 1
 # Of a Message: flags, LSN and the content's length, which stand beside prefix (with its NUL) and content.
@@ -22,19 +22,41 @@ _MESSAGE_FRAME = 13
 _COMMIT_END = _HEAD + 9
 
 
-def walk(buffer: bytes | bytearray, size: int) -> tuple[list[int], int]:
+def walk(buffer: bytes | bytearray, size: int) -> Ints:
     """Where whole messages begin (the type byte) in the first `size` bytes, and where the last one ends."""
-    starts: list[int] = []
-    append, length_at = starts.append, _LENGTH.unpack_from
+    bounds = _log_messages(buffer, size)
+    return _any_messages(buffer, size) if bounds is None else bounds
+
+
+def _log_messages(buffer: bytes | bytearray, size: int) -> Ints | None:
+    """The bounds if all messages are XLogData of less than 16 MB; None otherwise.
+
+    What looks like a message's first bytes is one if the message before it ends there. 0.04 s a million.
+    """
+    if size <= GAP:
+        return None
+    view = np.frombuffer(buffer, np.uint8, size)
+    looks = (view[:-GAP] == COPY_DATA) & (view[1 : 1 - GAP] == 0) & (view[GAP:] == XLOG)
+    begins = np.flatnonzero(looks)
+    ends = begins + 1 + uint_at(view, begins + 1, 4)
+    if not len(begins) or begins[0] or not np.array_equal(begins[1:], ends[:-1]):
+        return None
+    is_whole = int(ends[-1]) <= size
+    if is_whole and size - ends[-1] >= GAP:
+        return None
+    return np.append(begins, ends[-1:]) if is_whole else begins
+
+
+def _any_messages(buffer: bytes | bytearray, size: int) -> Ints:
+    """The bounds, message by message: 0.1 s a million."""
+    bounds, length_at = [0], _LENGTH.unpack_from
     at, last = 0, size - GAP
-    # The only loop over messages there is: 0.1 s a million.
     while at <= last:
-        end = at + 1 + length_at(buffer, at + 1)[0]
-        if end > size:
+        at += 1 + length_at(buffer, at + 1)[0]
+        if at > size:
             break
-        append(at)
-        at = end
-    return starts, at
+        bounds.append(at)
+    return np.array(bounds, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
