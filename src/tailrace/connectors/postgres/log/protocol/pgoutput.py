@@ -255,16 +255,25 @@ def rows(frames: Frames, structure: Callable[[int], Structure | None], span: sli
     if (frames.end[index] - frames.start[index] < _ROW_BYTES).any():
         raise DecodeError("a row message is cut short", remedy=CORRUPT)
     oids = uint32_at(frames.buffer, frames.start[index] + 1)
-    found, first, counts = np.unique(oids, return_index=True, return_counts=True)
-    groups = [index] if len(found) == 1 else np.split(index[np.argsort(oids, kind="stable")], np.cumsum(counts[:-1]))
     together: dict[Hashable, list[tuple[Relation, npt.NDArray[np.intp]]]] = {}
-    for place in np.argsort(first).tolist():
-        known = structure(int(found[place]))
+    for oid, places in _by_relation(oids):
+        known = structure(oid)
         if known is not None:
             relation, layout = known
-            together.setdefault(layout, []).append((relation, groups[place]))
+            together.setdefault(layout, []).append((relation, index[places]))
     for members in together.values():
         yield _rows_of(frames, members)
+
+
+def _by_relation(oids: Ints) -> Iterator[tuple[int, npt.NDArray[np.intp] | slice]]:
+    """Each relation and where its rows are, in the order of their first rows."""
+    if (oids == oids[0]).all():  # most often: saves a sort
+        yield int(oids[0]), slice(None)
+        return
+    found, first, counts = np.unique(oids, return_index=True, return_counts=True)
+    groups = np.split(np.argsort(oids, kind="stable"), np.cumsum(counts[:-1]))
+    for place in np.argsort(first).tolist():
+        yield int(found[place]), groups[place]
 
 
 def inserts(frames: Frames) -> tuple[npt.NDArray[np.intp], Ints]:
@@ -280,7 +289,7 @@ def _rows_of(frames: Frames, members: list[tuple[Relation, npt.NDArray[np.intp]]
     kind = frames.kind[index]
     marker = frames.buffer[frames.start[index] + 5]
     where = str(of) if len(relations) == 1 else f"{of} and {len(relations) - 1} tables like it"
-    layouts = np.unique(kind.astype(np.int64) << 8 | marker)
+    layouts = np.flatnonzero(np.bincount(kind.astype(np.int64) << 8 | marker))
     new_parts, old_parts = [], []
     has_new = np.ones(len(index), np.bool_)
     has_old = np.zeros(len(index), np.bool_)
