@@ -45,6 +45,13 @@ class Backoff:
         time.sleep(pause)
 
 
+def driver_error_of(error: BaseException) -> BaseException:
+    """The driver's error that caused one of Tailrace's; any other error itself."""
+    while isinstance(error, TailraceError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 def is_listed(config: Config, error: BaseException | None) -> bool:
     """Whether internal.custom.retriable.exception matches the message of an error or of what caused it.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +54,22 @@ class Signal:
             log.warning("signal %s (%s) is ignored, %s: %s", self.id, self.type, why, self.shown)
             return None
         return content
+
+
+def unhandled(found: Iterable[tuple[Signal, Mark]], handled: Iterable[Mark]) -> tuple[list[Signal], tuple[Mark, ...]]:
+    """The signals in a table whose marks are not among the `handled` ones, and the marks of all.
+
+    A handled mark without the second part, of an offset of the first releases, counts for any signal of its id.
+    """
+    left, new, marks = Counter(handled), [], []
+    for signal, mark in found:
+        marks.append(mark)
+        known = mark if left[mark] else (mark[0], None)
+        if left[known]:
+            left[known] -= 1
+        else:
+            new.append(signal)
+    return new, tuple(marks)
 
 
 def json_of(text: str) -> Any:

@@ -92,6 +92,15 @@ class ChangeBatch:
         """The same with other rows."""
         return replace(self, rows=rows)
 
+    def with_snapshot_marker(self, row: int, marker: str | None) -> ChangeBatch:
+        """The same with another `snapshot` value (`first`, `last`, ...) in one row; with None unchanged."""
+        if marker is None:
+            return self
+        place = self.rows.schema.get_field_index("snapshot")
+        markers = self.rows.column(place)
+        edited = pa.concat_arrays([markers.slice(0, row), pa.array([marker], pa.string()), markers.slice(row + 1)])
+        return self.with_rows(self.rows.set_column(place, "snapshot", edited))
+
     @property
     def is_empty_table(self) -> bool:
         """Whether a snapshot found the table without a row."""

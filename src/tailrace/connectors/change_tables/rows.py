@@ -142,7 +142,7 @@ class _Rows:
             rows = len(block[0])
             batch = self._batch(images(self.captured, block, rows), order)
             if held is None:
-                batch = marked(batch, 0, split.first)
+                batch = batch.with_snapshot_marker(0, split.first)
             else:
                 yield held
             held = batch
@@ -153,7 +153,7 @@ class _Rows:
             return
         # The very first row keeps its marker even as the last of its table, not as the last of all.
         keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
-        yield held if keeps_first else marked(held, len(held) - 1, split.last)
+        yield held if keeps_first else held.with_snapshot_marker(len(held) - 1, split.last)
 
     def _statement(self) -> str:
         split, dialect = self.split, self.dialect
@@ -198,13 +198,3 @@ def _without_hidden_keys(schema: TableSchema, found: pa.StructArray) -> pa.Struc
 
 def _zero(kind: pa.DataType) -> pa.Scalar:
     return pa.scalar("" if pa.types.is_string(kind) else b"" if pa.types.is_binary(kind) else 0, kind)
-
-
-def marked(batch: ChangeBatch, row: int, marker: str | None) -> ChangeBatch:
-    """The batch with one row's snapshot marker set."""
-    if marker is None:
-        return batch
-    place = batch.rows.schema.get_field_index("snapshot")
-    markers = batch.rows.column(place)
-    edited = pa.concat_arrays([markers.slice(0, row), pa.array([marker], pa.string()), markers.slice(row + 1)])
-    return batch.with_rows(batch.rows.set_column(place, "snapshot", edited))

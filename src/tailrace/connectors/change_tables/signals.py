@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections import Counter
 from datetime import datetime, timezone
 
 from tailrace.config import Config
 from tailrace.config.filters import tables_of_signals
 from tailrace.connectors.change_tables.dialect import Connection, Dialect
-from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal
+from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal, unhandled
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -32,16 +31,9 @@ class SignalTables:
 
     def new(self, connection: Connection, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """The signals that are not handled yet, in the order of their ids, and the marks of all. Raises SourceError."""
-        left, new, marks = Counter(handled), [], []
-        for table in self.tables if self._is_read else ():
-            for signal in self._rows(connection, table):
-                mark = (signal.id, None)
-                marks.append(mark)
-                if left[mark]:
-                    left[mark] -= 1
-                else:
-                    new.append(signal)
-        return new, tuple(marks)
+        tables = self.tables if self._is_read else ()
+        signals = [signal for table in tables for signal in self._rows(connection, table)]
+        return unhandled([(signal, (signal.id, None)) for signal in signals], handled)
 
     def _rows(self, connection: Connection, table: TableId) -> list[Signal]:
         names = self._columns(connection, table)

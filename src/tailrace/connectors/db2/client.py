@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -13,10 +13,11 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Block, Row
 from tailrace.connectors.change_tables.images import block
+from tailrace.connectors.change_tables.server import ReconnectingServer
 from tailrace.connectors.db2 import encryption
-from tailrace.connectors.retry import retrying
+from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.snapshot_ports import Failures
-from tailrace.errors import SourceError, TailraceError
+from tailrace.errors import SourceError
 
 T = TypeVar("T")
 
@@ -146,12 +147,12 @@ class Db2Failures(Failures):
 
     def is_transient(self, error: BaseException) -> bool:
         """See Failures.is_transient."""
-        found = _cause(error)
+        found = driver_error_of(error)
         return self.is_lost(error) or (isinstance(found, Db2Error) and _is_locked(found))
 
     def is_lost(self, error: BaseException) -> bool:
         """See Failures.is_lost."""
-        found = _cause(error)
+        found = driver_error_of(error)
         if not isinstance(found, Db2Error) or found.code in (LOGIN_FAILED, *NO_DATABASE):
             return False
         return found.code in _LOST_CODES or found.state.startswith("08") or "Connection is not active" in str(found)
@@ -162,7 +163,7 @@ class Db2Failures(Failures):
 
     def line(self, error: BaseException) -> str:
         """See Failures.line: the server's own words."""
-        return _PREFIX.sub("", str(_cause(error)).partition("\n")[0]).strip()
+        return _PREFIX.sub("", str(driver_error_of(error)).partition("\n")[0]).strip()
 
     @contextmanager
     def translated(self, doing: str) -> Iterator[None]:
@@ -222,50 +223,15 @@ def _quoted(value: str) -> str:
     return "{" + value.replace("}", "}}") + "}" if set(value) & set(";{}=' ") else value
 
 
-class Server(dialect.Server):
-    """Implements Server."""
+class Server(ReconnectingServer[Connection]):
+    """Db2 as the planner and commands use it; see ReconnectingServer."""
 
     def __init__(self, config: Config, application: str = "tailrace planner") -> None:
-        self.config, self._application = config, application
-        self._connection: Connection | None = None
-
-    def ask(self, question: Callable[[Any], T], doing: str = "the server cannot be asked") -> T:
-        """See Server.ask."""
-
-        def attempt() -> T:
-            with FAILURES.translated(doing):
-                try:
-                    return question(self.connection)
-                except Db2Error as error:
-                    if FAILURES.is_lost(error):
-                        self.close()
-                    raise
-
-        return retrying(self.config, attempt, FAILURES.is_transient)
-
-    @property
-    def connection(self) -> Connection:
-        """See Server.connection."""
-        if self._connection is None:
-            self._connection = connect(self.config, self._application)
-        return self._connection
-
-    def close(self) -> None:
-        """See Server.close."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        super().__init__(config, FAILURES, lambda: connect(config, application))
 
 
 def _is_locked(error: Db2Error) -> bool:
     return error.code in _LOCKED_CODES or error.state in _LOCKED_STATES
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The driver's error behind one of ours."""
-    while isinstance(error, TailraceError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error
 
 
 def _sentence(error: Db2Error, doing: str, line: str) -> SourceError:

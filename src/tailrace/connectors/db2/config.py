@@ -8,11 +8,12 @@ from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
 from tailrace.config.filters import check_signal_table
-from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, NAMES, PORT, POSITIVE_INT, TEXT, choice, split_list
+from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, PORT, POSITIVE_INT, TEXT, choice, split_list
 from tailrace.config.masks import check_hashes
-from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.option import Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
+from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, captured_tables_only
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -88,28 +89,12 @@ SNAPSHOT = (
         "Whether the isolation mode `exclusive` locks tables.",
     ),
     Option("snapshot.lock.timeout.ms", LONG, "10000", "Time limit for a lock."),
-    Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
-    Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
-    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
-    Option("snapshot.fetch.size", POSITIVE_INT, "10000", "Rows that are taken from the connection at once."),
-    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, "Spark's cores decide"),
-    Option(
-        "snapshot.tables.order.by.row.count",
-        choice("disabled", "ascending", "descending"),
-        "disabled",
-        "Order of tables by their rows.",
-    ),
-    Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", CONNECT, "they are always allowed"),
+    *READS,
+    SCHEMA_CHANGES,
 )
 SHAPES = (
     Option("compat.version", choice(CURRENT, OLD), CURRENT, "Shape of records: of today, or of Debezium 1.9."),
-    Option(
-        "schema.history.internal.store.only.captured.tables.ddl",
-        FLAG,
-        "true",
-        "At the start, send schema-change events for captured tables only.",
-        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
-    ),
+    captured_tables_only("true"),
 )
 _OWN = {option.name for option in (*SNAPSHOT, *CHANGES)}
 OPTIONS = OptionTable(

@@ -23,9 +23,9 @@ from pymongo.uri_parser import parse_uri
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb import encryption
-from tailrace.connectors.retry import retrying
+from tailrace.connectors.retry import driver_error_of, retrying
 from tailrace.connectors.snapshot_ports import Failures
-from tailrace.errors import SourceError, TailraceError
+from tailrace.errors import SourceError
 
 T = TypeVar("T")
 Client = MongoClient[dict[str, Any]]
@@ -74,7 +74,7 @@ class MongoFailures(Failures):
 
     def is_transient(self, error: BaseException) -> bool:
         """See Failures.is_transient: elections, restarts, networks."""
-        cause = _cause(error)
+        cause = driver_error_of(error)
         if isinstance(cause, OperationFailure):
             return cause.code in _TRANSIENT or cause.has_error_label("ResumableChangeStreamError")
         return isinstance(cause, AutoReconnect) and not _is_refused(cause)
@@ -85,7 +85,7 @@ class MongoFailures(Failures):
 
     def is_passing(self, error: BaseException) -> bool:
         """See Failures.is_passing."""
-        cause = _cause(error)
+        cause = driver_error_of(error)
         return self.is_transient(error) or (isinstance(cause, OperationFailure) and cause.code == SNAPSHOT_TOO_OLD)
 
     def line(self, error: BaseException) -> str:
@@ -206,15 +206,8 @@ def parts_of(url: str) -> dict[str, Any]:
 
 def code_of(error: BaseException) -> int | None:
     """The server's error code in an error or in what caused it."""
-    cause = _cause(error)
+    cause = driver_error_of(error)
     return cause.code if isinstance(cause, OperationFailure) else None
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The driver's error behind one of ours."""
-    while isinstance(error, TailraceError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error
 
 
 def _is_refused(error: AutoReconnect) -> bool:

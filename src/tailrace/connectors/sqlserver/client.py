@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -16,10 +16,11 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Block, Row
 from tailrace.connectors.change_tables.images import block
-from tailrace.connectors.retry import retrying
+from tailrace.connectors.change_tables.server import ReconnectingServer
+from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted, refusal, settings
-from tailrace.errors import SourceError, TailraceError
+from tailrace.errors import SourceError
 
 T = TypeVar("T")
 
@@ -101,7 +102,7 @@ class SqlServerFailures(Failures):
 
     def is_transient(self, error: BaseException) -> bool:
         """See Failures.is_transient."""
-        number, text = number_of(error), str(_cause(error))
+        number, text = number_of(error), str(driver_error_of(error))
         if number == LOGIN_FAILED or any(sign in text for sign in _REFUSED):
             return False
         # A failed login, and a database that is away, come with the driver's number for a connection not made.
@@ -111,7 +112,7 @@ class SqlServerFailures(Failures):
     def is_lost(self, error: BaseException) -> bool:
         """See Failures.is_lost."""
         number = number_of(error)
-        return number in _DEAD or (number is None and str(_cause(error)).startswith(_CUT))
+        return number in _DEAD or (number is None and str(driver_error_of(error)).startswith(_CUT))
 
     def is_passing(self, error: BaseException) -> bool:
         """See Failures.is_passing."""
@@ -202,39 +203,11 @@ def _is_read_only(config: Config) -> bool:
     return (config.optional("driver.applicationIntent") or "").lower() == "readonly"
 
 
-class Server:
-    """Asks one server over a connection that is kept; a server that is away is waited for, as the options say."""
+class Server(ReconnectingServer[Connection]):
+    """SQL Server as the planner and commands use it; see ReconnectingServer."""
 
     def __init__(self, config: Config, application: str = "tailrace planner") -> None:
-        self.config, self._application = config, application
-        self._connection: Connection | None = None
-
-    def ask(self, question: Callable[[Connection], T], doing: str = "the server cannot be asked") -> T:
-        """The result of a question. Raises SourceError."""
-
-        def attempt() -> T:
-            with FAILURES.translated(doing):
-                try:
-                    return question(self.connection)
-                except pymssql.Error as error:
-                    if FAILURES.is_lost(error):
-                        self.close()
-                    raise
-
-        return retrying(self.config, attempt, FAILURES.is_transient)
-
-    @property
-    def connection(self) -> Connection:
-        """The connection."""
-        if self._connection is None:
-            self._connection = connect(self.config, self._application)
-        return self._connection
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        super().__init__(config, FAILURES, lambda: connect(config, application))
 
 
 def number_of(error: BaseException) -> int | None:
@@ -243,7 +216,7 @@ def number_of(error: BaseException) -> int | None:
     if own and int(own[1]) in _DEAD:
         # The number beside it may be that of an earlier connection's error, which the driver keeps.
         return int(own[1])
-    found = _cause(error).args
+    found = driver_error_of(error).args
     number = found[0] if found else None
     if isinstance(number, tuple):
         number = number[0]
@@ -251,18 +224,11 @@ def number_of(error: BaseException) -> int | None:
 
 
 def _text(error: BaseException) -> str:
-    found = _cause(error)
+    found = driver_error_of(error)
     said = found.args[1] if len(found.args) > 1 else found.args[0] if found.args else found
     if isinstance(said, tuple):
         said = said[-1]
     return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The driver's error behind one of ours."""
-    while isinstance(error, TailraceError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error
 
 
 def _sentence(error: BaseException, doing: str, line: str) -> SourceError:

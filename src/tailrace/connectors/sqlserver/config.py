@@ -16,7 +16,6 @@ from tailrace.config.kinds import (
     NAMES,
     PATTERNS,
     PORT,
-    POSITIVE_INT,
     TEXT,
     choice,
     split_list,
@@ -25,6 +24,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
+from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, captured_tables_only
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -132,13 +132,7 @@ CHANGES = (
         excluded_by="internal.capture.instance.include.list",
         protects=True,
     ),
-    Option(
-        "schema.history.internal.store.only.captured.tables.ddl",
-        FLAG,
-        "false",
-        "At the start, send schema-change events for captured tables only.",
-        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
-    ),
+    captured_tables_only("false"),
 )
 SNAPSHOT = (
     *shared.SNAPSHOT,
@@ -156,19 +150,9 @@ SNAPSHOT = (
         "Whether tables are locked while their columns are read (repeatable_read and exclusive).",
     ),
     Option("snapshot.lock.timeout.ms", LONG, "10000", "Time limit for a lock; 0: fail at once, -1: no limit."),
-    Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
-    Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
-    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
-    Option("snapshot.fetch.size", POSITIVE_INT, "10000", "Rows that are taken from the connection at once."),
-    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, "Spark's cores decide"),
-    Option(
-        "snapshot.tables.order.by.row.count",
-        choice("disabled", "ascending", "descending"),
-        "disabled",
-        "Order of tables by their rows.",
-    ),
+    *READS,
     Option("incremental.snapshot.option.recompile", FLAG, "false", "Append OPTION(RECOMPILE) to reads of chunks."),
-    Option("incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", CONNECT, "they are always allowed"),
+    SCHEMA_CHANGES,
 )
 # Those of the shared properties that other defaults or other words suit.
 _OWN = {option.name for option in (*SNAPSHOT, *CHANGES)}

@@ -116,7 +116,7 @@ def _rows(client: Client, config: Config, split: Split) -> Iterator[Chunk]:
     if held is None and split.is_whole:
         held = ChangeBatch(table, reads(_NOTHING, table, rows, 0, place), split.read)
     if held is not None:
-        yield Chunk([_marked(held) if split.is_last else held])
+        yield Chunk([held.with_snapshot_marker(len(held) - 1, "last") if split.is_last and len(held) else held])
 
 
 @dataclass(frozen=True)
@@ -156,15 +156,6 @@ def reads(documents: Values, table: TableSchema, rows: Documents, order: int, wr
         **{member.name: pa.nulls(size, member.type) for member in written.members},
     }
     return pa.RecordBatch.from_pydict(columns)
-
-
-def _marked(batch: ChangeBatch) -> ChangeBatch:
-    """The batch with the mark of the last row."""
-    if not len(batch):
-        return batch
-    place = batch.rows.schema.get_field_index("snapshot")
-    marks = pa.concat_arrays([batch.rows.column(place)[:-1], pa.array(["last"])])
-    return batch.with_rows(batch.rows.set_column(place, "snapshot", marks))
 
 
 def _too_old(split: Split) -> SourceError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections import Counter
 from typing import Any
 
 from bson import json_util
@@ -12,7 +11,7 @@ from bson import json_util
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.connectors.mongodb.client import Client
-from tailrace.connectors.signal import CLOSE, OPEN, SOURCE, Mark, Signal
+from tailrace.connectors.signal import CLOSE, OPEN, SOURCE, Mark, Signal, unhandled
 from tailrace.errors import SourceError
 
 log = logging.getLogger(__name__)
@@ -31,15 +30,7 @@ class SignalCollection:
 
     def new(self, client: Client, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """The signals that are not handled yet, in the order they came, and the marks of all. Raises SourceError."""
-        left, new, marks = Counter(handled), [], []
-        for signal in self._documents(client):
-            mark = (signal.id, None)
-            marks.append(mark)
-            if left[mark]:
-                left[mark] -= 1
-            else:
-                new.append(signal)
-        return new, tuple(marks)
+        return unhandled([(signal, (signal.id, None)) for signal in self._documents(client)], handled)
 
     def _documents(self, client: Client) -> list[Signal]:
         if self.table is None or not self._is_read:

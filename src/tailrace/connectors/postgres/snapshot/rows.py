@@ -146,14 +146,14 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
             continue
         order += block.rows * ORDER_STEP
         if held is None:
-            batch = _marked(batch, 0, split.first)
+            batch = batch.with_snapshot_marker(0, split.first)
         else:
             yield Chunk([held])
         held = batch
     if held is not None:
         # The very first row keeps its marker even as the last of its table, not as the last of all.
         keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
-        yield Chunk([held if keeps_first else _marked(held, len(held) - 1, split.last)])
+        yield Chunk([held if keeps_first else held.with_snapshot_marker(len(held) - 1, split.last)])
     if split.after:
         yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
 
@@ -198,13 +198,3 @@ def _same(moment: Moment, row_type: pa.StructType, rows: int) -> pa.RecordBatch:
         "before": pa.nulls(rows, row_type),
     }
     return pa.RecordBatch.from_pydict(columns)
-
-
-def _marked(batch: ChangeBatch, row: int, marker: str | None) -> ChangeBatch:
-    """The batch with one row's snapshot marker set."""
-    if marker is None:
-        return batch
-    place = batch.rows.schema.get_field_index("snapshot")
-    markers = batch.rows.column(place)
-    edited = pa.concat_arrays([markers.slice(0, row), pa.array([marker], pa.string()), markers.slice(row + 1)])
-    return batch.with_rows(batch.rows.set_column(place, "snapshot", edited))

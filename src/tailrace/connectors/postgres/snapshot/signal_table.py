@@ -6,7 +6,6 @@ import hashlib
 import logging
 import time
 import uuid
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
@@ -16,7 +15,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres.server.connect import first_line
-from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal
+from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal, unhandled
 from tailrace.errors import SourceError
 
 log = logging.getLogger(__name__)
@@ -55,14 +54,7 @@ class SignalTable:
         if len(found) > MOST_ROWS:
             self._log(f"{self._too_many(connection)}; no signal is read from it until then; remedy: {self._remedy}")
             return [], handled
-        left, new = Counter(handled), []
-        for signal, mark in found:
-            known = mark if left[mark] else (mark[0], None)
-            if left[known]:
-                left[known] -= 1
-            else:
-                new.append(signal)
-        return new, tuple(mark for _, mark in found)
+        return unhandled(found, handled)
 
     def _rows(self, connection: psycopg.Connection) -> list[tuple[Signal, Mark]]:
         """The rows, those of windows aside, in the order they came as far as that is known; at most one too many."""

@@ -1,0 +1,34 @@
+"""The properties of snapshots that connectors over change tables share."""
+
+from __future__ import annotations
+
+from tailrace.config.kinds import FLAG, NAMES, POSITIVE_INT, TEXT, choice
+from tailrace.config.option import Alias, Option, Status
+
+READS = (
+    Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
+    Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
+    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
+    Option("snapshot.fetch.size", POSITIVE_INT, "10000", "Rows that are taken from the connection at once."),
+    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", Status.CONNECT, "Spark's cores decide"),
+    Option(
+        "snapshot.tables.order.by.row.count",
+        choice("disabled", "ascending", "descending"),
+        "disabled",
+        "Order of tables by their rows.",
+    ),
+)
+SCHEMA_CHANGES = Option(
+    "incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", Status.CONNECT, "they are always allowed"
+)
+
+
+def captured_tables_only(default: str) -> Option:
+    """schema.history.internal.store.only.captured.tables.ddl; the connectors have different defaults."""
+    return Option(
+        "schema.history.internal.store.only.captured.tables.ddl",
+        FLAG,
+        default,
+        "At the start, send schema-change events for captured tables only.",
+        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
+    )

@@ -1,0 +1,51 @@
+"""Runs statements on one server over a connection that is kept, and reconnects after a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from tailrace.config import Config
+from tailrace.connectors.change_tables.dialect import Connection
+from tailrace.connectors.retry import retrying
+from tailrace.connectors.snapshot_ports import Failures
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Connection)
+
+
+class ReconnectingServer(Generic[C]):
+    """Implements Server (change_tables/dialect.py). `connect` opens a connection, and may raise the driver's errors."""
+
+    def __init__(self, config: Config, failures: Failures, connect: Callable[[], C]) -> None:
+        self.config = config
+        self._failures = failures
+        self._connect = connect
+        self._connection: C | None = None
+
+    def ask(self, question: Callable[[C], T], doing: str = "the server cannot be asked") -> T:
+        """See Server.ask."""
+
+        def attempt() -> T:
+            with self._failures.translated(doing):
+                try:
+                    return question(self.connection)
+                except self._failures.driver_error as error:
+                    if self._failures.is_lost(error):
+                        self.close()
+                    raise
+
+        return retrying(self.config, attempt, self._failures.is_transient)
+
+    @property
+    def connection(self) -> C:
+        """See Server.connection."""
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def close(self) -> None:
+        """See Server.close."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
