@@ -28,7 +28,7 @@ def ask(request: Request) -> Generator[Block, None, None]:
         if request.name not in streams:
             streams[request.name] = request.make(request.config, request.name)
             _configs[request.name] = request.config
-        with closing(streams[request.name].read(request.wish, ours)) as blocks:
+        with closing(streams[request.name].read(request.wanted, ours)) as blocks:
             yield from blocks
 
 

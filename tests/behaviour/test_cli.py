@@ -20,7 +20,7 @@ from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.errors import SourceError
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import Owner
-from tailrace.pipeline.standing import LAST_RUN, LEASE, ended
+from tailrace.pipeline.run_state import LAST_RUN, LEASE, ended
 from tests.conftest import Database
 
 # Each test starts Spark several times, which a busy machine takes its time for.

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.spark.said import summary
+from tailrace.spark.java_errors import summary
 from tests.compare.cases import cases, write_case
 from tests.compare.engine import EngineError, record
 from tests.compare.generator import DATABASES, Generator, generator_of

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tailrace.connectors import registry
 from tailrace.pipeline.definition import load
-from tailrace.pipeline.standing import standing
+from tailrace.pipeline.run_state import run_state
 from tests.conformance.pipelines import READY, Line, command
 from tests.conformance.subject import KEY, NOTE, SECRET, VALUE, Insert, Source, Subject
 
@@ -70,7 +70,7 @@ def test_status_and_drop_know_what_a_pipeline_has_created(
     source.commit(Insert("items", {KEY: 2, VALUE: 0, NOTE: None}))
     status = line.json("status")
     assert status["position"] != status["current"], "a change was made after the run"
-    assert standing(str(line.folder / "state")).caught_up is not None, "the run has stored what it saw of the log"
+    assert run_state(str(line.folder / "state")).caught_up is not None, "the run has stored what it saw of the log"
     assert status["lag_seconds"] > 0
     said = line.command("drop", "--yes")
     assert ": dropped" in said

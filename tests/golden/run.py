@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from tailrace.pipeline.failure import from_spark
 from tailrace.pipeline.session import local_session
-from tailrace.spark.said import summary
+from tailrace.spark.java_errors import summary
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.databases.db2 import GoldenDb2
 from tests.golden.databases.mongodb import GoldenMongo

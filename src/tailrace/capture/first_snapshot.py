@@ -70,7 +70,7 @@ class FirstSnapshot:
         return self._initial.log_begins if self._initial.log_begins is not None else self._connector.begins(here)
 
     @staticmethod
-    def goes_on(start: Offset, end: Offset) -> bool:
+    def continues(start: Offset, end: Offset) -> bool:
         """Whether the batch from `start` to `end` belongs to a snapshot of several that has begun before."""
         return start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
 

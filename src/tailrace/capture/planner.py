@@ -75,7 +75,7 @@ class Planner:
         if here.phase == SNAPSHOT:
             pause(self.config, "streaming.delay.ms")
         if is_start and here.phase == STREAM:
-            self._notices = self._connector.told_at_restart
+            self._notices = self._connector.notices_at_restart
         return self._next_of_log(here, log_end, limit, until, warnings, is_start=is_start)
 
     def behind(self, there: Offset) -> dict[str, Any] | None:
@@ -96,7 +96,7 @@ class Planner:
         if start == end:
             return []
         if end.phase == SNAPSHOT:
-            if not self._first.goes_on(start, end):
+            if not self._first.continues(start, end):
                 return self._begin_log(start, end)
             if end.position is None or end.position == self._first.begins(start):
                 return self._first.splits(end)
@@ -188,7 +188,7 @@ class Planner:
             self._connector.check_first(start, end, is_retry=self._first.has_begun)
         if start.phase == BEGIN and not self._mode.at_first:
             self._connector.open_log(self.config, start, end)
-            self._notices = self._connector.told_without_rows
+            self._notices = self._connector.notices_without_rows
             return []
         return self._first.begin(start, end)
 

@@ -42,8 +42,8 @@ def command(
             results.print(f"{mark} {escape(finding.name)}: {escape(finding.what)}")
             if finding.remedy and finding.ok is not True:
                 results.print(f"        [bold]Remedy[/] {escape(finding.remedy)}")
-    verdicts = {finding.ok for finding in findings}
-    raise typer.Exit(1 if False in verdicts else UNDECIDED if None in verdicts else 0)
+    outcomes = {finding.ok for finding in findings}
+    raise typer.Exit(1 if False in outcomes else UNDECIDED if None in outcomes else 0)
 
 
 def admin_of(path: Path) -> Admin:

@@ -16,7 +16,7 @@ import typer
 
 from tailrace.cli import demo_shop
 from tailrace.cli.demo_screen import Screen
-from tailrace.cli.stop import Asked, asked_to_stop
+from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.errors import TailraceError
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Demo:
         target = Replica(self.definition.sink.replica, watch=self._watch)
         self.screen.say(f"Starting the pipeline into {target.target.path}")
         running = Pipeline(self.definition, self.session, target).start()
-        with asked_to_stop() as asked:
+        with stop_on_signals() as asked:
             self._follow(running, asked, seconds)
             self._catch_up(running)
         self.screen.say("It has; stopping the pipeline")
@@ -139,7 +139,7 @@ class Demo:
             raise typer.Exit(asked.code)
         return self._compare()
 
-    def _follow(self, running: Run, asked: Asked, seconds: float | None) -> None:
+    def _follow(self, running: Run, asked: StopRequest, seconds: float | None) -> None:
         """Shows the snapshot, then traffic with the replica behind it."""
         with self.screen.live():
             while not asked and self._status().phase != "stream":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from tailrace.cli.stop import Asked, asked_to_stop
+from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.cli.terminal import notes, print_json
 from tailrace.errors import SinkError, TailraceError
 from tailrace.model.quantity import size
@@ -49,7 +49,7 @@ def command(
         notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
     notes.print(f"Starting [bold]{definition.name}[/] (Spark's own log: {runner.log})")
     running: Run | None = None
-    with asked_to_stop() as asked:
+    with stop_on_signals() as asked:
         try:
             with notes.status("Starting Spark"):
                 running = runner.start()
@@ -71,7 +71,7 @@ def command(
         raise SinkError("all that there was has been read, but\n  " + "\n  ".join(running.set_aside))
 
 
-def follow(running: Run, asked: Asked, warner: Warner, teller: Teller) -> None:
+def follow(running: Run, asked: StopRequest, warner: Warner, teller: Teller) -> None:
     """Tells progress and warnings until the pipeline ends or a signal asks to stop."""
     try:
         while not asked and not running.await_(_LOOK_SECONDS):

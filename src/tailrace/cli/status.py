@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tailrace.connectors.ports import Position as LogPosition
     from tailrace.pipeline.checkpoint import Position
     from tailrace.pipeline.definition import Definition
-    from tailrace.pipeline.standing import Standing
+    from tailrace.pipeline.run_state import RunState
     from tailrace.sinks.replica.aside import SetAside
     from tailrace.snapshot.incomplete import Incomplete
     from tailrace.snapshot.report import Report
@@ -53,7 +53,7 @@ class Status:
     incomplete: tuple[Incomplete, ...] = ()
     problems: tuple[Finding, ...] = ()
     details: tuple[Detail, ...] = ()
-    run: Standing | None = None
+    run: RunState | None = None
     set_aside: tuple[SetAside, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -95,13 +95,13 @@ def look(definition: Definition) -> Status:
     from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.first_snapshot import estimate
-    from tailrace.pipeline.standing import standing
+    from tailrace.pipeline.run_state import run_state
     from tailrace.snapshot.chunk_size import fixed_size
 
     config, package = definition.config(), definition.package()
     found = position(definition.checkpoint)
     admin = package.admin(captured_by(config, found))
-    run = standing(definition.checkpoint)
+    run = run_state(definition.checkpoint)
     here = None if found.committed is None else admin.position(found.committed.offset)
     server: SourceState | None = None
     reading = None

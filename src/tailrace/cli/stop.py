@@ -12,8 +12,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SOON_SECONDS, _LOOK_SECONDS = 1.0, 0.02
 
 
-class Asked:
-    """False until a signal asks to stop; `code` is the exit code then: 130 after Ctrl-C, 0 after SIGTERM."""
+class StopRequest:
+    """False until a signal requests a stop; then `code` is the exit code: 130 after Ctrl-C, 0 after SIGTERM."""
 
     code = 0
 
@@ -43,9 +43,12 @@ class Asked:
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[Asked]:
-    """Notes the signals instead of raising during a call to the JVM, whose answer the next one would take."""
-    asked = Asked()
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Records stop signals instead of raising.
+
+    An exception during a call to the JVM would leave its answer to the next call.
+    """
+    asked = StopRequest()
     previous = {number: signal.getsignal(number) for number in _SIGNALS}
     asked.listen()
     try:

@@ -35,7 +35,7 @@ class Rule:
             return Rule((), ())
         return Rule(config.patterns(f"{kind}.include.list"), config.patterns(f"{kind}.exclude.list"))
 
-    def lets(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         """Whether the name passes."""
         return (not self.include or _matches(self.include, name)) and not _matches(self.exclude, name)
 
@@ -85,8 +85,8 @@ class TableFilter:
             return True
         if self.ignore_system and self.naming.is_system(table):
             return False
-        in_place = self.databases.lets(table.database) and self.schemas.lets(table.schema)
-        return in_place and self.tables.lets(table.filtered)
+        in_place = self.databases.includes(table.database) and self.schemas.includes(table.schema)
+        return in_place and self.tables.includes(table.filtered)
 
     def names(self, table: TableId) -> bool:
         """Whether the table was added by a signal, or table.include.list has an entry for it alone."""
@@ -105,7 +105,7 @@ class TableFilter:
 
     def columns(self, table: TableId, names: Sequence[str]) -> tuple[str, ...]:
         """Those of a table's columns that values hold, in their order (keys keep theirs in any case)."""
-        return tuple(name for name in names if self.column_names.lets(f"{table.filtered}.{name}"))
+        return tuple(name for name in names if self.column_names.includes(f"{table.filtered}.{name}"))
 
     def order(self, tables: Iterable[TableId]) -> list[TableId]:
         """Tables in snapshot order: by the first pattern of table.include.list that matches, then by name."""

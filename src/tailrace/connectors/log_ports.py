@@ -71,10 +71,10 @@ class Connector(Protocol):
     config: Config
     source: SourceBlock
     source_type: pa.StructType
-    told_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
-    """What is sent for a first snapshot that reads no rows."""
-    told_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
-    """What is sent when a run goes on with the log."""
+    notices_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    """The notifications for a first snapshot that reads no rows."""
+    notices_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    """The notifications for a start that continues with the log."""
 
     def __init__(self, config: Config) -> None: ...
 

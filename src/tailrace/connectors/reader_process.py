@@ -109,7 +109,7 @@ class Server:
             raise ClientGone from error
         client.setblocking(False)
         try:
-            with closing(self._source(request).read(request.wish, client)) as blocks:
+            with closing(self._source(request).read(request.wanted, client)) as blocks:
                 for block in blocks:
                     self._send(client, Kind.BLOCK, block.about, block.data)
         except ClientGone:

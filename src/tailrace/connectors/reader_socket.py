@@ -39,7 +39,7 @@ class Block:
 class Source(Protocol):
     """What a reader process keeps from one request to the next: a connection to a database, and how far it has read."""
 
-    def read(self, wish: Any, client: socket.socket) -> Generator[Block, None, None]:
+    def read(self, wanted: Any, client: socket.socket) -> Generator[Block, None, None]:
         """What a request asks for. Ends with ClientGone as soon as the client can be read from: it has hung up."""
 
     def wait(
@@ -56,12 +56,12 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What a worker wants: `wish` is read from the source called `name`, which `make` makes of the config."""
+    """What a worker requests: `wanted` is read from the source called `name`, which `make` makes of the config."""
 
     make: Callable[[Config, str], Source]
     config: Config
     name: str
-    wish: Any
+    wanted: Any
 
 
 class ReaderLost(SourceError):

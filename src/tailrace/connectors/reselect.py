@@ -50,7 +50,7 @@ class Lookup(Protocol):
 class Reselector:
     """Fills the images of one read."""
 
-    wish: Reselect
+    settings: Reselect
     lookup: Lookup
 
     def close(self) -> None:
@@ -88,12 +88,14 @@ class Reselector:
         lacking = {}
         present = flags(after.is_valid())
         for place, column in enumerate(table.schema.columns):
-            if not self.wish.wants(table.schema.id, column.name):
+            if not self.settings.wants(table.schema.id, column.name):
                 continue
             at = -1 if unchanged is None else unchanged.type.get_field_index(column.name)
             unknown = flags(unchanged.field(at)) if unchanged is not None and at >= 0 else np.zeros(len(after), bool)
             missing = flags(after.field(place).is_null()) & ~unknown
-            lacking[column.name] = present & (unknown * self.wish.unavailable | missing * self.wish.null).astype(bool)
+            lacking[column.name] = present & (
+                unknown * self.settings.unavailable | missing * self.settings.null
+            ).astype(bool)
         return lacking
 
     def _merged(
@@ -124,7 +126,7 @@ class Reselector:
         return filled, still
 
     def _report(self, what: str, table: CapturedTable) -> None:
-        if self.wish.strict:
+        if self.settings.strict:
             remedy = "set reselect.error.handling.mode=warn to keep the placeholder instead"
             raise SourceError(what, where=str(table.schema.id), remedy=remedy)
         log.warning("%s: %s", table.schema.id, what)

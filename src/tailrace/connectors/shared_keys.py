@@ -25,8 +25,8 @@ def is_unique(key: Sequence[str], unique: Iterable[Sequence[str]]) -> bool:
     return any({*columns} <= {*key} for columns in unique)
 
 
-def not_told_apart(key: Sequence[str]) -> str:
-    """Why a table is not compared with a replica of this key."""
+def key_not_unique(key: Sequence[str]) -> str:
+    """The reason for not comparing a table whose replica's key is not unique at the source."""
     return f"the replica's key ({', '.join(key)}) does not tell the table's rows apart (message.key.columns)"
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tailrace.config import Config
-from tailrace.connectors.begin_again import NEW_CHECKPOINT
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
+from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.connectors.offset import Reached, fields, position_of
 from tailrace.connectors.ports import Admin, Begun, Position
 from tailrace.errors import OffsetError, SourceError

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tailrace import errors
 from tailrace.errors import TailraceError
-from tailrace.spark.said import causes, summary
+from tailrace.spark.java_errors import causes, summary
 
 _OURS = re.compile(r"^(?:.*\W)?tailrace\.errors\.(\w+): (.*)$")
 _REMEDY = "  Remedy: "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.spark.said import summary
+from tailrace.spark.java_errors import summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -94,12 +94,12 @@ class Follower:
             time.sleep(_PAUSE_SECONDS)
         return True
 
-    def standing(self) -> str:
-        """The pipeline's position, for a message."""
+    def position_text(self) -> str:
+        """How far the pipeline is, and how far behind the server, for a message."""
         here, server = self.position(), self._package.admin(self._config).state()
         if here is None:
             return "the pipeline has not finished its first snapshot"
         state = "lags" if server.idle is None else f"does not run ({server.idle})"
         distance = server.log_end.distance(here)
         behind = f"{max(0, distance):,} bytes of log behind" if distance is not None else "behind"
-        return f"the pipeline {state}: it stands at {here.to_text()}, {behind} the server"
+        return f"the pipeline {state}: it is at {here.to_text()}, {behind} the server"

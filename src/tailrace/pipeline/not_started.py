@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.errors import TailraceError
-from tailrace.spark.said import summary
+from tailrace.spark.java_errors import summary
 
 # Lines of Java and Spark that are printed on each start, or say no more than that Java has failed.
 _USUAL = re.compile(

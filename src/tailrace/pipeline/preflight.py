@@ -7,7 +7,7 @@ from tailrace.errors import SourceError
 from tailrace.pipeline import sink_check
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.standing import standing
+from tailrace.pipeline.run_state import run_state
 
 
 def findings(definition: Definition) -> list[Finding]:
@@ -19,7 +19,7 @@ def findings(definition: Definition) -> list[Finding]:
 
 def last_run(definition: Definition) -> list[Finding]:
     """A warning of the error that ended the last run: nobody knows whether it would come again. Raises ConfigError."""
-    last = standing(definition.checkpoint)
+    last = run_state(definition.checkpoint)
     if last.state != "failed" or last.last is None:
         return []
     remedy = last.last.remedy or "see the pipeline's log"
@@ -32,7 +32,7 @@ def before_start(definition: Definition) -> list[Finding]:
     A pipeline that has begun may resume in spite of a problem: a server comes back, a lost position is read again where
     snapshot.mode says so. Only properties are checked beside another run, and where Spark alone reads the checkpoint.
     """
-    if "://" in definition.checkpoint or standing(definition.checkpoint).state == "running":
+    if "://" in definition.checkpoint or run_state(definition.checkpoint).state == "running":
         return warnings(definition.config())
     found = [finding for finding in findings(definition) if finding.ok is not True]
     problems = [finding for finding in found if finding.ok is False]

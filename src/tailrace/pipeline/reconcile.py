@@ -1,6 +1,6 @@
 """Compares a replica with its source, table by table, while the pipeline runs, and finds the rows that differ.
 
-How wrong rows are distinguished from late changes: docs/decisions/0015-verdicts-by-row-versions.md.
+How wrong rows are distinguished from late changes: docs/decisions/0015-wrong-rows-by-row-versions.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.following import Follower
 from tailrace.pipeline.nearest import meant_tables
-from tailrace.pipeline.sides import Asked, ColumnsChanged, Sides
+from tailrace.pipeline.sides import ColumnsChanged, KeyQuery, Sides
 from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
 from tailrace.sinks.replica.fold import merge_key
+from tailrace.sinks.replica.row_outcomes import DIFFERENT, MISSING, SURPLUS, RowOutcomes
 from tailrace.sinks.replica.target import Target
-from tailrace.sinks.replica.verdicts import DIFFERENT, MISSING, SURPLUS, Verdicts
 
 # Rows of a table that are checked one by one. More than these need a snapshot.
 MOST_KEYS = 100_000
@@ -70,7 +70,7 @@ class Found:
 
     report: TableReport
     sides: Sides | None = None
-    asked: Asked | None = None
+    asked: KeyQuery | None = None
     wrong: Flags | None = None
 
 
@@ -120,12 +120,12 @@ class Reconciler:
         sides, asked, report = found.sides, found.asked, found.report
         assert sides is not None
         assert asked is not None
-        verdicts = self._verdicts(sides, asked, report)
-        found.wrong = asked.known & (verdicts.kinds >= MISSING)
-        counts = {name: int((verdicts.kinds == kind).sum()) for name, kind in _KINDS.items()}
+        outcomes = self._row_outcomes(sides, asked, report)
+        found.wrong = asked.known & (outcomes.kinds >= MISSING)
+        counts = {name: int((outcomes.kinds == kind).sum()) for name, kind in _KINDS.items()}
         report.missing, report.surplus, report.different = counts.values()
-        report.undecided = int(verdicts.open.sum())
-        chosen = {**{name: verdicts.kinds == kind for name, kind in _KINDS.items()}, "undecided": verdicts.open}
+        report.undecided = int(outcomes.open.sum())
+        chosen = {**{name: outcomes.kinds == kind for name, kind in _KINDS.items()}, "undecided": outcomes.open}
         report.keys = {
             name: asked.suspects.where(which).keys.slice(0, _SHOWN).to_pylist()
             for name, which in chosen.items()
@@ -140,7 +140,9 @@ class Reconciler:
             return
         with self.follower.admin.now() as now:
             schema = now.table(table)
-            report.reason = _kept_away(self.definition, config, schema) or now.obstacle(schema, merge_key(schema))
+            report.reason = _missing_operations(self.definition, config, schema) or now.obstacle(
+                schema, merge_key(schema)
+            )
         if report.reason is not None:
             return
         root, options, names = self._target.path, self._target.storage_options, self._target.names
@@ -155,7 +157,7 @@ class Reconciler:
     def _unready(self, table: TableId) -> str | None:
         """Why the table is not there to be compared at this time, None where it is."""
         if not self.follower.reaches(None):
-            return self.follower.standing()
+            return self.follower.position_text()
         aside = [str(each) for each in set_aside(self.definition) if each.table == table.unique]
         if aside:
             return aside[0]
@@ -183,24 +185,24 @@ class Reconciler:
         else:
             self._lags(report, len(found.asked.suspects))
 
-    def _verdicts(self, sides: Sides, asked: Asked, report: TableReport) -> Verdicts:
-        verdicts = Verdicts(len(asked.suspects))
+    def _row_outcomes(self, sides: Sides, asked: KeyQuery, report: TableReport) -> RowOutcomes:
+        outcomes = RowOutcomes(len(asked.suspects))
         before, horizon = sides.seen(asked, asked.known)
         for _ in range(ROUNDS):
-            chosen = verdicts.open & asked.known
+            chosen = outcomes.open & asked.known
             if not chosen.any():
                 break
             if not self.follower.reaches(horizon):
-                report.reason = self.follower.standing()
+                report.reason = self.follower.position_text()
                 break
             held = sides.held(asked.suspects)
             if not self.follower.settles():
-                report.reason = self.follower.standing()
+                report.reason = self.follower.position_text()
                 break
             after, horizon = sides.seen(asked, chosen)
-            verdicts.judge(before, held, after, chosen)
+            outcomes.update(before, held, after, chosen)
             before = after
-        return verdicts
+        return outcomes
 
     def _as_a_whole(self, report: TableReport, sides: Sides) -> None:
         """A table without a key: only decided when it rests, or when it is equal."""
@@ -230,7 +232,7 @@ class Reconciler:
         return differing
 
     def _lags(self, report: TableReport, count: int) -> None:
-        report.outcome, report.undecided, report.reason = "undecided", count, self.follower.standing()
+        report.outcome, report.undecided, report.reason = "undecided", count, self.follower.position_text()
 
 
 def outcome(report: TableReport) -> str:
@@ -240,7 +242,7 @@ def outcome(report: TableReport) -> str:
     return "undecided" if report.undecided or report.unread else "equal"
 
 
-def _kept_away(definition: Definition, config: Config, table: TableSchema) -> str | None:
+def _missing_operations(definition: Definition, config: Config, table: TableSchema) -> str | None:
     """Which operations never reach the replica, None where all do: they are sent the way that changes take."""
     nothing = pa.nulls(len(_OPERATIONS), table.row_type)
     rows = pa.RecordBatch.from_pydict({"op": pa.array([*_OPERATIONS]), "before": nothing, "after": nothing})

@@ -23,8 +23,8 @@ from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
+from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended_early
 from tailrace.pipeline.session import local_session
-from tailrace.pipeline.standing import LAST_RUN, LEASE, caught_up, ended, ended_early
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink

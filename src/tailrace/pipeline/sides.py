@@ -14,8 +14,8 @@ from tailrace.errors import SourceError
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.compare import Digests, Flags, Replica, Suspects, Totals, one_a_key
 from tailrace.sinks.replica.digest import Hashes, value_hashes
+from tailrace.sinks.replica.row_outcomes import Seen
 from tailrace.sinks.replica.target import Target
-from tailrace.sinks.replica.verdicts import Seen
 
 
 class ColumnsChanged(SourceError):
@@ -23,8 +23,8 @@ class ColumnsChanged(SourceError):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Keys that differed once, and their texts for the source; `known` are those that are valid in the source."""
+class KeyQuery:
+    """Keys whose rows differed, with their texts for queries of the source; `known` are those that it accepts."""
 
     suspects: Suspects
     texts: list[Key]
@@ -57,16 +57,16 @@ class Sides:
             raise self._changed()
         return replica
 
-    def ask(self, suspects: Suspects) -> Asked:
+    def ask(self, suspects: Suspects) -> KeyQuery:
         """Keys of rows of either side, as texts with which the source can be asked for them."""
         with self._admin.now() as now:
             wanted = now.texts(suspects.keys)
             table = now.table(self.table.id)
             found = list(now.understood(table, self.layout.key, wanted)) if wanted else [suspects.keys]
         hashes = self.layout.key_hashes(pa.concat_tables(found))
-        return Asked(suspects, wanted, hashes == suspects.hashes)
+        return KeyQuery(suspects, wanted, hashes == suspects.hashes)
 
-    def seen(self, asked: Asked, chosen: Flags) -> tuple[Seen, Position]:
+    def seen(self, asked: KeyQuery, chosen: Flags) -> tuple[Seen, Position]:
         """What the source holds now of the chosen keys, and a position by which the log has it."""
         rows, versions = (np.zeros(len(asked.suspects), np.uint64) for _ in range(2))
         wanted = [asked.texts[place] for place in np.flatnonzero(chosen)]

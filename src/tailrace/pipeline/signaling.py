@@ -11,7 +11,7 @@ from typing import Any
 
 from tailrace.connectors.signal import Signal
 from tailrace.pipeline.definition import Definition, load
-from tailrace.pipeline.standing import standing
+from tailrace.pipeline.run_state import run_state
 from tailrace.snapshot import channels
 from tailrace.snapshot.signals import check_size
 
@@ -50,7 +50,7 @@ def send(pipeline: Definition | str | Path, type_: str, data: Mapping[str, Any],
         definition = pipeline if isinstance(pipeline, Definition) else load(Path(pipeline))
         config = definition.config()
         folder, seconds = config.text("signal.folder"), config.number("signal.poll.interval.ms") / 1000
-        is_running = standing(definition.checkpoint).state == "running"
+        is_running = run_state(definition.checkpoint).state == "running"
     signal = Signal(id_ or str(uuid.uuid4()), type_, json.dumps(data))
     check_size(signal)
     return Sent(signal.id, type_, data, channels.send(folder, signal), seconds, is_running)

@@ -210,7 +210,7 @@ def _announced(found: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> S
 def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
     """What new signals did; of a stop the tables, the present one last (Debezium's checkAndProcessStopFlag)."""
     stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
-    goes_on = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
+    continues = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
     listed = (("data_collections", after.names),)
     found = []
     aborted = ",".join(dict.fromkeys(one.table for one in stopped if one.kind == INCREMENTAL))
@@ -218,9 +218,9 @@ def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
         found.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
     if any(one.kind == BLOCKING for one in stopped):
         found.append(Notice(notifications.INITIAL, notifications.ABORTED))
-    if after.names and not goes_on:
+    if after.names and not continues:
         found.append(_notice(notifications.STARTED, after, listed))
-    if before.paused != after.paused and (goes_on or after.paused):
+    if before.paused != after.paused and (continues or after.paused):
         found.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
     return tuple(found)
 

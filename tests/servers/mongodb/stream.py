@@ -9,7 +9,7 @@ from typing import Any
 
 from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
-from tailrace.connectors.mongodb.era import source_block
+from tailrace.connectors.mongodb.record_format import source_block
 from tailrace.errors import TailraceError
 from tailrace.events.keychange import split_key_changes
 from tailrace.events.record import RecordEncoder

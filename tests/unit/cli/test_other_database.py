@@ -178,4 +178,4 @@ def test_a_follower_compares_positions_without_knowing_them(pipeline: Path) -> N
     assert follower.reaches(None)
     assert follower.reaches(here)
     assert not follower.reaches(type(here)("n"))  # type: ignore[call-arg]
-    assert follower.standing() == "the pipeline does not run (its lamp is out): it stands at m, behind the server"
+    assert follower.position_text() == "the pipeline does not run (its lamp is out): it is at m, behind the server"

@@ -7,13 +7,13 @@ import signal
 
 import pytest
 
-from tailrace.cli.stop import asked_to_stop
+from tailrace.cli.stop import stop_on_signals
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 def test_a_signal_asks_and_a_second_one_is_left_to_the_system(number: signal.Signals, code: int) -> None:
     before = signal.getsignal(number)
-    with asked_to_stop() as asked:
+    with stop_on_signals() as asked:
         assert not asked
         os.kill(os.getpid(), number)
         assert asked
@@ -23,7 +23,7 @@ def test_a_signal_asks_and_a_second_one_is_left_to_the_system(number: signal.Sig
 
 
 def test_not_asked() -> None:
-    with asked_to_stop() as asked:
+    with stop_on_signals() as asked:
         pass
     assert not asked
     assert asked.code == 0

@@ -49,14 +49,14 @@ class Counting:
         Counting.made += 1
         self.number, self.reads = Counting.made, 0
 
-    def read(self, wish: Count, client: socket.socket) -> Generator[Block, None, None]:
+    def read(self, wanted: Count, client: socket.socket) -> Generator[Block, None, None]:
         self.reads += 1
-        for block in range(wish.blocks):
-            yield Block(Seen(os.getpid(), self.number, self.reads, block), bytes([block % 256]) * wish.size)
-        if wish.fails == "odd":
+        for block in range(wanted.blocks):
+            yield Block(Seen(os.getpid(), self.number, self.reads, block), bytes([block % 256]) * wanted.size)
+        if wanted.fails == "odd":
             raise Odd("one", "other")
-        if wish.fails:
-            raise OffsetError(wish.fails, where="here", remedy="do this")
+        if wanted.fails:
+            raise OffsetError(wanted.fails, where="here", remedy="do this")
 
     def wait(
         self, readers: list[socket.socket], writers: list[socket.socket], seconds: float

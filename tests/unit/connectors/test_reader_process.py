@@ -50,12 +50,12 @@ def config(**values: str) -> Config:
     return Config({"database.password": SECRET, **values})
 
 
-def request(wish: Count, name: str, **values: str) -> Request:
-    return Request(Counting, config(**values), name, wish)
+def request(wanted: Count, name: str, **values: str) -> Request:
+    return Request(Counting, config(**values), name, wanted)
 
 
-def seen(wish: Count, name: str, **values: str) -> list[Seen]:
-    return [block.about for block in reader_client.ask(request(wish, name, **values))]
+def seen(wanted: Count, name: str, **values: str) -> list[Seen]:
+    return [block.about for block in reader_client.ask(request(wanted, name, **values))]
 
 
 @pytest.fixture
@@ -183,10 +183,10 @@ def _serve(listener: socket.socket) -> None:
         Server(listener).serve()
 
 
-def opened(path: Path, wish: Count) -> socket.socket:
+def opened(path: Path, wanted: Count) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.connect(str(path))
-    client.sendall(message(Kind.REQUEST, request(wish, "here"))[0])
+    client.sendall(message(Kind.REQUEST, request(wanted, "here"))[0])
     return client
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tailrace.errors import ConfigError, OffsetError
 from tailrace.pipeline.checkpoint import position
-from tailrace.pipeline.standing import standing
+from tailrace.pipeline.run_state import run_state
 
 
 def batch(root: Path, number: int, lsn: str, *, committed: bool) -> None:
@@ -45,7 +45,7 @@ def test_a_checkpoint_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_a_file(tmp_path: Path, below: str, said: str) -> None:
     file = tmp_path / "afile"
     file.write_text("no folder")
-    for look in (position, standing):
+    for look in (position, run_state):
         with pytest.raises(ConfigError) as failure:
             look(f"{file}{below}")
         assert failure.value.where == f"checkpoint {file}{below}"

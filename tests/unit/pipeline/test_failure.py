@@ -6,7 +6,7 @@ import pytest
 
 from tailrace.errors import SinkError, SourceError, TailraceError
 from tailrace.pipeline.failure import from_spark, sentence
-from tailrace.spark.said import summary
+from tailrace.spark.java_errors import summary
 
 WRAPPED = """[STREAM_FAILED] Query [id = 5, runId = 6] terminated with exception: \
 org.apache.spark.api.python.PythonException: Traceback (most recent call last):

@@ -12,7 +12,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.sinks.replica import upkeep
-from tailrace.sinks.replica.marks import USER_METADATA, Extent, Place, Standing
+from tailrace.sinks.replica.marks import USER_METADATA, Extent, Place, TableProgress
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
 
@@ -33,7 +33,7 @@ class Replica:
         target = self.place.open()
         self.commits += 1
         extent = Extent(0, None, Place(self.commits, 1))
-        mark = Standing(target, "query", "public.orders", self.commits).mark(extent)
+        mark = TableProgress(target, "query", "public.orders", self.commits).mark(extent)
         properties = CommitProperties(
             app_transactions=[Transaction(mark.app, mark.version)], custom_metadata={USER_METADATA: mark.text}
         )
@@ -59,7 +59,7 @@ class Replica:
 
     @property
     def place_in_log(self) -> Place | None:
-        return Standing(self.table, "query", "public.orders", 99).place
+        return TableProgress(self.table, "query", "public.orders", 99).place
 
     def files(self) -> set[Path]:
         return set(self.path.glob("*.parquet"))

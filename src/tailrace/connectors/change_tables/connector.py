@@ -54,7 +54,7 @@ class ChangeTableConnector(SharedLogConnector):
     longer: ClassVar[str]
     """How changes are kept longer."""
 
-    told_without_rows = WITHOUT_ROWS
+    notices_without_rows = WITHOUT_ROWS
     fence = staticmethod(CapturedUntil.parse)
     parse = staticmethod(Reading.from_text)
 

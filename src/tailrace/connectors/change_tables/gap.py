@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tailrace.connectors.begin_again import NEW_SNAPSHOT
 from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.shared_log import Gap
 from tailrace.errors import OffsetError
 from tailrace.model.table import TableId

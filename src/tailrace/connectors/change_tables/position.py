@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from tailrace.connectors.begin_again import NEW_SNAPSHOT
+from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.errors import OffsetError
 
 BEGIN = ""

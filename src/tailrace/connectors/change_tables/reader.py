@@ -31,7 +31,7 @@ from tailrace.connectors.change_tables.changes import (
 )
 from tailrace.connectors.change_tables.databases import in_order
 from tailrace.connectors.change_tables.dialect import Block, Connection, Dialect, Instance, LastChange
-from tailrace.connectors.change_tables.kept import kept_connection
+from tailrace.connectors.change_tables.idle_connections import reused_connection
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange, inside
 from tailrace.connectors.change_tables.schema_changes import (
@@ -124,8 +124,8 @@ class RangeReader:
             return
         with ExitStack() as stack:
             connection = stack.enter_context(self._connected())
-            asked = _Asked(self._dialect, connection, self._config)
-            tables = {each: _change_table(asked, each, each.types) for each, rows in mine.items() if rows}
+            lookup = _Lookup(self._dialect, connection, self._config)
+            tables = {each: _change_table(lookup, each, each.types) for each, rows in mine.items() if rows}
             found = {each: table for each, table in tables.items() if table}
             if waiting:
                 self._remember_from(connection, list(mine))
@@ -138,7 +138,7 @@ class RangeReader:
             self.order += len(waiting)
 
     def _connected(self) -> AbstractContextManager[Connection]:
-        return kept_connection(self._dialect, self._config, "tailrace log", self._database)
+        return reused_connection(self._dialect, self._config, "tailrace log", self._database)
 
     def _is_captured(self, instance: Instance) -> bool:
         """Whether the tables of this range have the instance's: signals change them while a pipeline runs."""
@@ -175,7 +175,7 @@ class RangeReader:
         return f"{within} AND {table.kind} NOT IN ({','.join(skipped)})" if skipped else within
 
     def _skipped(self, table: ChangeTable) -> list[str]:
-        """The kinds of rows that are not asked for."""
+        """The kinds of rows that are not selected."""
         if not table.kind:
             return []
         return [str(kind) for op in self._config.names("skipped.operations") for kind in _SKIPPED.get(op, ())]
@@ -236,24 +236,24 @@ class RangeReader:
         return schema_batch(self._dialect, switch, place, last, FAULTY_STATEMENT if is_faulty else None, database)
 
 
-class _Asked:
-    """A database, a connection and a configuration; equal to others of the same properties, for the cache."""
+class _Lookup:
+    """The arguments of a catalog lookup, equal to others with the same properties: the key of the cache below."""
 
     def __init__(self, dialect: Dialect, connection: Connection, config: Config) -> None:
         self.dialect, self.connection, self.config = dialect, connection, config
         self._key = (*sorted(config.given.items()), config.tables)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asked) and self._key == other._key
+        return isinstance(other, _Lookup) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
 
 @lru_cache(maxsize=1000)
-def _change_table(asked: _Asked, instance: Instance, types: int) -> ChangeTable | None:
-    """How rows of a change table are read: asked once in a process while its columns keep their `types`."""
-    return asked.dialect.change_table(asked.connection, asked.config, instance)
+def _change_table(lookup: _Lookup, instance: Instance, types: int) -> ChangeTable | None:
+    """How rows of a change table are read: looked up once in a process while its columns keep their `types`."""
+    return lookup.dialect.change_table(lookup.connection, lookup.config, instance)
 
 
 def batch_of(dialect: Dialect, table: ChangeTable, found: Changes) -> ChangeBatch:

@@ -15,7 +15,7 @@ from tailrace.connectors.change_tables.dialect import Connection, Dialect
 from tailrace.connectors.change_tables.images import block, expression, image, images, selected
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
-from tailrace.connectors.shared_keys import is_unique, not_told_apart
+from tailrace.connectors.shared_keys import is_unique, key_not_unique
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
@@ -71,7 +71,7 @@ class ChangeTableNow(SourceNow):
             return f"its replica is not kept by {', '.join(table.key) or 'a key'}"
         with self._translated(f"{table.id} cannot be looked at"):
             unique = self._catalog.unique(table.id, self._catalog.tables()[table.id])
-        return None if is_unique(key, unique) else not_told_apart(key)
+        return None if is_unique(key, unique) else key_not_unique(key)
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""

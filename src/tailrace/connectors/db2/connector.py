@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.begin_again import NEW_SNAPSHOT
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.db2.era import source_block
 from tailrace.connectors.db2.log.end import end_of_span, is_pruned, server_time
+from tailrace.connectors.db2.record_format import source_block
 from tailrace.connectors.db2.snapshot import DIALECT
+from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import Gap
 from tailrace.errors import OffsetError

@@ -30,7 +30,7 @@ class Db2Package(ConnectorPackage):
 
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""
-        from tailrace.connectors.db2.era import source_block
+        from tailrace.connectors.db2.record_format import source_block
 
         return source_block(config)
 

@@ -13,7 +13,6 @@ from tailrace.config import Config
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, Client, Server
 from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
-from tailrace.connectors.mongodb.era import source_block
 from tailrace.connectors.mongodb.log.batch import read_batch
 from tailrace.connectors.mongodb.log.changes import LogRange, changes
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
@@ -27,6 +26,7 @@ from tailrace.connectors.mongodb.position import (
     start_options,
     time_of,
 )
+from tailrace.connectors.mongodb.record_format import source_block
 from tailrace.connectors.mongodb.snapshot.chunks import ReadTime
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
 from tailrace.connectors.mongodb.snapshot.rows import read

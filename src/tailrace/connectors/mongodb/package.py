@@ -40,7 +40,7 @@ class MongoPackage(ConnectorPackage):
 
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""
-        from tailrace.connectors.mongodb.era import source_block
+        from tailrace.connectors.mongodb.record_format import source_block
 
         return source_block(config)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from bson import Timestamp
 from bson.binary import Binary
 
-from tailrace.connectors.begin_again import NEW_SNAPSHOT
+from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.errors import OffsetError
 from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, TRANSACTION_BLOCK, EnvelopeLayout, SourceBlock

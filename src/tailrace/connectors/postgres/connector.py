@@ -49,8 +49,8 @@ class PostgresConnector:
     """Implements Connector. A position is an LSN; a range is [start, end) by commit records."""
 
     source_type = SOURCE_TYPE
-    told_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
-    told_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    notices_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    notices_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     changes = staticmethod(changes)
     fence = staticmethod(Visibility.parse)
     rows = staticmethod(rows.read)

@@ -12,8 +12,8 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.era import source_block
 from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions
+from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import text
@@ -31,9 +31,9 @@ class SqlServerConnector(ChangeTableConnector):
         super().__init__(config)
         # Each database has a first snapshot of its own.
         databases = len(config.names("database.names"))
-        self.told_without_rows, self.told_at_restart = (
-            self.told_without_rows * databases,
-            self.told_at_restart * databases,
+        self.notices_without_rows, self.notices_at_restart = (
+            self.notices_without_rows * databases,
+            self.notices_at_restart * databases,
         )
         self._agent = AgentCheck(config)
         self._renewal = Renewal(config)

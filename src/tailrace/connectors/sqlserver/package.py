@@ -30,7 +30,7 @@ class SqlServerPackage(ConnectorPackage):
 
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""
-        from tailrace.connectors.sqlserver.era import source_block
+        from tailrace.connectors.sqlserver.record_format import source_block
 
         return source_block(config)
 

@@ -31,7 +31,7 @@ from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch, TableReport
 from tailrace.sinks.replica.folders import folder
 from tailrace.sinks.replica.layout import Names
-from tailrace.sinks.replica.marks import Aside, Extent, Record, Standing, newest
+from tailrace.sinks.replica.marks import Aside, Extent, Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.target import Target
 
@@ -132,10 +132,10 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
 
     def attempt() -> int | None:
         target = place.open()
-        standing = batch.standing(table, target)
+        progress = batch.progress(table, target)
         kept = batch.target(table).open()
-        replica = batch.standing(table, kept).record
-        record = standing.record
+        replica = batch.progress(table, kept).record
+        record = progress.record
         is_open = record is not None and _is_open(record, kept, replica)
         if not is_open:
             record = replica or Record(batch.query_id, table, batch.batch_id)
@@ -144,9 +144,9 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
             # An open one is set aside again by a snapshot that failed, and what the replica has is the same.
             last = None if replica is None else _last(replica)
             record = replace(record, aside=Aside(_now(), error or "", last))
-        standing.record = record
-        letters = _letters(part, standing)
-        is_stored = not letters.num_rows and standing.has(replace(part.extent, read=None))
+        progress.record = record
+        letters = _letters(part, progress)
+        is_stored = not letters.num_rows and progress.has(replace(part.extent, read=None))
         # A snapshot that fails again has another error to store.
         if is_stored and (error is None or (is_open and part.extent.read is None)):
             return None
@@ -156,7 +156,7 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
             mode="append",
             storage_options=dict(place.storage_options) if target is None else None,
             configuration=None if batch.upkeep is None or target is not None else batch.upkeep.properties,
-            commit_properties=delta_rs.properties(standing.mark(part.extent)),
+            commit_properties=delta_rs.properties(progress.mark(part.extent)),
         )
         written = place.open() if target is None else target
         return None if written is None else int(written.version())
@@ -189,9 +189,9 @@ def renamed(old: str) -> str:
 
 def _takes(batch: MicroBatch, table: str, part: Part) -> bool:
     """Whether a part is for the dead letters: the table is set aside, and no new snapshot begins with it."""
-    record = batch.standing(table, _place(batch, table).open()).record
+    record = batch.progress(table, _place(batch, table).open()).record
     kept = batch.target(table).open()
-    if record is None or not _is_open(record, kept, batch.standing(table, kept).record):
+    if record is None or not _is_open(record, kept, batch.progress(table, kept).record):
         return False
     read = part.extent.read
     return read is None or read.snapshot is None or read.snapshot in record.snapshots
@@ -219,11 +219,11 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def _letters(part: Part, standing: Standing) -> pa.Table:
-    if part.change is not None and not standing.has(part.extent):
+def _letters(part: Part, progress: TableProgress) -> pa.Table:
+    if part.change is not None and not progress.has(part.extent):
         letter = {"op": "s", "position": str(part.change.position), "after": json.dumps(part.change.to_json())}
         return pa.Table.from_pylist([letter], schema=LETTERS)
-    left = [batch for batch in part.left(standing) if batch.read is None]
+    left = [batch for batch in part.left(progress) if batch.read is None]
     return pa.concat_tables([LETTERS.empty_table(), *map(_letters_of, left)])
 
 

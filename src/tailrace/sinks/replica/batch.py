@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from tailrace.sinks.replica.layout import ReplicaLayout
-from tailrace.sinks.replica.marks import Standing
+from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part, parts
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -54,9 +54,9 @@ class MicroBatch:
         """The replica of a table."""
         return Target(self.root, table, self.storage_options, self.layout.names)
 
-    def standing(self, table: str, target: DeltaTable | None) -> Standing:
+    def progress(self, table: str, target: DeltaTable | None) -> TableProgress:
         """What a table holds of the query's changes. Raises SinkError for the replica of another table."""
-        return Standing(target, self.query_id, table, self.batch_id, self.repeats)
+        return TableProgress(target, self.query_id, table, self.batch_id, self.repeats)
 
     def keep(self, place: Target, versions: Iterable[int | None]) -> str | None:
         """Maintain a Delta table whose commits in the micro-batch made these versions; what failed, if anything."""

@@ -21,7 +21,7 @@ from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.evolve import Evolution, add_columns, aligned, evolution, takes_over
 from tailrace.sinks.replica.fold import COUNT, Net, fold
 from tailrace.sinks.replica.lookup import joined, matching, with_moved, without
-from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Standing
+from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, TableProgress
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Stop
 from tailrace.sinks.replica.reshape import reshaping
@@ -50,10 +50,10 @@ def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
 
     def attempt() -> None:
         source, target = batch.target(old.table).open(), place.open()
-        standing = batch.standing(new.table, target)
-        if source is not None and not standing.has(new.extent):
+        progress = batch.progress(new.table, target)
+        if source is not None and not progress.has(new.extent):
             rows = _streamed(source, arrow_schema(source))
-            _overwrite(place, target, rows, standing.mark(new.extent), "overwrite", batch.upkeep)
+            _overwrite(place, target, rows, progress.mark(new.extent), "overwrite", batch.upkeep)
 
     retried(place, attempt)
 
@@ -64,10 +64,10 @@ def clear(batch: MicroBatch, table: str, extent: Extent) -> int | None:
 
     def attempt() -> int | None:
         target = place.open()
-        standing = batch.standing(table, target)
-        if target is None or standing.has(extent):
+        progress = batch.progress(table, target)
+        if target is None or progress.has(extent):
             return None
-        _overwrite(place, target, arrow_schema(target).empty_table(), standing.mark(extent), None)
+        _overwrite(place, target, arrow_schema(target).empty_table(), progress.mark(extent), None)
         return int(target.version())
 
     return retried(place, attempt)
@@ -88,30 +88,32 @@ def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) 
 
 def _written(batch: MicroBatch, place: Target, part: Part) -> TableReport:
     target = place.open()
-    standing = batch.standing(place.table, target)
+    progress = batch.progress(place.table, target)
     if part.change is not None:
-        version = _alter(batch, place, target, standing, part)
+        version = _alter(batch, place, target, progress, part)
         return TableReport(place.table, 0, 0, version)
-    left = part.left(standing)
+    left = part.left(progress)
     if not left:
         return TableReport(place.table, 0, 0, None)
     net = fold(left)
-    mark = standing.mark(part.extent)
+    mark = progress.mark(part.extent)
     if target is None:
         _overwrite(place, None, _puts(net), mark, "overwrite", batch.upkeep)
         target = place.open()
     else:
-        _apply(place, target, net, mark, replaces=standing.begins(part.extent))
+        _apply(place, target, net, mark, replaces=progress.begins(part.extent))
     return TableReport(place.table, net.upserted, net.deleted, None if target is None else int(target.version()))
 
 
-def _alter(batch: MicroBatch, place: Target, target: DeltaTable | None, standing: Standing, part: Part) -> int | None:
+def _alter(
+    batch: MicroBatch, place: Target, target: DeltaTable | None, progress: TableProgress, part: Part
+) -> int | None:
     """Follows a schema change in one commit; the table's version then, None where there was nothing to do.
 
     Rows of a dropped table go, unless they are kept; earlier versions of the table have them.
     """
     assert part.change is not None
-    if target is None or standing.has(part.extent):
+    if target is None or progress.has(part.extent):
         return None
     if part.change.kind == DROP:
         return None if batch.keeps_dropped else clear(batch, place.table, part.extent)
@@ -119,7 +121,7 @@ def _alter(batch: MicroBatch, place: Target, target: DeltaTable | None, standing
     if shape is None:
         return None
     rows = _streamed(target, shape.schema, shape.names)
-    _overwrite(place, target, rows, standing.mark(part.extent), "overwrite")
+    _overwrite(place, target, rows, progress.mark(part.extent), "overwrite")
     return int(target.version())
 
 

@@ -155,7 +155,7 @@ def _commits(target: DeltaTable) -> Iterator[dict[str, Any]]:
             return
 
 
-class Standing:
+class TableProgress:
     """What a table holds of one query's changes when a micro-batch comes to it."""
 
     def __init__(

@@ -12,7 +12,7 @@ from tailrace.errors import ConfigError
 from tailrace.model.change import COMMIT, PLAIN_KEY, ChangeBatch, ControlBatch, Position, from_ipc
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica.layout import ReplicaLayout
-from tailrace.sinks.replica.marks import Extent, Place, Standing
+from tailrace.sinks.replica.marks import Extent, Place, TableProgress
 from tailrace.sinks.replica.renames import Rename
 
 _ROWS = 500_000
@@ -31,15 +31,15 @@ class Part:
     change: SchemaChange | None = None
     rename: Rename | None = None
 
-    def left(self, standing: Standing) -> list[ChangeBatch]:
+    def left(self, progress: TableProgress) -> list[ChangeBatch]:
         """The batches without the rows that the table holds already."""
-        skips_log, skips_read = standing.has_log(self.extent), standing.has_read(self.extent)
+        skips_log, skips_read = progress.has_log(self.extent), progress.has_read(self.extent)
         found, at = [], self.extent.before
         for batch in self.batches:
             if batch.read is not None:
                 found += [] if skips_read else [batch]
                 continue
-            skipped = len(batch) if skips_log else _written(batch, at, standing.place)
+            skipped = len(batch) if skips_log else _written(batch, at, progress.place)
             found += [batch.slice(skipped, len(batch) - skipped)] if skipped < len(batch) else []
             at = _behind(at, batch)
         return found

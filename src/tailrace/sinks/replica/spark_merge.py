@@ -26,13 +26,13 @@ from tailrace.sinks.replica import aside, merge, spark_sql
 from tailrace.sinks.replica.batch import MicroBatch, TableReport, table_parts
 from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
 from tailrace.sinks.replica.fold import fold
-from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Standing
+from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, TableProgress
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Rename, Stop
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
-from tailrace.spark.said import summary
+from tailrace.spark.java_errors import summary
 
 _FOLDED = "table string, part int, slice int, header string, rows binary"
 _FOLDED_SCHEMA = pa.schema(
@@ -133,11 +133,11 @@ class Merging:
 def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, some in table_parts(batches, batch.layout):
-            standing, has_failed = batch.standing(table, batch.target(table).open()), False
+            progress, has_failed = batch.progress(table, batch.target(table).open()), False
             for part in some:
                 if has_failed and part.rename is None:
                     continue
-                slices = _slices(part, standing)
+                slices = _slices(part, progress)
                 try:
                     first = next(slices)
                 except (TableError, DecodeError) as error:
@@ -151,7 +151,7 @@ def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator
     return run
 
 
-def _slices(part: Part, standing: Standing) -> Iterator[tuple[str | None, bytes]]:
+def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, bytes]]:
     """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
     metadata = {
         name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None
@@ -159,13 +159,13 @@ def _slices(part: Part, standing: Standing) -> Iterator[tuple[str | None, bytes]
     if metadata:
         yield json.dumps({**metadata, "extent": asdict(part.extent)}), b""
         return
-    left = part.left(standing)
+    left = part.left(progress)
     if not left:
         yield json.dumps({"extent": asdict(part.extent)}), b""
         return
     net = fold(left)
     header = {
-        "extent": asdict(part.extent.without(standing.place)),
+        "extent": asdict(part.extent.without(progress.place)),
         "names": net.table.row_type.names,
         "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
         "key": net.key,
@@ -232,12 +232,12 @@ def _failed(place: Target, error: Exception) -> SinkError:
 
 def _apply(session: SparkSession, batch: MicroBatch, place: Target, net: Folded, extent: Extent) -> int | None:
     target = place.open()
-    standing = batch.standing(place.table, target)
-    if standing.has(extent):
+    progress = batch.progress(place.table, target)
+    if progress.has(extent):
         return None
-    standing.refuse_overlap(extent)
-    mark, fields = standing.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
-    if target is None or standing.begins(extent) or takes_over(target, fields):
+    progress.refuse_overlap(extent)
+    mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
+    if target is None or progress.begins(extent) or takes_over(target, fields):
         _overwrite(place, spark_sql.puts(net.rows, net.names), mark)
     else:
         change = evolution(arrow_schema(target), fields, place.table)
@@ -261,8 +261,8 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
     """See delta_rs._alter."""
     place = batch.target(table)
     target = place.open()
-    standing = batch.standing(table, target)
-    if target is None or standing.has(extent):
+    progress = batch.progress(table, target)
+    if target is None or progress.has(extent):
         return None
     if change.kind == DROP:
         return None if batch.keeps_dropped else _clear(session, batch, table, extent)
@@ -271,26 +271,26 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
         return None
     here = session.read.format("delta").load(place.uri)
     columns = [here[merge.quoted(old)].alias(new) for old, new in zip(shape.names, shape.schema.names, strict=True)]
-    _overwrite(place, here.select(columns), standing.mark(extent))
+    _overwrite(place, here.select(columns), progress.mark(extent))
     return _version(place)
 
 
 def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> None:
     """See delta_rs.copy."""
     source, place = batch.target(old.table), batch.target(new.table)
-    standing = batch.standing(new.table, place.open())
-    if source.open() is not None and not standing.has(new.extent):
-        _overwrite(place, session.read.format("delta").load(source.uri), standing.mark(new.extent))
+    progress = batch.progress(new.table, place.open())
+    if source.open() is not None and not progress.has(new.extent):
+        _overwrite(place, session.read.format("delta").load(source.uri), progress.mark(new.extent))
 
 
 def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:
     """See delta_rs.clear."""
     place = batch.target(table)
     target = place.open()
-    standing = batch.standing(table, target)
-    if target is None or standing.has(extent):
+    progress = batch.progress(table, target)
+    if target is None or progress.has(extent):
         return None
-    _overwrite(place, session.read.format("delta").load(place.uri).limit(0), standing.mark(extent))
+    _overwrite(place, session.read.format("delta").load(place.uri).limit(0), progress.mark(extent))
     return _version(place)
 
 

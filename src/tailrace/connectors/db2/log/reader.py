@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.connectors.begin_again import NEW_CHECKPOINT
 from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows
 from tailrace.connectors.change_tables.dialect import Block, Instance
 from tailrace.connectors.change_tables.images import images, selected
@@ -21,6 +20,7 @@ from tailrace.connectors.db2.config import COMMIT, ZOS
 from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.db2.position import LSN_BYTES
 from tailrace.connectors.db2.statements import name
+from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.errors import DecodeError, SourceError
 
 _OPERATIONS, _KINDS = pa.array(["D", "I", "U"]), pa.array([DELETED, INSERTED, AFTER_ALONE])

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.mongodb import era
+from tailrace.connectors.mongodb import record_format
 from tailrace.connectors.mongodb.catalog import table_id
 from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import Documents, chosen
@@ -62,7 +62,7 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         if stream is not None:
             stream.close()
         stream = (Oplog if config.text("capture.mode") == OPLOG else ChangeStream)(config, wanted.start)
-    writer = Writer(config, None if era.is_current(config) else stream.set_name())
+    writer = Writer(config, None if record_format.is_current(config) else stream.set_name())
     try:
         for events in stream.read(wanted.end):
             yield writer.chunk(events)
@@ -77,8 +77,8 @@ class Writer:
     """Makes change batches of events, in the order of the log. `set_name` is the replica set's name."""
 
     def __init__(self, config: Config, set_name: str | None = None) -> None:
-        self._set_name = None if era.is_current(config) else set_name
-        self._is_current, self._is_of_oplog = era.is_current(config), era.is_of_oplog(config)
+        self._set_name = None if record_format.is_current(config) else set_name
+        self._is_current, self._is_debezium_1 = record_format.is_current(config), record_format.is_debezium_1(config)
         self._captures = captured(config)
         self._documents = Documents(config)
         self._order = ORDER_STEP
@@ -112,7 +112,7 @@ class Writer:
         keys = found.key_text(self._documents.key)
         is_delete = pc.equal(ops, DELETE)
         before, after = found.before, found.after
-        if self._is_of_oplog:
+        if self._is_debezium_1:
             after = chosen(after, pc.equal(ops, CREATE).to_numpy(zero_copy_only=False))
         old_keys = pc.if_else(pc.or_(is_delete, mask(before.present)), keys, pa.scalar(None, pa.string()))
         new_keys = pc.if_else(is_delete, pa.scalar(None, pa.string()), keys)
@@ -131,10 +131,10 @@ class Writer:
 
     def _described(self, events: ChangeEvents, schema: TableSchema, ops: pa.Array) -> dict[str, pa.Array]:
         """The members of the envelope that tell what an update changed."""
-        if not self._is_of_oplog:
+        if not self._is_debezium_1:
             return {UPDATE_DESCRIPTION: self._descriptions(events, schema)}
-        filters = pc.if_else(pc.equal(ops, CREATE), pa.scalar(None, pa.string()), era.filters(events))
-        return {era.PATCH: era.patches(events), era.FILTER: filters}
+        filters = pc.if_else(pc.equal(ops, CREATE), pa.scalar(None, pa.string()), record_format.filters(events))
+        return {record_format.PATCH: record_format.patches(events), record_format.FILTER: filters}
 
     def _descriptions(self, events: ChangeEvents, schema: TableSchema) -> pa.StructArray:
         """What updates changed; empty lists are null, as in Debezium."""

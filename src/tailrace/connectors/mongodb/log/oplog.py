@@ -14,7 +14,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import PyMongoError
 
 from tailrace.config import Config
-from tailrace.connectors.mongodb import era
+from tailrace.connectors.mongodb import record_format
 from tailrace.connectors.mongodb.catalog import table_id
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, Client, code_of, connect, set_name
 from tailrace.connectors.mongodb.log.entries import change_events, time_of_entry
@@ -94,7 +94,7 @@ class Oplog:
 
     def document(self, namespace: str, key: bytes) -> bytes | None:
         """See Lookup.document. Only patches show what is left of an array."""
-        if not era.is_of_oplog(self._config):
+        if not record_format.is_debezium_1(self._config):
             return None
         database, _, collection = namespace.partition(".")
         return first_of(self._ready(), table_id(database, collection), {"filter": RawBSONDocument(key)})

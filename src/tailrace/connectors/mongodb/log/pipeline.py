@@ -70,14 +70,14 @@ def captured(config: Config) -> Callable[[TableId], bool]:
     if config.text("filters.match.mode") == "literal":
         return filters.captures
 
-    def lets(table: TableId) -> bool:
+    def is_captured(table: TableId) -> bool:
         if table.unique in filters.decided or table.unique in filters.signals:
             return filters.captures(table)
         parts = filters.databases.include
         is_inside = not parts or any(part.search(table.database) for part in parts)
-        return is_inside and filters.tables.lets(table.filtered)
+        return is_inside and filters.tables.includes(table.filtered)
 
-    return lets
+    return is_captured
 
 
 def always(config: Config) -> list[TableId]:

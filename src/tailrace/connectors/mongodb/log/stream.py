@@ -14,7 +14,7 @@ from bson import decode
 from pymongo.errors import PyMongoError
 
 from tailrace.config import Config
-from tailrace.connectors.begin_again import NEW_CHECKPOINT, NEW_SNAPSHOT
+from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT, NEW_SNAPSHOT
 from tailrace.connectors.mongodb.client import (
     FAILURES,
     HISTORY_LOST,

@@ -13,7 +13,7 @@ from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.mongodb import era
+from tailrace.connectors.mongodb import record_format
 from tailrace.connectors.mongodb.client import FAILURES, SNAPSHOT_TOO_OLD, Client, code_of, connect
 from tailrace.connectors.mongodb.config import condition
 from tailrace.connectors.mongodb.documents import Documents
@@ -131,12 +131,12 @@ class Written:
     @staticmethod
     def of(client: Client, config: Config, moment: Moment) -> Written:
         """Today the time of the read; in earlier releases its place in the log."""
-        if era.is_current(config):
+        if record_format.is_current(config):
             return Written()
         name = str(client.admin.command("hello").get("setName", ""))
         found = Written(moment.time & 0xFFFFFFFF, name, (moment.time >> 32) * 1_000_000)
-        texts = (pa.field(era.PATCH, pa.string()), pa.field(era.FILTER, pa.string()))
-        return replace(found, members=texts) if era.is_of_oplog(config) else found
+        texts = (pa.field(record_format.PATCH, pa.string()), pa.field(record_format.FILTER, pa.string()))
+        return replace(found, members=texts) if record_format.is_debezium_1(config) else found
 
 
 def reads(documents: Values, table: TableSchema, rows: Documents, order: int, written: Written) -> pa.RecordBatch:

@@ -50,7 +50,7 @@ class PostgresAdmin(Admin):
 
     def resumable(self, begun: Begun) -> Finding | None:
         """See Admin.resumable."""
-        return resumable.standing(self._config, *begun)
+        return resumable.obstacle(self._config, *begun)
 
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.extend: tables are added to the publication."""

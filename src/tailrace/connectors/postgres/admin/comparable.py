@@ -13,7 +13,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.partition_names import first_of, lineages, published
 from tailrace.connectors.postgres.snapshot.selects import Selects
-from tailrace.connectors.shared_keys import not_told_apart
+from tailrace.connectors.shared_keys import key_not_unique
 from tailrace.model.table import TableId
 
 # Row filters are known to PostgreSQL 15 and newer.
@@ -60,7 +60,7 @@ def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTabl
     if Selects(config).of(table, None) != (True, None):
         return "the snapshot reads a SELECT in its place (snapshot.query.mode)"
     if key and not _is_unique(catalog, table, key):
-        return not_told_apart(key)
+        return key_not_unique(key)
     if connection.execute(_CHILDREN, [table.schema.id.schema, table.schema.id.table]).fetchone() is not None:
         return "other tables inherit from it, whose changes come under their own names"
     return _unpublished(connection, config, table)

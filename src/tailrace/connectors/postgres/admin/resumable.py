@@ -39,7 +39,7 @@ def slot_findings(connection: psycopg.Connection[Any], config: Config, begun: Be
     if begun is not None and not any(problem.ok is False for problem in problems):
         problems += _foreign(config, begun)
         if not problems:
-            lost = standing(config, *begun)
+            lost = obstacle(config, *begun)
             problems += [] if lost is None else [lost]
     yield from problems or [Finding("slot", True, f"{name} {'will be created' if row is None else 'exists'}")]
 
@@ -93,7 +93,7 @@ def _foreign(config: Config, begun: Begun) -> Iterator[Finding]:
     committed, planned = begun
     with connect(config, application="tailrace check") as connection:
         slot = slots.existing(connection, config)
-        if slot is None or committed is not None:  # see `standing`
+        if slot is None or committed is not None:  # see `obstacle`
             return
         claim = None
         if planned is not None:
@@ -113,7 +113,7 @@ def offsets(
     return here, here if planned is None else Reached(**fields(planned, SOURCE.connector, source, parse_lsn))
 
 
-def standing(config: Config, committed: Mapping[str, Any] | None, planned: Mapping[str, Any] | None) -> Finding | None:
+def obstacle(config: Config, committed: Mapping[str, Any] | None, planned: Mapping[str, Any] | None) -> Finding | None:
     """What keeps a pipeline from resuming: an error, or a warning where snapshot.mode or offset.mismatch.strategy does.
 
     The offsets are those of the newest batches. None where nothing does, for one that has not begun, and for one whose

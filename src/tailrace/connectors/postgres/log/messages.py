@@ -52,7 +52,7 @@ class LogicalMessages:
         prefixes = known.dictionary.to_pylist()
         if OLD_PREFIX in prefixes:
             self._warn()
-        wanted = [prefix != OLD_PREFIX and self.prefixes.lets(prefix) for prefix in prefixes]
+        wanted = [prefix != OLD_PREFIX and self.prefixes.includes(prefix) for prefix in prefixes]
         keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
         if keep.all():
             return found

@@ -23,7 +23,7 @@ from tailrace.connectors.postgres.log.messages import LogicalMessages
 from tailrace.connectors.postgres.log.protocol.framing import Packed, packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relations
 from tailrace.connectors.postgres.log.refusals import Interrupted
-from tailrace.connectors.postgres.log.stream import About, LogStream, Wish
+from tailrace.connectors.postgres.log.stream import About, LogStream, RangeRequest
 from tailrace.connectors.postgres.log.structures import Structures
 from tailrace.connectors.postgres.position import Claim, Seen
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
@@ -35,11 +35,11 @@ from tailrace.model.table import TableId
 
 
 @dataclass
-class Known:
-    """What a worker knows of a pipeline's log: the tables that were described to it, as `config` captures them.
+class DescribedTables:
+    """The tables that the server has described to this worker, as `config` captures them.
 
     Their enums have the `labels` of a LogRange.
-    `epoch` and `described` tell the reader process which descriptions these are, see Wish.
+    `epoch` and `described` tell the reader process which descriptions these are, see RangeRequest.
     """
 
     config: Config
@@ -51,7 +51,7 @@ class Known:
     structures: Structures = field(default_factory=Structures)
 
     def see(self, about: About) -> None:
-        """A block comes: over a new connection the server describes each table again."""
+        """Forget the descriptions if a block comes over a new connection: the server describes each table again."""
         if about.epoch != self.epoch:
             self.epoch, self.described = about.epoch, 0
             self.relations.by_oid.clear()
@@ -65,20 +65,20 @@ _COLUMN_BYTES, _BLOCK_BYTES, _MOST_BYTES = 64 << 10, 4 << 20, 64 << 20
 
 
 @dataclass
-class Pace:
-    """Bytes of messages that are decoded at once, so that their columns are few beside them; 0: a block as it is."""
+class DecodeSize:
+    """How many bytes of messages are decoded at once: more for tables with many columns; 0: each block alone."""
 
     bytes: int = 0
 
     def see(self, chunk: Chunk) -> None:
-        """A chunk was decoded."""
+        """Adapt the size to a chunk that was decoded."""
         columns = sum(len(batch.table.columns) for batch in chunk.batches)
         wanted = min(columns * _COLUMN_BYTES, _MOST_BYTES)
         self.bytes = wanted if wanted > _BLOCK_BYTES else 0
 
 
 # By pipeline, kept in a worker process from one micro-batch to the next.
-known: dict[str, Known] = {}
+known: dict[str, DescribedTables] = {}
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
 def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
     about = known.get(wanted.application)
     if about is None or (about.config, about.labels) != (config, wanted.labels):
-        about = known[wanted.application] = Known(config, wanted.labels)
-    wish = reselect(config)
+        about = known[wanted.application] = DescribedTables(config, wanted.labels)
+    reselection = reselect(config)
     with ExitStack() as opened:
         descriptions = opened.enter_context(closing(Descriptions(config, about)))
         decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
@@ -120,28 +120,30 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         decoder.has_marks = config.flag("provide.transaction.metadata")
         decoder.faults = Faults.of(config)
         decoder.schema_changes = SchemaChangeReader.of(config)
-        if wish is not None:
+        if reselection is not None:
             decoder.reselector = opened.enter_context(
-                closing(Reselector(wish, PostgresLookup(config, wish.by_event_key)))
+                closing(Reselector(reselection, PostgresLookup(config, reselection.by_event_key)))
             )
-        pace = Pace()
-        for messages in opened.enter_context(closing(_messages(config, wanted, about, pace))):
+        size = DecodeSize()
+        for messages in opened.enter_context(closing(_messages(config, wanted, about, size))):
             chunk = decoder.decode(messages)
-            pace.see(chunk)
+            size.see(chunk)
             yield chunk
 
 
-def _messages(config: Config, wanted: LogRange, about: Known, pace: Pace) -> Generator[Packed, None, None]:
+def _messages(
+    config: Config, wanted: LogRange, about: DescribedTables, size: DecodeSize
+) -> Generator[Packed, None, None]:
     """The messages of a range, over as many connections and reader processes as it takes."""
     # The stream is the same whatever is captured of it.
     config = replace(config, tables=())
     claim = Claim(wanted.start, wanted.end, wanted.timeline, wanted.since_us, seen=wanted.seen)
     delivered, backoff = 0, Backoff(config)
     while True:
-        wish = Wish(claim, wanted.last_commit, delivered, about.epoch, about.described)
+        request = RangeRequest(claim, wanted.last_commit, delivered, about.epoch, about.described)
         try:
-            with closing(reader_client.ask(Request(LogStream, config, wanted.application, wish))) as blocks:
-                for joined in _joined(blocks, pace):
+            with closing(reader_client.ask(Request(LogStream, config, wanted.application, request))) as blocks:
+                for joined in _joined(blocks, size):
                     last = joined[-1].about
                     about.see(last)
                     yield packed([Packed(block.about.lengths, block.data) for block in joined])
@@ -153,14 +155,14 @@ def _messages(config: Config, wanted: LogRange, about: Known, pace: Pace) -> Gen
             backoff.wait(error)
 
 
-def _joined(blocks: Iterable[Block], pace: Pace) -> Iterator[list[Block]]:
-    """The blocks of one answer, which come over one connection, as many at a time as the pace says."""
+def _joined(blocks: Iterable[Block], most: DecodeSize) -> Iterator[list[Block]]:
+    """The blocks of one answer, which come over one connection, up to `most` bytes at a time."""
     held: list[Block] = []
     size = 0
     for block in blocks:
         held.append(block)
         size += len(block.data)
-        if size >= pace.bytes:
+        if size >= most.bytes:
             yield held
             held, size = [], 0
     if held:
@@ -170,7 +172,7 @@ def _joined(blocks: Iterable[Block], pace: Pace) -> Iterator[list[Block]]:
 class Descriptions:
     """Describes the relations of one read; the connection is made for the first one, and used for all others."""
 
-    def __init__(self, config: Config, about: Known) -> None:
+    def __init__(self, config: Config, about: DescribedTables) -> None:
         self.config = config
         self._about = about
         self._filter = TableFilter.from_config(config)

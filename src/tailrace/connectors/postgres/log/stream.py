@@ -1,9 +1,9 @@
 """Keeps the log of one pipeline open in a reader process between micro-batches, so that nothing is decoded twice.
 
-A stretch of the log is [start, end) by the LSN of commit records, which is also what the server skips by when a
-stream starts at `start`: a transaction lies in exactly one stretch, whole. The first Begin of a later transaction ends
-a stretch; on an idle server a keepalive that has passed `end` does. What was received beyond `end` waits here for the
-next stretch, which asks for it if it begins where this one ended.
+A range of the log is [start, end) by the LSN of commit records, which is also what the server skips by when a
+stream starts at `start`: a transaction lies in exactly one range, whole. The first Begin of a later transaction ends
+a range; on an idle server a keepalive that has passed `end` does. What was received beyond `end` waits here for the
+next range, which gets it if it begins where this one ended.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _MOST_PATIENCE = 16
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A stretch of the log that a worker wants; `last_commit` is the end of the last transaction before it.
+class RangeRequest:
+    """The range of the log that a worker requests; `last_commit` is the end of the last transaction before it.
 
-    `skip` countable messages of it are known already, from an answer that broke off. `epoch` and `described` say which
+    `skip` countable messages of it were received before the connection was lost. `epoch` and `described` say which
     descriptions of tables the worker has: the connection that they came over, and the number of the last one.
     """
 
@@ -57,9 +57,10 @@ class Wish:
 
 @dataclass(frozen=True)
 class About:
-    """Of a block of messages: their lengths, and how many are countable: come again, once, when the stream is repeated.
+    """Describes a block: the lengths of its messages, and how many are countable: a repeated stream sends those again.
 
-    Descriptions come as the server likes. `epoch` and `described` are to be given in the next Wish.
+    Descriptions of tables are not countable: the server decides when it sends one. The next RangeRequest contains
+    `epoch` and `described`.
     """
 
     lengths: bytes
@@ -69,7 +70,7 @@ class About:
 
 
 class LogStream:
-    """Implements Source. `position` is the end of the last stretch, if that was read whole over this connection."""
+    """Implements Source. `position` is the end of the last range, if that was read whole over this connection."""
 
     def __init__(self, config: Config, application: str) -> None:
         self.config = config
@@ -79,14 +80,14 @@ class LogStream:
         self._patience = 1
         self._is_reading = False
 
-    def read(self, wish: Wish, client: socket.socket) -> Generator[Block, None, None]:
+    def read(self, wanted: RangeRequest, client: socket.socket) -> Generator[Block, None, None]:
         """The messages of all transactions whose commit record lies in [start, end), in blocks of about CHUNK_BYTES.
 
         Begins by telling the server that everything before `start` is safe, unless lsn.flush.mode is manual: Spark
-        asks for a stretch only when the one before it is committed. Raises OffsetError when the log is lost,
+        requests a range only when the one before it is committed. Raises OffsetError when the log is lost,
         Interrupted for a lost connection, SourceError for a taken slot.
         """
-        claim = wish.claim
+        claim = wanted.claim
         assert claim.start is not None
         assert claim.end is not None
         if self.position != claim.start:
@@ -95,9 +96,9 @@ class LogStream:
         try:
             replication = self._opened(claim, claim.start)
             replication.confirmed = 0 if self.config.text("lsn.flush.mode") == "manual" else claim.start
-            replication.last_commit = wish.last_commit
+            replication.last_commit = wanted.last_commit
             replication.report()
-            yield from self._blocks(replication, wish, claim.end, client)
+            yield from self._blocks(replication, wanted, claim.end, client)
             if replication.warning is not None:
                 raise without_publication(replication.warning)
             replication.report()
@@ -116,13 +117,15 @@ class LogStream:
             self._replication = Replication.open(self.config, self.application, start, self._patience)
         return self._replication
 
-    def _blocks(self, replication: Replication, wish: Wish, end: int, client: socket.socket) -> Iterator[Block]:
-        known = wish.described if wish.epoch == replication.epoch else 0
+    def _blocks(
+        self, replication: Replication, wanted: RangeRequest, end: int, client: socket.socket
+    ) -> Iterator[Block]:
+        known = wanted.described if wanted.epoch == replication.epoch else 0
         news = [message for number, message in replication.descriptions.values() if number > known]
         if news:
             yield _block(replication, [segment(news)], 0)
         gathered, size, countable = list[Segment](), 0, 0
-        for messages, described in self._receive(replication, end, wish.skip, Asker(client)):
+        for messages, described in self._receive(replication, end, wanted.skip, Asker(client)):
             # Descriptions are sent once a connection: they must not move the end of a block, or a repeat is cut
             # otherwise.
             sizes = np.cumsum(np.where(described, 0, messages.lengths.astype(np.int64)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from tailrace.config import Config
-from tailrace.connectors.begin_again import AFTER_DROP, NEW_CHECKPOINT
+from tailrace.connectors.lost_log_remedies import AFTER_DROP, NEW_CHECKPOINT
 from tailrace.connectors.postgres.position import Claim, format_lsn
 from tailrace.connectors.postgres.server import history
 from tailrace.connectors.postgres.server import slot as slots

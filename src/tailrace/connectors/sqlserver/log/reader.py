@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.connectors.begin_again import NEW_CHECKPOINT
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
 from tailrace.connectors.change_tables.dialect import Block, Instance
 from tailrace.connectors.change_tables.images import images, selected
@@ -18,6 +17,7 @@ from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.reader import ChangeTable
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name

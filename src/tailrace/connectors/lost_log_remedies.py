@@ -1,4 +1,4 @@
-"""The remedies of a log that is lost to a pipeline: how it begins again with a new snapshot."""
+"""Remedies for errors about a lost log position: how a pipeline starts again with a new snapshot."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.postgres.log.reader import Pace, _joined
+from tailrace.connectors.postgres.log.reader import DecodeSize, _joined
 from tailrace.connectors.reader_socket import Block
 from tests.unit.spark.test_shapes import inserted
 
@@ -12,10 +12,10 @@ _BLOCK = bytes(4 << 20)
 
 def sizes(blocks: int, tables: int) -> list[int]:
     """How many blocks each chunk is decoded from, with a row of each table in it."""
-    pace, found = Pace(), []
-    for joined in _joined((Block(None, _BLOCK) for _ in range(blocks)), pace):
+    size, found = DecodeSize(), []
+    for joined in _joined((Block(None, _BLOCK) for _ in range(blocks)), size):
         found.append(len(joined))
-        pace.see(Chunk([inserted()] * tables))
+        size.see(Chunk([inserted()] * tables))
     return found
 
 

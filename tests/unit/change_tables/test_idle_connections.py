@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables import kept
-from tailrace.connectors.change_tables.kept import kept_connection
+from tailrace.connectors.change_tables import idle_connections
+from tailrace.connectors.change_tables.idle_connections import reused_connection
 from tailrace.connectors.sqlserver.config import resolve
 
 
@@ -38,9 +38,9 @@ class Links:
 @pytest.fixture
 def links() -> Iterator[Any]:
     """A dialect without idle connections."""
-    kept._idle.clear()
+    idle_connections._idle.clear()
     yield Links()
-    kept._idle.clear()
+    idle_connections._idle.clear()
 
 
 def config(user: str = "reader") -> Config:
@@ -49,36 +49,39 @@ def config(user: str = "reader") -> Config:
 
 def test_the_next_micro_batch_has_the_connection_of_the_last(links: Any) -> None:
     for _ in range(3):
-        with kept_connection(links, config(), "log", "d"):
+        with reused_connection(links, config(), "log", "d"):
             pass
     assert len(links.made) == 1
 
 
 def test_blocks_at_the_same_time_have_connections_of_their_own(links: Any) -> None:
-    with kept_connection(links, config(), "log", "d") as first, kept_connection(links, config(), "log", "d") as second:
+    with (
+        reused_connection(links, config(), "log", "d") as first,
+        reused_connection(links, config(), "log", "d") as second,
+    ):
         assert first is not second
-    with kept_connection(links, config(), "log", "e"), kept_connection(links, config("other"), "log", "d"):
+    with reused_connection(links, config(), "log", "e"), reused_connection(links, config("other"), "log", "d"):
         assert len(links.made) == 4
 
 
 def test_a_connection_is_closed_when_its_block_fails_or_is_left(links: Any) -> None:
     def rows() -> Iterator[int]:
-        with kept_connection(links, config(), "log", "d"):
+        with reused_connection(links, config(), "log", "d"):
             yield 1
             yield 2
 
     left = rows()
     next(left)
     left.close()  # type: ignore[attr-defined]
-    with pytest.raises(OSError, match="cut"), kept_connection(links, config(), "log", "d"):
+    with pytest.raises(OSError, match="cut"), reused_connection(links, config(), "log", "d"):
         raise OSError("cut")
     assert [each.is_closed for each in links.made] == [True, True]
 
 
 def test_a_connection_that_was_idle_for_long_is_not_used_again(links: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with kept_connection(links, config(), "log", "d"):
+    with reused_connection(links, config(), "log", "d"):
         pass
-    monkeypatch.setattr(kept, "_IDLE_S", -1.0)
-    with kept_connection(links, config(), "log", "d"):
+    monkeypatch.setattr(idle_connections, "_IDLE_S", -1.0)
+    with reused_connection(links, config(), "log", "d"):
         pass
     assert [each.is_closed for each in links.made] == [True, False]

@@ -1,4 +1,4 @@
-"""Keeps connections open between the micro-batches of a worker process: a login takes longer than a small range."""
+"""Reuses connections between the micro-batches of a worker process, as a login takes longer than a small range."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _idle: dict[_Key, list[tuple[float, Connection]]] = {}
 
 
 @contextmanager
-def kept_connection(dialect: Dialect, config: Config, application: str, database: str) -> Iterator[Connection]:
-    """A connection that this process has left from before, or a new one; it is kept unless the block fails or is left.
+def reused_connection(dialect: Dialect, config: Config, application: str, database: str) -> Iterator[Connection]:
+    """An idle connection of this process, or a new one. It is kept unless the block raises or is not finished.
 
     May raise the driver's errors.
     """

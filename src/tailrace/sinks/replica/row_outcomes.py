@@ -1,7 +1,7 @@
 """Decides whether the replica's rows of some keys equal the source's, by reading both in rounds while both change.
 
-The turns are source, target, source, target, ...; each reading of the target holds all that the reading of the source
-before it shows. What may be concluded from them: docs/decisions/0015-verdicts-by-row-versions.md.
+Readings alternate: source, target, source, target, ... Each reading of the target contains all that the reading of the
+source before it shows. What follows from them: docs/decisions/0015-wrong-rows-by-row-versions.md.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Seen:
     versions: Hashes
 
 
-class Verdicts:
-    """The verdict on each of some keys; OPEN until it is certain."""
+class RowOutcomes:
+    """What is known of each of some keys: OPEN until it is certain whether the row is equal."""
 
     def __init__(self, count: int) -> None:
         self.kinds: npt.NDArray[np.int64] = np.full(count, OPEN, np.int64)
@@ -35,12 +35,12 @@ class Verdicts:
 
     @property
     def open(self) -> Flags:
-        """The keys without a verdict."""
+        """The keys that are not decided."""
         undecided: Flags = self.kinds == OPEN
         return undecided
 
-    def judge(self, before: Seen, target: Hashes, after: Seen, chosen: Flags) -> None:
-        """Conclude from a turn about the chosen keys; `before` is the `after` of the turn before.
+    def update(self, before: Seen, target: Hashes, after: Seen, chosen: Flags) -> None:
+        """Decide the chosen keys, as far as one round of readings allows; `before` is the `after` of the round before.
 
         A row is equal if it was the source's at either reading. It differs if the source's row was the same version at
         three readings in a row, and the target's, the same one twice, is another.

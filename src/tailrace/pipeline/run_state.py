@@ -1,6 +1,6 @@
-"""Whether a pipeline runs, and of what its last run ended: what `status` reads from two small files in the checkpoint.
+"""Tells from two small files in the checkpoint whether a pipeline runs, and how its last run ended.
 
-A run holds `lease.json` while it lives, and writes `last_run.json` when it ends. One that was killed leaves its lease.
+A run has `lease.json` while it runs, and writes `last_run.json` when it ends. A killed run leaves its lease behind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ State = Literal["never started", "running", "stopped", "failed", "killed"]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: when (ISO 8601), and of what error, None if it was stopped or had read everything.
+    """How a run ended: when (ISO 8601), and by which error, None if it was stopped or had read everything.
 
     `caught_up` is that of its Owner.
     """
@@ -52,7 +52,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunState:
     """Whether a pipeline runs. `owner` is who runs it, or was killed; `last` how the last run ended, if it did."""
 
     state: State
@@ -94,24 +94,24 @@ def ended_early(checkpoint: str, error: TailraceError) -> None:
     A checkpoint that cannot be read is the next start's to report.
     """
     with suppress(ConfigError):
-        if "://" not in checkpoint and standing(checkpoint).state != "running":
+        if "://" not in checkpoint and run_state(checkpoint).state != "running":
             ended(LocalFile(Path(checkpoint) / LAST_RUN), error)
 
 
-def standing(checkpoint: str) -> Standing:
-    """How the pipeline of a checkpoint, a path or URL, stands. Raises ConfigError, SparkAloneError."""
+def run_state(checkpoint: str) -> RunState:
+    """Whether the pipeline of a checkpoint (a path or URL) runs. Raises ConfigError, SparkAloneError."""
     filesystem, root = file_system(checkpoint)
     lease, last = _content(filesystem, f"{root}/{LEASE}"), _content(filesystem, f"{root}/{LAST_RUN}")
     end = None if last is None else Ended.read(last)
     if lease is None:
         state: State = "never started" if end is None else "stopped" if end.error is None else "failed"
-        return Standing(state, None, end)
+        return RunState(state, None, end)
     owner = Owner.read(lease)
     is_alive = None if owner is None else owner.is_alive()
     if is_alive is None:
         written = filesystem.get_file_info(f"{root}/{LEASE}").mtime
         is_alive = written is not None and time.time() - written.timestamp() < _SILENT_SECONDS
-    return Standing("running" if is_alive else "killed", owner, end)
+    return RunState("running" if is_alive else "killed", owner, end)
 
 
 def caught_up(progress: dict[str, Any]) -> float | None:

@@ -15,19 +15,19 @@ import pytest
 from tailrace.errors import ConfigError, SourceError, TailraceError
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import Owner
-from tailrace.pipeline.standing import LAST_RUN, LEASE, Ended, caught_up, ended, ended_early, standing
+from tailrace.pipeline.run_state import LAST_RUN, LEASE, Ended, caught_up, ended, ended_early, run_state
 
 
 def test_a_pipeline_that_runs_and_one_that_was_killed(tmp_path: Path) -> None:
-    assert standing(str(tmp_path / "none")).state == "never started"
+    assert run_state(str(tmp_path / "none")).state == "never started"
     (tmp_path / LEASE).write_text(Owner.me().content)
-    found = standing(str(tmp_path))
+    found = run_state(str(tmp_path))
     assert (found.state, found.is_dead) == ("running", False)
     assert f"process {os.getpid()} on " in str(found)
     with subprocess.Popen([sys.executable, "-c", ""]) as other:
         other.wait()
     (tmp_path / LEASE).write_text(replace(Owner.me(), pid=other.pid).content)
-    found = standing(str(tmp_path))
+    found = run_state(str(tmp_path))
     assert (found.state, found.is_dead) == ("killed", True)
     assert "killed, or its machine is out of reach: process" in str(found)
 
@@ -35,31 +35,31 @@ def test_a_pipeline_that_runs_and_one_that_was_killed(tmp_path: Path) -> None:
 def test_an_owner_on_another_machine_is_known_by_the_age_of_its_file(tmp_path: Path) -> None:
     file = tmp_path / LEASE
     file.write_text(replace(Owner.me(), machine="another").content)
-    assert standing(str(tmp_path)).state == "running"
+    assert run_state(str(tmp_path)).state == "running"
     long_ago = time.time() - 100
     os.utime(file, (long_ago, long_ago))
-    assert standing(str(tmp_path)).state == "killed"
+    assert run_state(str(tmp_path)).state == "killed"
 
 
 def test_a_file_that_cannot_be_read_is_an_error_with_its_remedy(tmp_path: Path) -> None:
     (tmp_path / LEASE).mkdir()
     with pytest.raises(ConfigError, match=r"lease\.json: the file cannot be read.*\n  Remedy: run this as the user"):
-        standing(str(tmp_path))
+        run_state(str(tmp_path))
 
 
 def test_how_a_run_ended(tmp_path: Path) -> None:
     file = LocalFile(tmp_path / LAST_RUN)
     ended(file, SourceError("there is no slot", where="slot s", remedy="make one"))
-    found = standing(str(tmp_path))
+    found = run_state(str(tmp_path))
     assert (found.state, found.is_dead) == ("failed", True)
     assert found.last is not None
     assert (found.last.error, found.last.remedy) == ("slot s: there is no slot", "make one")
     ended(file, None)
-    found = standing(str(tmp_path))
+    found = run_state(str(tmp_path))
     assert (found.state, found.is_dead) == ("stopped", False)
     assert str(found).startswith("stopped at 2")
     file.write(json.dumps({"at": "x"})[:-1])
-    assert standing(str(tmp_path)).last is None
+    assert run_state(str(tmp_path)).last is None
     assert Ended.read('{"of": "a later version"}') is None
 
 
@@ -68,10 +68,10 @@ def test_a_run_that_failed_before_it_had_the_lease(tmp_path: Path) -> None:
     (tmp_path / LEASE).write_text(Owner.me().content)
     ended_early(str(tmp_path), error)
     ended_early("s3://bucket/state", error)
-    assert (standing(str(tmp_path)).state, standing(str(tmp_path)).last) == ("running", None)
+    assert (run_state(str(tmp_path)).state, run_state(str(tmp_path)).last) == ("running", None)
     (tmp_path / LEASE).unlink()
     ended_early(str(tmp_path), error)
-    found = standing(str(tmp_path))
+    found = run_state(str(tmp_path))
     assert found.state == "failed"
     assert found.last is not None
     assert (found.last.error, found.last.remedy) == ("spark.master: Spark did not start", "set it")
@@ -87,7 +87,7 @@ def test_when_the_run_had_read_the_whole_log_is_known_while_it_runs_and_after(tm
     assert caught_up({"timestamp": "1970-01-01T00:00:10Z", "sources": []}) is None
 
     (tmp_path / LEASE).write_text(replace(Owner.me(), caught_up=7.0).content)
-    assert standing(str(tmp_path)).caught_up == 7.0
+    assert run_state(str(tmp_path)).caught_up == 7.0
     (tmp_path / LEASE).unlink()
     ended(LocalFile(tmp_path / LAST_RUN), None, 8.0)
-    assert standing(str(tmp_path)).caught_up == 8.0
+    assert run_state(str(tmp_path)).caught_up == 8.0

@@ -1,26 +1,26 @@
-"""Verdicts on keys from readings in turns: certain ones come, others stay open."""
+"""Row outcomes from readings of source and target in turns: a row is decided only if it is certain."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from tailrace.sinks.replica.verdicts import DIFFERENT, EQUAL, MISSING, OPEN, SURPLUS, Seen, Verdicts
+from tailrace.sinks.replica.row_outcomes import DIFFERENT, EQUAL, MISSING, OPEN, SURPLUS, RowOutcomes, Seen
 
 # A source's reading is (version, row), 0 for no row; a target's is a row.
 Reading = tuple[int, int]
 GONE: Reading = (0, 0)
 
 
-def verdict(first: Reading, *turns: tuple[int, Reading]) -> int:
-    """The verdict on one key after turns of the target's row and the source's next reading."""
-    verdicts = Verdicts(1)
+def outcome(first: Reading, *turns: tuple[int, Reading]) -> int:
+    """The outcome of one key after turns of the target's row and the source's next reading."""
+    outcomes = RowOutcomes(1)
     before = seen(first)
     for row, reading in turns:
         after = seen(reading)
-        verdicts.judge(before, np.array([row], np.uint64), after, verdicts.open)
+        outcomes.update(before, np.array([row], np.uint64), after, outcomes.open)
         before = after
-    return int(verdicts.kinds[0])
+    return int(outcomes.kinds[0])
 
 
 def seen(reading: Reading) -> Seen:
@@ -52,11 +52,13 @@ def seen(reading: Reading) -> Seen:
         ((1, 5), [(9, (2, 6)), (9, (3, 7)), (9, (4, 8))], OPEN),
     ],
 )
-def test_verdicts(first: Reading, turns: list[tuple[int, Reading]], expected: int) -> None:
-    assert verdict(first, *turns) == expected
+def test_a_row_is_wrong_only_after_three_readings_of_one_version(
+    first: Reading, turns: list[tuple[int, Reading]], expected: int
+) -> None:
+    assert outcome(first, *turns) == expected
 
 
 def test_only_chosen_keys_are_judged() -> None:
-    verdicts, nothing = Verdicts(2), np.zeros(2, np.uint64)
-    verdicts.judge(Seen(nothing, nothing), nothing, Seen(nothing, nothing), np.array([True, False]))
-    assert verdicts.kinds.tolist() == [EQUAL, OPEN]
+    outcomes, nothing = RowOutcomes(2), np.zeros(2, np.uint64)
+    outcomes.update(Seen(nothing, nothing), nothing, Seen(nothing, nothing), np.array([True, False]))
+    assert outcomes.kinds.tolist() == [EQUAL, OPEN]

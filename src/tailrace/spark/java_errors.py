@@ -1,4 +1,4 @@
-"""What Spark's and Java's errors say, on one line."""
+"""Summarises errors of Spark and Java in one line."""
 
 from __future__ import annotations
 

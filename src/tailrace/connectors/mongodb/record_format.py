@@ -69,7 +69,7 @@ def is_current(config: Config) -> bool:
     return config.text("compat.version") == CURRENT
 
 
-def is_of_oplog(config: Config) -> bool:
+def is_debezium_1(config: Config) -> bool:
     """Whether updates are patches."""
     return config.text("compat.version") == OPLOG
 
