@@ -221,7 +221,7 @@ def dropped(database: Database) -> bool:
     return True
 
 
-def test_a_publication_that_nobody_made(spark: SparkSession, shop: Database, tmp_path: Path) -> None:
+def test_a_publication_that_does_not_exist(spark: SparkSession, shop: Database, tmp_path: Path) -> None:
     given = properties(shop, publication__autocreate__mode="disabled")
     text = sentence(Stream(spark, given, tmp_path).failure())
     assert "publication pub" in text

@@ -77,7 +77,7 @@ def test_a_reader_that_is_ended_begins_again_where_it_was(
 
 
 @pytest.mark.usefixtures("binary")
-def test_rows_that_come_in_another_order_are_not_taken_for_those_read(
+def test_rows_in_another_order_are_not_mistaken_for_those_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retry, "_FIRST_SECONDS", 0.02)
@@ -178,7 +178,7 @@ def test_select_of_the_users_that_is_wrong(database: Database, select: str, said
 
 
 @pytest.mark.usefixtures("binary")
-def test_snapshot_that_is_gone(database: Database) -> None:
+def test_an_exported_snapshot_that_has_ended(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     with capturing(database) as capture:
         (split,) = capture.plan()
@@ -188,7 +188,7 @@ def test_snapshot_that_is_gone(database: Database) -> None:
 
 
 @pytest.mark.usefixtures("binary")
-def test_server_that_does_not_let_in(database: Database) -> None:
+def test_server_that_refuses_the_login(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     with capturing(database) as capture:
         (split,) = capture.plan()

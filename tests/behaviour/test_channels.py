@@ -158,7 +158,7 @@ def test_signals_wait_for_a_pipeline_that_has_not_begun(table: Database, channel
         assert told(drained(capture)) == ALL
 
 
-def test_malformed_messages_are_told_and_others_are_for_somebody_else(
+def test_malformed_messages_are_logged_and_those_of_other_pipelines_ignored(
     table: Database, topic: str, kafka: EmbeddedKafka, caplog: pytest.LogCaptureFixture
 ) -> None:
     signal = {"type": "execute-snapshot", "data": SNAPSHOT}
@@ -181,7 +181,7 @@ def test_a_broker_out_of_reach_stops_nothing(table: Database) -> None:
         assert told(drained(capture)) == [("d", 3)]
 
 
-def test_signals_are_read_once_there_is_a_right_to_their_topic(
+def test_signals_are_read_once_the_topic_is_readable(
     table: Database, topic: str, kafka: EmbeddedKafka, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As after any other look that the broker refused, such as one before the group has its coordinator."""

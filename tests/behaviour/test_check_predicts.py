@@ -109,7 +109,7 @@ FULL = {"replica.identity.autoset.values": "public.a:FULL"}
         ([PUBLICATION, *OWNS_TABLES], FULL, None),
     ],
 )
-def test_a_start_does_what_check_says(
+def test_a_start_does_what_check_predicts(
     database: Database, role: str, setup: list[str], more: dict[str, str], wrong: str | None
 ) -> None:
     database.execute(*(statement.format(role=role, database=database.name) for statement in setup))

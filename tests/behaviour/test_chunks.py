@@ -56,9 +56,7 @@ def test_a_new_row_beside_a_chunk_of_a_table_without_a_key(
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM k WHERE id = 2", "UPDATE k SET id = 20 WHERE id = 2"])
-def test_an_old_image_without_the_key_tells_which_row_it_is(
-    database: Database, meanwhile: Meanwhile, change: str
-) -> None:
+def test_an_old_image_without_the_key_identifies_its_row(database: Database, meanwhile: Meanwhile, change: str) -> None:
     database.execute(SIGNALS, "CREATE TABLE k (id int PRIMARY KEY, code int NOT NULL UNIQUE)")
     database.execute("INSERT INTO k SELECT n, 100 + n FROM generate_series(1, 5) n")
     database.execute("ALTER TABLE k REPLICA IDENTITY USING INDEX k_code_key")
@@ -74,7 +72,7 @@ def test_an_old_image_without_the_key_tells_which_row_it_is(
         ("ALTER TABLE k ADD more int", False),
     ],
 )
-def test_a_table_whose_key_becomes_another_is_read_from_its_beginning(
+def test_a_table_whose_key_changes_is_read_from_its_beginning(
     database: Database, change: str, restarted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     database.execute(SIGNALS, "CREATE TABLE k (id int PRIMARY KEY, v int NOT NULL)")
@@ -90,7 +88,7 @@ def test_a_table_whose_key_becomes_another_is_read_from_its_beginning(
 
 
 @pytest.mark.parametrize("surrogate", ["number", "word"])
-def test_nulls_of_a_surrogate_key_come_last(database: Database, surrogate: str) -> None:
+def test_nulls_of_a_surrogate_key_are_read_last(database: Database, surrogate: str) -> None:
     database.execute(SIGNALS, "CREATE TABLE k (id int PRIMARY KEY, number int, word text)")
     database.execute(
         "INSERT INTO k SELECT n, CASE WHEN n > 4 THEN n END, CASE WHEN n > 4 THEN 'w' || n END "
@@ -119,7 +117,7 @@ def test_a_condition_may_name_the_table(database: Database, condition: str) -> N
 
 
 @pytest.mark.parametrize("read_only", ["true", "false"])
-def test_no_chunk_is_read_while_a_change_that_was_told_is_not_visible(
+def test_no_chunk_is_read_while_a_change_in_the_log_is_not_visible_yet(
     database: Database, read_only: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A commit that waits for a synchronous standby is in the log, but nobody sees it yet."""

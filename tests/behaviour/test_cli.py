@@ -120,7 +120,7 @@ def test_init_by_a_role_that_owns_nothing(database: Database, tmp_path: Path) ->
         database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 
-def test_init_encrypts_if_the_url_asks_for_it(database: Database, tmp_path: Path) -> None:
+def test_init_encrypts_if_the_url_requires_it(database: Database, tmp_path: Path) -> None:
     """The server has no encryption: a connection in the clear must not be made in its place."""
     database.execute("CREATE TABLE a (id int PRIMARY KEY)")
     server, file = database.server, tmp_path / "p.yaml"
@@ -160,7 +160,7 @@ def test_init_makes_ddl_triggers_and_drop_removes_them(database: Database, tmp_p
         database.execute(f"DROP ROLE {role}")
 
 
-def test_check_tells_every_problem_with_its_remedy(pipeline: Path) -> None:
+def test_check_reports_every_problem_with_its_remedy(pipeline: Path) -> None:
     tailrace("check", pipeline)
     content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
     content["source"]["config"]["database.password"] = "wrong"
@@ -186,7 +186,7 @@ def test_run_checks_before_spark_starts(database: Database, pipeline: Path) -> N
     assert not (pipeline.parent / "state").exists(), "Spark was not started"
 
 
-def test_status_says_whether_a_pipeline_runs_and_of_what_it_ended(pipeline: Path) -> None:
+def test_status_shows_whether_a_pipeline_runs_and_why_it_ended(pipeline: Path) -> None:
     state = pipeline.parent / "state"
     state.mkdir()
     ended(LocalFile(state / LAST_RUN), SourceError("there is no slot", where="slot s", remedy="make one"))
@@ -202,7 +202,7 @@ def test_status_says_whether_a_pipeline_runs_and_of_what_it_ended(pipeline: Path
     assert "running: process" in tailrace("status", pipeline).stdout
 
 
-def test_status_says_what_is_known_without_the_server(pipeline: Path) -> None:
+def test_status_shows_what_is_known_without_the_server(pipeline: Path) -> None:
     """A run waits for a server that is away: a liveness probe must not end it."""
     state = pipeline.parent / "state"
     state.mkdir()
@@ -333,7 +333,7 @@ def test_run_once_status_and_drop(database: Database, pipeline: Path) -> None:
 
 
 @pytest.mark.long
-def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(database: Database, pipeline: Path) -> None:
+def test_ctrl_c_stops_cleanly_and_the_next_run_resumes(database: Database, pipeline: Path) -> None:
     # In a session of its own, all of which gets the signal, as from a terminal.
     with subprocess.Popen(
         [*COMMAND, "run", str(pipeline), "--json"], stdout=subprocess.PIPE, text=True, start_new_session=True

@@ -140,13 +140,13 @@ def test_a_role_that_may_not_log_in(database: Database) -> None:
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
-def test_encryption_that_is_asked_for_is_not_done_without(database: Database, mode: str) -> None:
+def test_a_server_without_tls_is_an_error_if_encryption_is_required(database: Database, mode: str) -> None:
     with pytest.raises(SourceError, match="server does not support SSL"):
         says(database, database__sslmode=mode, database__sslrootcert="system" if mode == "verify-full" else "none")
 
 
 @pytest.mark.parametrize("mode", ["disable", "require"])
-def test_why_a_server_takes_nobody_is_asked_in_tls(database: Database, proxy: TlsProxy, mode: str) -> None:
+def test_the_reason_of_a_refused_login_is_asked_over_tls(database: Database, proxy: TlsProxy, mode: str) -> None:
     """Whatever the language of its words: a client without a place, and one whose role has none."""
     port = database.server.port if mode == "disable" else proxy.port
     there = {"database__hostname": "localhost", "database__port": str(port), "database__sslmode": mode}
@@ -196,7 +196,7 @@ def test_the_client_shows_its_certificate(database: Database, certificates: Path
         says(database, **there, **own, database__sslpassword="wrong")
 
 
-def test_a_url_asks_for_all_of_it(database: Database, certificates: Path, proxy: TlsProxy) -> None:
+def test_tls_parameters_of_a_url_are_used(database: Database, certificates: Path, proxy: TlsProxy) -> None:
     secret = database.server.password
     url = f"postgresql://{database.server.user}:{secret}@localhost:{proxy.port}/{database.name}?sslmode=verify-full"
     own = f"sslcert={certificates / 'reader.crt'}&sslkey={certificates / 'reader.key'}&sslpassword=pw"

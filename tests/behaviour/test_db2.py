@@ -113,7 +113,7 @@ def test_columns_are_found_by_their_names(source: Db2Source) -> None:
         assert event["after"] == {"id": 7, "v": 70}, "the change table has no other columns"
 
 
-def test_a_registration_that_comes_and_goes(source: Db2Source) -> None:
+def test_a_registration_that_is_added_and_removed(source: Db2Source) -> None:
     with streaming(source, table__include__list=rf"{source.schema}\..*") as stream:
         source.create("later")
         source.run(f"INSERT INTO {source.name('later')} VALUES (1, 1, NULL)")
@@ -129,7 +129,7 @@ def test_a_registration_that_comes_and_goes(source: Db2Source) -> None:
         assert [each["tableChanges"][0]["type"] for each in structures] == ["DROP"]
 
 
-def test_a_new_column_is_told_once(source: Db2Source) -> None:
+def test_a_new_column_sends_one_schema_change(source: Db2Source) -> None:
     with streaming(source) as stream:
         write(source, insert(source, 1, 10))
         assert stream.step()[1] == []
@@ -162,7 +162,7 @@ def retention(source: Db2Source, minutes: int) -> Iterator[None]:
         source.run("UPDATE ASNCDC.IBMSNAP_CAPPARMS SET RETENTION_LIMIT = 10080")
 
 
-def test_an_idle_poll_asks_for_the_end_of_the_log_alone(source: Db2Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_poll_queries_only_the_end_of_the_log(source: Db2Source, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_tables, "_LOOKS_S", 600.0)
     with streaming(source) as stream:
         write(source, insert(source, 1, 1))
@@ -269,7 +269,7 @@ def test_the_printed_statements_register_a_table(source: Db2Source) -> None:
         assert [(each["op"], each["after"]["V"]) for each in stream.step()[0]] == [("c", 2), ("u", 3)]
 
 
-def test_a_connection_that_is_cut_anywhere_is_told_and_made_again(source: Db2Source) -> None:
+def test_a_connection_that_is_cut_anywhere_is_logged_and_reconnected(source: Db2Source) -> None:
     given = source.properties("p") | {"topic.prefix": "t", "errors.max.retries": "0", "driver.loginTimeout": "5"}
     question = "SELECT TABSCHEMA, TABNAME FROM SYSCAT.TABLES ORDER BY TABSCHEMA, TABNAME"
     with proxy(source.server.port) as between:

@@ -153,7 +153,7 @@ def test_statements_in_a_block_and_in_a_transaction(told: Capture) -> None:
     assert (change.renamed, change.dropped) == ((), ("a",))
 
 
-def test_what_another_transaction_changed_meanwhile_is_not_told_again(told: Capture) -> None:
+def test_a_change_of_another_transaction_is_not_reported_twice(told: Capture) -> None:
     """A snapshot of the transaction's, or the statement's that waits for a lock, shows the catalog as it was before."""
     told.database.execute("CREATE TABLE t (id int, a int, x int, k int)", "CREATE TABLE o (id int, z int)")
     told.step()

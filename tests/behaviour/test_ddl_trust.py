@@ -170,7 +170,7 @@ def test_a_table_that_others_may_write_reports_nothing(
         assert kinds(capture) == [("public.victim", "ALTER")]
 
 
-def test_what_was_reported_before_the_triggers_went_away_is_not_believed(told: Capture) -> None:
+def test_reports_from_before_the_triggers_were_dropped_are_ignored(told: Capture) -> None:
     told.database.execute("CREATE TABLE t (a int)", "DROP TABLE t")
     with told.database.connect() as connection:
         assert event_triggers.remove(connection, told.config.text("slot.name")) == ["DDL triggers: dropped"]
@@ -186,7 +186,7 @@ def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
         yield capture
 
 
-def test_made_again_the_triggers_keep_their_table(told: Capture) -> None:
+def test_triggers_that_are_installed_again_keep_their_table(told: Capture) -> None:
     before = table_number(told.database)
     told.database.execute("CREATE TABLE t (a int)")
     event_triggers.install(told.config)
@@ -312,7 +312,7 @@ def of_least(database: Database, mode: str) -> dict[str, str]:
     }
 
 
-def test_a_role_that_does_not_own_the_table_is_told_what_to_run(
+def test_a_role_that_does_not_own_the_table_gets_the_statement_to_run(
     least: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = of_least(least, "filtered")
@@ -341,7 +341,7 @@ def test_a_role_that_does_not_own_the_table_is_told_what_to_run(
         assert published(least) == {"public.victim", "public.other", "tailrace_ddl.changes"}
 
 
-def test_a_publication_that_somebody_else_makes_is_asked_for_with_the_table(least: Database) -> None:
+def test_a_publication_that_somebody_else_creates_must_contain_the_table(least: Database) -> None:
     with capturing(least, **of_least(least, "disabled")) as capture:
         (remedy,) = [found.remedy for found in check(capture.config) if found.name == "publication" and not found.ok]
         assert remedy is not None

@@ -101,7 +101,7 @@ def restart(capture: Capture) -> None:
 
 @pytest.mark.parametrize(("loss", "what"), LOSSES)
 @pytest.mark.parametrize("is_start", [True, False])
-def test_it_stops_and_tells_the_gap(database: Database, loss: Loss, what: str, is_start: bool) -> None:
+def test_it_stops_with_an_error_that_names_the_gap(database: Database, loss: Loss, what: str, is_start: bool) -> None:
     with capturing(database) as capture:
         at_three(capture)
         loss(database)

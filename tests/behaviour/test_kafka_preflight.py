@@ -100,7 +100,7 @@ def test_topics_are_those_that_the_steps_name(kafka: EmbeddedKafka, database: Da
     assert "problem topics: Kafka does not allow the name 'no/orders'" in tailrace("check", file, code=1).stdout
 
 
-def test_topics_are_created_as_the_connector_says(case: Case) -> None:
+def test_topics_are_created_as_configured(case: Case) -> None:
     given = {"topic.creation.default.partitions": "3", "topic.creation.default.replication.factor": "1"}
     config = resolve({**SERVER, **given, "topic.creation.default.cleanup.policy": "compact"})
     creation, name = Creation.of(config), f"{case.topic}-made"

@@ -222,7 +222,7 @@ def test_an_attempt_skips_what_the_one_before_committed(case: Case) -> None:
     assert case.values() == ["1"]
 
 
-def test_an_attempt_that_comes_when_a_later_batch_is_written_stops(case: Case) -> None:
+def test_an_attempt_that_starts_after_a_later_batch_was_written_stops(case: Case) -> None:
     claim = case.claim()
     late = case.writer(claim)
     first = case.write(claim, "1", attempt=1)

@@ -38,7 +38,7 @@ def ask(database: Database, keys: Any, id_: str = "s1") -> None:
     execute(database, id_, f', "keys": {json.dumps(keys)}')
 
 
-def test_rows_come_as_reads_and_keys_of_none_as_deletions(table: Database, capture: Capture) -> None:
+def test_rows_are_sent_as_reads_and_keys_without_a_row_as_deletes(table: Database, capture: Capture) -> None:
     ask(table, [["3"], ["11"], ["7"]])
     rows = drained(capture)
     assert sorted((row["op"], (row["after"] or row["before"])["id"]) for row in rows) == [("d", 11), ("r", 3), ("r", 7)]
@@ -62,7 +62,7 @@ def test_a_crash_before_the_commit_reads_them_again(table: Database, capture: Ca
 
 
 @pytest.mark.parametrize("keys", ["3", [["3", "4"]], [3], ["3"], [["no number"]]])
-def test_what_is_no_key_is_told_and_ignored(
+def test_an_invalid_key_is_logged_and_ignored(
     table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, keys: Any
 ) -> None:
     ask(table, keys)

@@ -13,7 +13,7 @@ from tests.behaviour.capture import capturing, reader, rows
 from tests.conftest import Database
 
 
-def test_the_catalog_is_asked_once_for_all_tables_of_a_transaction(
+def test_the_catalog_is_queried_once_for_all_tables_of_a_transaction(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = [f"t{place}" for place in range(40)]

@@ -75,7 +75,7 @@ def test_messages_are_chosen_by_prefix_and_shown_as_bytes_are(database: Database
     assert found == [{"prefix": prefix, "content": "78"} for prefix in ("foo", "food", "bar")]
 
 
-def test_a_message_is_read_once_whatever_the_stretches(database: Database) -> None:
+def test_a_message_is_read_once_whatever_the_ranges(database: Database) -> None:
     with capturing(database) as capture:
         capture.step()
         found = []
@@ -90,7 +90,7 @@ def test_a_message_is_read_once_whatever_the_stretches(database: Database) -> No
     assert [int(content.split(b"|")[1]) for content in found] == list(range(120))
 
 
-def test_heartbeats_come_while_nothing_changes(database: Database) -> None:
+def test_heartbeats_are_sent_while_nothing_changes(database: Database) -> None:
     database.execute("CREATE TABLE beats (n int PRIMARY KEY)", "INSERT INTO beats VALUES (0)")
     action = {"heartbeat__action__query": "UPDATE beats SET n = n + 1"}
     with capturing(database, heartbeat__interval__ms="100", snapshot__mode="no_data", **action) as capture:
@@ -113,7 +113,7 @@ def test_a_heartbeat_waits_for_its_interval(database: Database) -> None:
         assert [record["topic"] for record in records(capture)] == ["t.message"]
 
 
-def test_a_failing_heartbeat_query_is_told_and_harmless(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_heartbeat_query_is_logged_and_harmless(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     with capturing(database, heartbeat__interval__ms="1", heartbeat__action__query="SELECT 1/0") as capture:
         capture.step()
         assert "__debezium-heartbeat.t" in [record["topic"] for record in records(capture)]

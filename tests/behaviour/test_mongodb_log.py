@@ -100,7 +100,7 @@ def fragment(number: int, of: int, **fields: Any) -> dict[str, Any]:
     return {"_id": {"_data": f"82{number}"}, "splitEvent": {"fragment": number, "of": of}, **fields}
 
 
-def test_fragments_may_come_in_several_answers() -> None:
+def test_fragments_may_arrive_in_several_answers() -> None:
     fragments, whole = Fragments(), {"_id": {"_data": "820"}, "a": 0}
     assert len(fragments.whole(answer(whole, fragment(1, 3, a=1)))) == 1
     assert fragments.is_open

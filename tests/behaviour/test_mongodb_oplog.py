@@ -196,7 +196,7 @@ def test_a_start_at_a_cluster_time(servers: ReplicaSet, client: Client, mode: di
         assert [event["op"] for event in told(stream.records())] == ["c", "c"]
 
 
-def test_a_user_without_the_right_is_told_which() -> None:
+def test_a_user_without_the_right_gets_an_error_that_names_it() -> None:
     with ReplicaSet(auth=True) as servers, servers.client() as client:
         client.inventory.things.insert_one({"_id": 1})
         servers.create_user("reader", "secret", [{"role": "readAnyDatabase", "db": "admin"}])

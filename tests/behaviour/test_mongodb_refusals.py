@@ -26,7 +26,7 @@ def test_another_name_of_the_set_is_an_error_after_one_try(mongodb: ReplicaSet) 
     assert "replicaSet must be the set's name" in str(found.remedy)
 
 
-def test_a_user_of_one_database_is_told_how_to_watch_it(mongodb: ReplicaSet) -> None:
+def test_a_user_of_one_database_gets_the_setting_to_watch_it(mongodb: ReplicaSet) -> None:
     user = f"reader{uuid4().hex[:8]}"
     mongodb.create_user(user, PASSWORD, [{"role": "read", "db": "shop"}])
     (found,) = problems(mongodb, "replicaSet=rs0", **{"mongodb.user": user})

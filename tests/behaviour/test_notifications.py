@@ -90,7 +90,7 @@ def test_a_pipeline_without_a_first_snapshot(database: Database, tmp_path: Path)
     assert told(file) == [("SKIPPED", {})]
 
 
-def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path: Path) -> None:
+def test_a_blocking_snapshot_sends_the_notifications_of_a_first_one(database: Database, tmp_path: Path) -> None:
     """Debezium runs one by the code of the first; the tables named with each are those that the signal asks for."""
     database.execute(SIGNALS, *ROWS, "CREATE TABLE nothing (id int PRIMARY KEY)", "CREATE TABLE other (id int)")
     file = tmp_path / "told.jsonl"
@@ -120,7 +120,7 @@ def test_a_blocking_snapshot_is_told_as_a_first_one(database: Database, tmp_path
         ]
 
 
-def test_of_a_snapshot_in_parallel_each_chunk_is_told(database: Database, tmp_path: Path) -> None:
+def test_a_parallel_snapshot_sends_a_notification_for_each_chunk(database: Database, tmp_path: Path) -> None:
     more = "INSERT INTO t SELECT n, 0, repeat('x', 500) FROM generate_series(11, 1000) n"
     database.execute(*ROWS, more, "CREATE TABLE nothing (id int PRIMARY KEY)", "CREATE TABLE other (id int)")
     file, noted = noting(tmp_path)
@@ -159,7 +159,7 @@ def test_of_a_snapshot_in_parallel_each_chunk_is_told(database: Database, tmp_pa
     assert found[-2:] == [("TABLE_SCAN_COMPLETED", end), ("COMPLETED", {})]
 
 
-def test_of_a_surrogate_key_the_column_that_was_asked_for_is_told(database: Database, tmp_path: Path) -> None:
+def test_notifications_name_the_surrogate_key_column_of_the_signal(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS)
     file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
@@ -190,7 +190,7 @@ def test_a_blocking_snapshot_of_no_table_begins_and_ends(database: Database, tmp
         ("SELECT id FROM t", "leaves out the table's last columns: version, note"),
     ],
 )
-def test_a_blocking_snapshot_that_the_server_refuses_is_told_and_given_up(
+def test_a_blocking_snapshot_that_the_server_rejects_is_aborted_and_given_up(
     database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture, select: str, said: str
 ) -> None:
     database.execute(SIGNALS, *ROWS)
@@ -207,9 +207,7 @@ def test_a_blocking_snapshot_that_the_server_refuses_is_told_and_given_up(
     assert "ABORTED" in [kind for kind, _ in told(file)]
 
 
-def test_of_a_stop_the_tables_are_told_and_of_a_table_that_is_none_that_it_is_not_known(
-    database: Database, tmp_path: Path
-) -> None:
+def test_notifications_of_a_stop_name_the_tables_and_an_unknown_table(database: Database, tmp_path: Path) -> None:
     """Debezium's checkAndProcessStopFlag and isTableInvalid."""
     database.execute(SIGNALS, *ROWS, "CREATE TABLE u (id int PRIMARY KEY)", "CREATE TABLE v (id int PRIMARY KEY)")
     file, given = noting(tmp_path)
@@ -238,7 +236,7 @@ def test_of_a_stop_the_tables_are_told_and_of_a_table_that_is_none_that_it_is_no
         ]
 
 
-def test_what_a_signal_does_beside_a_blocking_snapshot_is_told(database: Database, tmp_path: Path) -> None:
+def test_notifications_of_a_signal_during_a_blocking_snapshot(database: Database, tmp_path: Path) -> None:
     database.execute(SIGNALS, *ROWS, "CREATE TABLE u (id int PRIMARY KEY)")
     file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:

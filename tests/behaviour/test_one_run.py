@@ -58,7 +58,7 @@ def definition(database: Database, folder: Path, **more: Any) -> Definition:
     return from_content(content, base=folder, where="test")
 
 
-def test_in_a_session_of_ones_own(
+def test_in_a_session_of_the_user(
     database: Database, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")

@@ -129,7 +129,7 @@ def test_a_table_is_added_under_traffic_read_again_and_removed(
     assert status["snapshot"] is None
 
 
-def test_what_cannot_be_added_or_removed_is_said_at_once(database: Database, pipeline: Path) -> None:
+def test_a_table_that_cannot_be_added_or_removed_is_an_error_at_once(database: Database, pipeline: Path) -> None:
     database.execute("CREATE TABLE keyless (id int)", "CREATE TABLE other_too (id int PRIMARY KEY)")
     with pytest.raises(ConfigError, match=r"public\.o: there is no such table"):
         add(pipeline, ["public.o"])
@@ -195,7 +195,7 @@ def test_a_table_that_may_not_be_read_is_refused_shown_and_read_later(
     database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 
-def test_a_file_that_cannot_be_edited_is_left_and_the_text_is_told(database: Database, pipeline: Path) -> None:
+def test_a_file_that_cannot_be_edited_stays_and_the_needed_text_is_printed(database: Database, pipeline: Path) -> None:
     text = pipeline.read_text(encoding="utf-8")
     pipeline.write_text(text.replace(r"public\.other", ">-\n      public\\.other"), encoding="utf-8")
     before = pipeline.read_text(encoding="utf-8")

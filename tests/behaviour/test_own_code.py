@@ -71,14 +71,14 @@ def test_a_snapshotter_may_read_the_tables_again_where_the_position_is_lost(own_
         second.close()
 
 
-def test_a_lock_of_ones_own(own_code: Path, tables: Database) -> None:
+def test_a_user_supplied_lock(own_code: Path, tables: Database) -> None:
     mode = {"snapshot__locking__mode": "custom", "snapshot__locking__mode__custom__name": "share"}
     with capturing(tables, **mode) as capture:
         capture.plan()
         assert locks(tables) == {("t", "ShareLock")}
 
 
-def test_a_query_of_ones_own(own_code: Path, tables: Database) -> None:
+def test_a_user_supplied_query(own_code: Path, tables: Database) -> None:
     mode = {"snapshot__query__mode": "custom", "snapshot__query__mode__custom__name": "latest"}
     tables.execute("INSERT INTO u VALUES (9)")
     with capturing(tables, **mode) as capture:

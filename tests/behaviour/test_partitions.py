@@ -152,7 +152,7 @@ def restart(capture: Capture) -> None:
 
 
 @pytest.mark.parametrize("change", ["none", "truncated", "attached"])
-def test_a_large_one_goes_on_by_its_key(database: Database, change: str) -> None:
+def test_a_large_table_resumes_by_its_key_after_a_restart(database: Database, change: str) -> None:
     database.execute(*LIST)
     given = {"snapshot__max__threads": "1", "snapshot__max__threads__multiplier": "8"}
     with capturing(database, **only("sales", publish__via__partition__root="true", **given)) as capture:
@@ -201,7 +201,9 @@ def test_init_captures_a_partitioned_table_as_a_whole(database: Database, tmp_pa
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_changes_that_come_by_other_names_are_an_error(database: Database, tmp_path: Path, is_there: bool) -> None:
+def test_changes_that_are_sent_under_other_names_are_an_error(
+    database: Database, tmp_path: Path, is_there: bool
+) -> None:
     """At the start. Reconcile does not leave the table out."""
     name = f"publication_{database.name}"
     database.execute(*LIST)

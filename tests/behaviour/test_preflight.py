@@ -105,7 +105,7 @@ def test_tables_their_keys_and_identities(server: EmbeddedPostgres, admin: psyco
     assert [text.split(":")[0] for text in about("tables", found, None)] == ["public.forgotten"]
 
 
-def test_key_columns_of_the_identity_mend_the_key(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
+def test_message_key_columns_of_the_identity_fix_the_key(server: EmbeddedPostgres, admin: psycopg.Connection) -> None:
     admin.execute(TABLES)
     found = findings(server, table__include__list="public.by_index", message__key__columns="public.by_index:code")
     assert about("identity", found, None) == []
@@ -271,7 +271,7 @@ BY_PARTS = "dbz_publication sends changes of public.parts by the names of its pa
 BY_ROOT = "dbz_publication sends changes of the partition public.parts_1 by the name of public.parts, which"
 
 
-def test_a_partitioned_table_whose_changes_would_come_by_other_names(
+def test_a_partitioned_table_whose_changes_would_be_sent_under_other_names(
     server: EmbeddedPostgres, admin: psycopg.Connection
 ) -> None:
     """Whether the publication is there, or is to be made."""

@@ -145,7 +145,7 @@ def moved(database: Database) -> bool:
 
 
 @pytest.mark.parametrize(("interval", "moves"), [("100", True), ("60000", False)])
-def test_status_updates_go_on_while_the_reader_is_busy_elsewhere(
+def test_status_updates_are_sent_while_the_reader_is_busy_elsewhere(
     database: Database, interval: str, moves: bool
 ) -> None:
     database.execute(*TABLE)
@@ -178,7 +178,7 @@ def test_errors_that_are_to_be_tried_again(
     assert caplog.text.count("trying again") == (0 if pattern is None else 2)
 
 
-def test_comments_of_columns_are_told_in_schemas(database: Database) -> None:
+def test_comments_of_columns_are_in_schemas(database: Database) -> None:
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, v point, w text)",
         "COMMENT ON COLUMN t.id IS 'who'",
@@ -209,7 +209,7 @@ NESTED = {"event__converting__failure__handling__mode": "fail"}
 
 
 @pytest.mark.parametrize(("mode", "level"), [("warn", "WARNING"), ("skip", "INFO"), ("ignore", "INFO")])
-def test_changes_that_cannot_be_read_are_left_out_and_told(
+def test_changes_that_cannot_be_read_are_left_out_and_logged(
     database: Database, mode: str, level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY, a int[])", "ALTER TABLE t REPLICA IDENTITY FULL")

@@ -82,7 +82,7 @@ def test_a_table_to_include_that_is_missing_and_a_publication_that_is(database: 
         publication.publish(config, [TableId(database.name, "public", "entries")])
 
 
-def test_a_partitioned_table_is_included_if_its_changes_would_come_by_its_name(database: Database) -> None:
+def test_a_partitioned_table_is_published_if_its_changes_are_sent_under_its_name(database: Database) -> None:
     database.execute(
         TABLE,
         "CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY RANGE (id)",

@@ -59,7 +59,7 @@ def test_what_is_damaged_is_found_and_repaired(database: Database, tmp_path: Pat
         assert compared(pipeline, "public.items").outcome == "equal"
 
 
-def test_nothing_is_told_of_a_replica_that_is_only_behind(database: Database, tmp_path: Path) -> None:
+def test_nothing_is_reported_of_a_replica_that_only_lags(database: Database, tmp_path: Path) -> None:
     database.execute(*ITEMS, "ALTER TABLE items ADD toast text", "UPDATE items SET toast = repeat(md5(id::text), 200)")
     with following(database, tmp_path) as pipeline, traffic(database, 40), traffic(database, 2000):
         for _ in range(4):
@@ -163,7 +163,7 @@ KEYS = {
 }
 
 
-def test_keys_of_many_types_are_asked_for_and_repaired(database: Database, tmp_path: Path) -> None:
+def test_keys_of_many_types_are_queried_and_repaired(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TYPE color AS ENUM ('red', 'blue')")
     tables = {kind: f"k{place}" for place, kind in enumerate(KEYS)}
     for kind, (value, _) in KEYS.items():

@@ -55,7 +55,7 @@ def pipeline(database: Database, spark: SparkSession, tmp_path: Path) -> Iterato
 
 
 @pytest.mark.long
-def test_a_replica_is_compared_and_repaired_beside_its_pipeline(database: Database, pipeline: Path) -> None:
+def test_a_replica_is_compared_and_repaired_while_its_pipeline_runs(database: Database, pipeline: Path) -> None:
     first = reports(0, pipeline, "--timeout", 200)
     assert {name: report["outcome"] for name, report in first.items()} == {
         "public.items": "equal",

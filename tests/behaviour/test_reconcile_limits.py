@@ -76,7 +76,9 @@ def test_surplus_keys_that_the_source_cannot_have(database: Database, tmp_path: 
         assert (found.outcome, found.different) == ("different", 1)
 
 
-def test_more_rows_than_are_looked_at(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_differ_than_are_compared_one_by_one(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reconcile, "MOST_KEYS", 50)
     database.execute(*ITEMS)
     with following(database, tmp_path) as pipeline:

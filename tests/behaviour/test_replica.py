@@ -214,7 +214,7 @@ def test_a_type_of_another_kind_is_refused_with_a_remedy(replica: Replica) -> No
         replica.write(1, created({**event(None), "kind": 1}, table=number))
 
 
-def test_a_table_that_cannot_be_written_is_set_aside_and_the_others_go_on(replica: Replica) -> None:
+def test_a_table_that_cannot_be_written_is_set_aside_and_the_others_continue(replica: Replica) -> None:
     replica.sink = replace(replica.sink, on_error="aside")
     number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
     replica.write(0, created(event("x"), table=EVENTS))
@@ -262,7 +262,7 @@ def test_an_incremental_snapshot_adds(replica: Replica) -> None:
     assert replica.notes() == {(1, "a"): "n", (2, "a"): "n"}
 
 
-def test_what_cannot_be_written_says_where_and_what_to_do(replica: Replica, tmp_path: Path) -> None:
+def test_an_error_of_a_write_names_place_and_remedy(replica: Replica, tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file in the way")
     with pytest.raises((SinkError, PySparkException), match=r"lake: the replica could not be written(.|\n)*Remedy"):
         replica.write(0, created(order(1)))

@@ -67,7 +67,7 @@ def test_columns_swap_their_names(replica: Replica) -> None:
     assert (row["kind"], row["score"], row["path"]) == (None, "x", [1])
 
 
-def test_a_dropped_column_goes_and_may_come_back_as_another(replica: Replica) -> None:
+def test_a_dropped_column_is_removed_and_may_be_added_with_another_type(replica: Replica) -> None:
     replica.write(0, created(order(1, "one"), order(2, "two")))
     number = tuple(
         Column("note", ConnectSchema("int32", True), pa.int32()) if each.name == "note" else each
@@ -79,7 +79,7 @@ def test_a_dropped_column_goes_and_may_come_back_as_another(replica: Replica) ->
         assert {row["id"]: row["note"] for row in replica.rows()} == {1: None, 2: None, 3: 7}
 
 
-def test_a_dropped_table_is_emptied_and_may_come_back_as_another(replica: Replica) -> None:
+def test_a_dropped_table_is_emptied_and_may_be_created_with_other_columns(replica: Replica) -> None:
     replica.write(0, created(event("a"), table=EVENTS))
     number = retyped(Column("kind", ConnectSchema("int32", True), pa.int32()))
     batch = [created(event("b"), table=EVENTS), ddl(EVENTS, kind=DROP)]

@@ -22,7 +22,7 @@ def ids(root: Path) -> set[int]:
     return {row["id"] for row in read_table(str(root), "public.t").to_pylist()} if is_there else set()
 
 
-def test_a_deleted_replica_is_told_and_filled_again(
+def test_a_deleted_replica_is_reported_and_filled_by_a_snapshot(
     spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")

@@ -74,7 +74,7 @@ def test_only_the_columns_named_and_only_rows_that_are_there(
     assert "1 rows are gone by now" in caplog.text
 
 
-def test_nulls_are_looked_up_unless_told_otherwise(database: Database) -> None:
+def test_nulls_are_looked_up_unless_configured_otherwise(database: Database) -> None:
     database.execute("CREATE TABLE docs (id int PRIMARY KEY, note text)", "INSERT INTO docs VALUES (1, 'x')")
     for given, expected in (("true", "later"), ("false", None)):
         wish = {**WISH, "again__reselect__null__values": given}
@@ -86,7 +86,7 @@ def test_nulls_are_looked_up_unless_told_otherwise(database: Database) -> None:
         drop_slot(database)
 
 
-def test_mode_fail_stops_for_a_row_that_is_gone(database: Database) -> None:
+def test_mode_fail_stops_for_a_row_that_was_deleted(database: Database) -> None:
     database.execute(TABLE, INSERT)
     with capturing(
         database, snapshot__mode="no_data", again__reselect__error__handling__mode="fail", **WISH
@@ -118,7 +118,7 @@ def test_columns_may_be_left_out_and_what_is_unknown_left_so(database: Database)
         drop_slot(database)
 
 
-def test_rows_are_found_by_the_events_key_if_so_told(database: Database) -> None:
+def test_rows_are_found_by_the_events_key_if_configured(database: Database) -> None:
     """The row that is looked up is the one the key names: by another key than the primary one, another row."""
     database.execute(
         "CREATE TABLE docs (id int PRIMARY KEY, code int NOT NULL, note text, body text)",

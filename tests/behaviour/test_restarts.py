@@ -80,7 +80,7 @@ def planner(spark: SparkSession) -> int:
 
 
 @pytest.mark.timeout(300)
-def test_a_run_goes_on_after_a_killed_worker_a_killed_planner_and_a_clock_set_back(
+def test_a_run_restarts_after_a_killed_worker_a_killed_planner_and_a_clock_set_back(
     spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
@@ -111,7 +111,7 @@ def test_a_run_goes_on_after_a_killed_worker_a_killed_planner_and_a_clock_set_ba
         running.stop()
 
 
-def test_a_run_goes_on_whose_checkpoint_only_spark_can_read(
+def test_a_run_restarts_if_only_spark_can_read_its_checkpoint(
     spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As s3a:// is one: here another scheme that Arrow does not know."""

@@ -54,7 +54,7 @@ def tables(database: Database) -> Database:
     return database
 
 
-def test_it_goes_on_where_it_was(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_it_resumes_where_it_was(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     with capturing(tables, **SEVERAL) as capture:
         found = capture.step()
@@ -79,7 +79,7 @@ def test_it_goes_on_where_it_was(tables: Database, caplog: pytest.LogCaptureFixt
         assert capture.step() == [], "and once"
 
 
-def test_a_truncated_table_begins_anew(tables: Database) -> None:
+def test_a_truncated_table_is_read_from_its_beginning(tables: Database) -> None:
     with capturing(tables, **SEVERAL) as capture:
         capture.step()
         capture.step(), capture.step()
@@ -113,7 +113,7 @@ def test_what_fits_into_one_batch_is_read_by_one(tables: Database) -> None:
         assert "reading" not in capture.offset
 
 
-def test_that_a_first_batch_runs_can_be_told(tables: Database) -> None:
+def test_the_first_batch_is_reported_as_running(tables: Database) -> None:
     """Spark asks for the very first position again for each thing it does with it."""
     with capturing(tables) as capture:
         end = capture.reader.head(capture.offset, None, None)
@@ -125,7 +125,7 @@ def test_that_a_first_batch_runs_can_be_told(tables: Database) -> None:
         assert report.running
 
 
-def test_how_far_it_is_can_be_told(tables: Database) -> None:
+def test_the_progress_is_reported(tables: Database) -> None:
     """By checkpoint and server alone, while it runs and when it is stopped in the middle."""
 
     def told(capture: Capture, before: dict[str, Any]) -> Report | None:
@@ -165,7 +165,7 @@ def end_holder(capture: Capture) -> None:
         assert ended.fetchall() == [(True,)]
 
 
-def test_it_goes_on_when_the_exported_snapshot_ends(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
+def test_it_resumes_when_the_exported_snapshot_ends(tables: Database, caplog: pytest.LogCaptureFixture) -> None:
     """By itself, as a restart does: first the log, then what is left under another snapshot."""
     with capturing(tables, **SEVERAL) as capture:
         capture.step()

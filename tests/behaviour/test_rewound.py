@@ -153,7 +153,7 @@ def test_smaller_batches_than_before(replica: Case) -> None:
 
 
 @pytest.mark.parametrize("folders", [("offsets", "commits"), ("commits",)], ids="-".join)
-def test_the_newest_files_of_a_checkpoint_are_gone(replica: Case, folders: tuple[str, ...]) -> None:
+def test_the_newest_files_of_a_checkpoint_are_missing(replica: Case, folders: tuple[str, ...]) -> None:
     replica.database.execute(*WRITTEN)
     replica.run()
     replica.delete(*folders)

@@ -81,7 +81,7 @@ def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
         None,
     ],
 )
-def test_a_malformed_signal_is_told_and_nothing_stops(
+def test_a_malformed_signal_is_logged_and_nothing_stops(
     table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, data: str | None
 ) -> None:
     send(table, "bad", "execute-snapshot", data)
@@ -93,7 +93,7 @@ def test_a_malformed_signal_is_told_and_nothing_stops(
 
 
 @pytest.mark.parametrize("name", ["public.\\ud800", "public.\\u0000"])
-def test_a_table_that_cannot_be_named_is_told_and_nothing_stops(
+def test_a_table_that_cannot_be_named_is_logged_and_nothing_stops(
     table: Database, capture: Capture, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     send(table, "bad", "add-tables", f'{{"data-collections": ["{name}"]}}')
@@ -104,7 +104,7 @@ def test_a_table_that_cannot_be_named_is_told_and_nothing_stops(
 
 
 @pytest.mark.parametrize("ddl", ["", "CREATE TABLE signals (id text, type text)"], ids=["missing", "narrow"])
-def test_a_signal_table_that_cannot_be_read_is_told_once(
+def test_a_signal_table_that_cannot_be_read_is_logged_once(
     database: Database, caplog: pytest.LogCaptureFixture, ddl: str
 ) -> None:
     database.execute(*ROWS, *([ddl] if ddl else []))
@@ -156,7 +156,7 @@ def test_an_id_used_again_is_another_signal(database: Database) -> None:
         assert drained(capture) == []
 
 
-def test_signals_of_an_offset_that_knows_ids_alone_are_not_carried_out_again(table: Database, capture: Capture) -> None:
+def test_signals_of_an_offset_that_stores_only_ids_are_not_carried_out_again(table: Database, capture: Capture) -> None:
     send(table, "a", "execute-snapshot", '{"data-collections": ["public.t"], "additional-condition": "id = 1"}')
     assert told(drained(capture)) == [("r", 1)]
     capture.offset["snapshots"]["handled"] = ["a"]
@@ -167,9 +167,7 @@ def test_signals_of_an_offset_that_knows_ids_alone_are_not_carried_out_again(tab
     assert [mark["id"] for mark in capture.offset["snapshots"]["handled"]] == ["a", "b"]
 
 
-def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(
-    table: Database, capture: Capture
-) -> None:
+def test_a_blocking_snapshot_runs_while_an_incremental_one_is_paused(table: Database, capture: Capture) -> None:
     table.execute("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (11), (12)")
     execute(table, "nightly")
     first = told([row for row in capture.step() if row["op"] == "r"])
@@ -184,7 +182,7 @@ def test_a_blocking_snapshot_comes_while_another_is_paused_which_then_goes_on(
 
 
 @pytest.mark.parametrize("restarts", [1, 2, 3, 4])
-def test_a_restart_goes_on_and_reads_at_most_one_chunk_again(table: Database, restarts: int) -> None:
+def test_a_restart_resumes_and_reads_at_most_one_chunk_again(table: Database, restarts: int) -> None:
     with capturing(table, **GIVEN) as capture:
         capture.step()
         execute(table, "s1")
@@ -225,7 +223,7 @@ def test_dots_in_names_of_schemas_and_tables(database: Database, kind: str) -> N
 
 
 @pytest.mark.parametrize("mode", ["all_tables", "filtered"])
-def test_the_table_of_signals_is_captured_whatever_the_lists_say(table: Database, mode: str) -> None:
+def test_the_signal_table_is_captured_whatever_the_filters(table: Database, mode: str) -> None:
     given = {"table__include__list": "public.t", "publication__autocreate__mode": mode, **GIVEN}
     with capturing(table, **{**given, "snapshot__mode": "initial"}) as capture:
         assert {row["table"] for row in capture.step()} == {"public.t"}
@@ -316,7 +314,7 @@ def test_under_traffic_no_key_ever_steps_back(table: Database, seed: int, kind: 
     assert sum(row["op"] == "r" for row in rows) > 10
 
 
-def test_log_that_nobody_flushes(database: Database) -> None:
+def test_log_that_is_not_flushed(database: Database) -> None:
     """A transaction that goes on keeps its own records, which the WAL writer leaves until their page is full."""
     with psycopg.connect(database.dsn) as busy, database.connect() as connection:
         busy.execute("SELECT pg_logical_emit_message(false, 'tailrace', 'not flushed')")

@@ -71,7 +71,7 @@ def insert(database: Database, first: int, last: int) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_planner_connects_anew(database: Database, between: Proxy, mode: str) -> None:
+def test_a_planner_reconnects(database: Database, between: Proxy, mode: str) -> None:
     with capturing(database, **behind(between)) as capture:
         assert ids(capture.step()) == [0]
         between.spoil(mode)
@@ -101,7 +101,7 @@ def test_a_planner_waits_until_the_network_is_back(
 
 
 @pytest.mark.parametrize("moment", ["pg_current_wal_flush_lsn", "pg_replication_slots", "pg_stat_replication"])
-def test_a_planner_connects_anew_whatever_it_asks(database: Database, between: Proxy, moment: str) -> None:
+def test_a_planner_reconnects_during_every_query(database: Database, between: Proxy, moment: str) -> None:
     def spoil(link: Link, data: bytes) -> None:
         if moment.encode() in data:
             between.watch = lambda link, data: None

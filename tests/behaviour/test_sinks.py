@@ -217,7 +217,7 @@ def test_pipeline_into_parquet_and_a_replayed_batch_changes_nothing(
     assert json.loads(deleted.before)["id"] == 1
 
 
-def test_a_replica_follows_renames_and_drops_that_the_triggers_tell(
+def test_a_replica_follows_renames_and_drops_that_the_triggers_report(
     database: Database, spark: SparkSession, tmp_path: Path
 ) -> None:
     definition = pipeline(database, tmp_path, {"replica": {"path": "lake"}})

@@ -61,7 +61,7 @@ def test_the_slot_stays_when_a_pipeline_fails(database: Database, spark: SparkSe
     assert slots(database) == 1
 
 
-def test_a_query_of_ones_own_refuses_it() -> None:
+def test_a_query_of_the_user_refuses_it() -> None:
     base = {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "p"}
     source = DefaultSource({**base, "slot.drop.on.stop": "true"})
     with pytest.raises(ConfigError, match=r"slot\.drop\.on\.stop: a query cannot distinguish a stop from a failure"):

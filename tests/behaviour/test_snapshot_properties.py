@@ -46,7 +46,7 @@ def test_one_table_is_cut_into_more_ranges_than_the_others(database: Database) -
     assert read["b"] in (32, 33)
 
 
-def test_a_select_of_ones_own(database: Database) -> None:
+def test_a_user_supplied_select(database: Database) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     database.execute("INSERT INTO t SELECT n, 'v' || n FROM generate_series(1, 9) n", "CREATE TABLE u (id int)")
     chosen = {

@@ -132,7 +132,7 @@ def test_a_run_that_ends_by_itself(
     assert [payload(row)["after"]["id"] for row in stream.run(**trigger)] == [1, 2, 3, 4, 5]
 
 
-def test_a_run_that_goes_on(spark: SparkSession, shop: Database, tmp_path: Path) -> None:
+def test_a_run_that_continues(spark: SparkSession, shop: Database, tmp_path: Path) -> None:
     stream = Stream(spark, properties(shop), tmp_path)
     with stream.running(processingTime="50 milliseconds") as query:
         for number in (4, 5, 6):
@@ -166,7 +166,7 @@ def test_a_backlog_is_read_in_batches_of_bounded_size(spark: SparkSession, shop:
         ({"maxBytesPerTrigger": "many"}, "maxBytesPerTrigger"),
     ],
 )
-def test_a_wrong_property_is_refused_before_anything_is_made(
+def test_a_wrong_property_is_refused_before_anything_is_created(
     spark: SparkSession, shop: Database, wrong: dict[str, str], told: str
 ) -> None:
     given = {**properties(shop), **wrong, "database.password": SECRET}

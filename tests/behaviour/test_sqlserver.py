@@ -49,7 +49,7 @@ def streaming(source: SqlServerSource, **properties: str) -> Iterator[Stepped]:
         yield stream
 
 
-def test_a_table_that_is_no_longer_captured_is_told(source: SqlServerSource) -> None:
+def test_a_table_that_is_no_longer_captured_sends_a_drop(source: SqlServerSource) -> None:
     with streaming(source) as stream:
         source.run("INSERT INTO orders VALUES (1, 1, N'a')")
         assert [event["after"]["id"] for event in stream.step()[0]] == [1]
@@ -64,7 +64,7 @@ def test_a_table_that_is_no_longer_captured_is_told(source: SqlServerSource) -> 
         assert stream.step()[1] == []
 
 
-def test_a_new_column_comes_with_its_capture_instance(source: SqlServerSource) -> None:
+def test_a_new_column_is_read_from_its_capture_instance(source: SqlServerSource) -> None:
     with streaming(source) as stream:
         source.run("INSERT INTO orders VALUES (1, 1, N'a')")
         source.add_column("orders", "extra")
@@ -180,9 +180,7 @@ def test_half_an_update_names_its_table_and_place(source: SqlServerSource) -> No
         assert f"{source.name}.dbo.orders, commit " in str(caught.value)
 
 
-def test_an_idle_poll_asks_for_the_end_of_the_log_alone(
-    source: SqlServerSource, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_poll_queries_only_the_end_of_the_log(source: SqlServerSource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connector, "_LOOKS_S", 600.0)
     with streaming(source) as stream:
         source.run("INSERT INTO orders VALUES (1, 1, N'a')")
@@ -224,7 +222,7 @@ def test_clean_up_that_passes_a_range_while_it_is_read_is_an_error(
 
 
 @pytest.mark.parametrize("place", ["#db", "[#db]"])
-def test_a_stopped_agent_is_told_once(sqlserver: SqlServer, caplog: pytest.LogCaptureFixture, place: str) -> None:
+def test_a_stopped_agent_is_logged_once(sqlserver: SqlServer, caplog: pytest.LogCaptureFixture, place: str) -> None:
     asked: list[str] = []
 
     class Answers:
@@ -242,7 +240,7 @@ def test_a_stopped_agent_is_told_once(sqlserver: SqlServer, caplog: pytest.LogCa
     assert [record.message for record in caplog.records] == [AGENT_DOWN]
 
 
-def test_connections_that_are_cut_are_made_again(source: SqlServerSource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_are_cut_are_opened_again(source: SqlServerSource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "ROWS", 100)  # so that a table is read in several blocks
     cuts = iter([1, 2, 3])
     blocks = ArrowConnection.blocks
@@ -262,7 +260,7 @@ def test_connections_that_are_cut_are_made_again(source: SqlServerSource, monkey
     assert next(cuts, None) is None
 
 
-def test_a_connection_that_is_cut_anywhere_is_told_and_made_again(source: SqlServerSource) -> None:
+def test_a_connection_that_is_cut_anywhere_is_logged_and_reconnected(source: SqlServerSource) -> None:
     given = source.properties("p") | {"topic.prefix": "t", "errors.max.retries": "0", "driver.loginTimeout": "5"}
     question = "SELECT name, object_id FROM sys.objects"
     with proxy(source.server.port) as between:
@@ -332,7 +330,7 @@ def told(file: Path, *databases: SqlServerSource) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("mode", ["initial", "no_data"])
-def test_a_snapshot_of_each_database_is_told(
+def test_a_snapshot_of_each_database_sends_notifications(
     source: SqlServerSource, other: SqlServerSource, tmp_path: Path, mode: str
 ) -> None:
     """Debezium reads one database after another, each by a snapshot that it begins and completes."""
@@ -358,7 +356,7 @@ def test_a_snapshot_of_each_database_is_told(
     assert told(file, other, source) == [("SKIPPED", "")] * 2
 
 
-def test_a_database_without_tables_is_told_as_well(
+def test_a_database_without_tables_sends_notifications_as_well(
     source: SqlServerSource, other: SqlServerSource, tmp_path: Path
 ) -> None:
     file = tmp_path / "told.jsonl"

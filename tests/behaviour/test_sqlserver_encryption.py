@@ -52,7 +52,7 @@ def test_a_trusted_certificate_is_taken(sqlserver: SqlServer, trusted: str, encr
     assert os.environ.get("FREETDSCONF") == before
 
 
-def test_any_certificate_is_taken_if_the_configuration_says_so(sqlserver: SqlServer) -> None:
+def test_any_certificate_is_accepted_if_configured(sqlserver: SqlServer) -> None:
     assert asked(sqlserver, driver__encrypt="true", driver__trustServerCertificate="true") == 1
     # Nothing but the login is encrypted then, by any certificate, as of the reference engine's driver.
     assert asked(sqlserver, driver__encrypt="false") == 1
@@ -77,7 +77,9 @@ def test_a_certificate_for_another_host_is_refused(sqlserver: SqlServer, trusted
         asked(sqlserver, **given, driver__hostNameInCertificate="elsewhere")
 
 
-def test_an_expired_certificate_is_told(sqlserver: SqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_certificate_is_an_error(
+    sqlserver: SqlServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     authority = Authority(tmp_path)
     context = authority.context("localhost", expired=True)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -88,7 +90,7 @@ def test_an_expired_certificate_is_told(sqlserver: SqlServer, tmp_path: Path, mo
     assert caught.value.where == f"localhost:{sqlserver.port}"
 
 
-def test_a_server_that_does_not_encrypt_is_told(
+def test_a_server_that_does_not_encrypt_is_an_error(
     sqlserver: SqlServer, trusted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlserver, "encryption", "off")
@@ -106,7 +108,7 @@ def test_a_server_that_takes_encrypted_connections_only_gets_them(
     assert asked(sqlserver, driver__encrypt="false") == 1
 
 
-def test_a_trust_store_that_cannot_be_used_is_told(sqlserver: SqlServer, tmp_path: Path) -> None:
+def test_a_trust_store_that_cannot_be_used_is_an_error(sqlserver: SqlServer, tmp_path: Path) -> None:
     store = tmp_path / "store.jks"
     store.write_bytes(b"\xfe\xed\xfe\xed")
     with pytest.raises(SourceError, match="is no PEM file") as caught:

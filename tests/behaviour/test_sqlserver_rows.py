@@ -165,7 +165,7 @@ def test_a_connection_that_is_cut_is_lost(sqlserver: SqlServer) -> None:
             assert FAILURES.is_lost(caught.value)
 
 
-def test_an_answer_that_is_not_read_to_its_end_keeps_nobody_waiting(sqlserver: SqlServer) -> None:
+def test_the_rest_of_an_unfinished_answer_is_not_waited_for(sqlserver: SqlServer) -> None:
     """The driver would read the rest; a snapshot that is stopped has a table of any size before it."""
     with proxy(sqlserver.port) as between:
         connection = arrow_client.connect(config_of(sqlserver, database__port=str(between.port)))
@@ -227,7 +227,7 @@ def test_any_password_reaches_the_server(sqlserver: SqlServer, monkeypatch: pyte
         assert connection.value("SELECT 1") == 1
 
 
-def test_a_refused_login_is_told_once(sqlserver: SqlServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refused_login_is_reported_once(sqlserver: SqlServer, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(pymssql.Error) as caught:
         arrow_client.connect(config_of(sqlserver, database__password="wrong"))
     with pytest.raises(SourceError, match="refuses the login"), FAILURES.translated("rows cannot be read"):

@@ -83,7 +83,7 @@ def test_a_split_read_again_gives_the_same(database: Database, capture: Capture)
     assert all(earlier["order"] < later["order"] for earlier, later in pairwise(fresh))
 
 
-def test_a_read_given_up_in_the_middle_begins_anew(
+def test_a_read_given_up_in_the_middle_starts_again(
     database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "CHUNK_BYTES", 5_000)
@@ -230,7 +230,7 @@ def test_a_server_that_crashes_in_the_middle_is_waited_for(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("version", [16, 18])
-def test_a_stream_at_rest_lets_the_server_stop(version: int) -> None:
+def test_an_idle_stream_does_not_keep_the_server_from_stopping(version: int) -> None:
     """A server told to stop waits for its readers to confirm what it sent; one at rest leaves, and comes back."""
     with EmbeddedPostgres(version) as server:
         server.create_database("shop")

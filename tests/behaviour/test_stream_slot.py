@@ -75,7 +75,7 @@ def test_a_stranger_on_the_slot_is_named(database: Database, capture: Capture) -
         stranger.close()
 
 
-def test_a_dead_reader_of_the_same_pipeline_is_ended(database: Database, capture: Capture) -> None:
+def test_a_dead_reader_of_the_same_pipeline_is_terminated(database: Database, capture: Capture) -> None:
     fill(database, 10)
     (split,) = capture.plan()
     dead = hold(database, split.range.application)
@@ -85,7 +85,7 @@ def test_a_dead_reader_of_the_same_pipeline_is_ended(database: Database, capture
         dead.close()
 
 
-def test_a_dead_maker_of_the_slot_is_ended(database: Database) -> None:
+def test_a_dead_process_that_was_creating_the_slot_is_terminated(database: Database) -> None:
     """Its server process goes on waiting for older transactions, and holds the half-made slot meanwhile."""
     with capturing(database) as capture, database.connect() as writer, database.connect() as admin:
         writer.execute("BEGIN; SELECT pg_current_xact_id()")

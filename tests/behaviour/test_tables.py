@@ -118,7 +118,9 @@ def test_rows_of_a_transaction_that_was_open_when_the_table_was_added(capture: C
     assert set(found) == set(range(1, 12))
 
 
-def test_what_cannot_be_added_is_told_and_nothing_stops(capture: Capture, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_table_that_cannot_be_added_is_logged_and_nothing_stops(
+    capture: Capture, caplog: pytest.LogCaptureFixture
+) -> None:
     signal(capture, "add-tables", "public.nowhere")
     signal(capture, "remove-tables", "public.t")
     tailrace.signal(capture.config.text("signal.folder"), "add-tables", {"data-collections": "public.t"})

@@ -82,7 +82,7 @@ def test_a_new_checkpoint_leaves_the_slot_of_another_one_alone(database: Databas
         assert read(first) == [("c", 3)], "nothing is lost"
 
 
-def test_who_reads_it_is_told(database: Database) -> None:
+def test_the_error_names_the_reader_of_the_slot(database: Database) -> None:
     with capturing(database) as first:
         read(first)
         database.execute("INSERT INTO t VALUES (2)")

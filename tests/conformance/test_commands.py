@@ -44,7 +44,7 @@ def test_init_writes_a_file_that_check_takes(
 
 
 @pytest.mark.parametrize(("columns", "shares"), [((VALUE,), True), ((VALUE, KEY), False)], ids=str)
-def test_rows_that_share_an_event_key_are_told(
+def test_rows_that_share_an_event_key_are_reported(
     subject: Subject, source: Source, columns: tuple[str, ...], shares: bool
 ) -> None:
     """By a warning of `check`, and `reconcile` does not compare their table."""

@@ -85,7 +85,7 @@ def test_a_restart_resumes_as_its_mode_says(runs: Runs, mode: str) -> None:
     assert sorted(runs.second[mode]) == MODES[mode][2]
 
 
-def test_a_snapshot_of_several_batches_goes_on_where_it_was(
+def test_a_snapshot_of_several_batches_resumes_where_it_was(
     subject: Subject, source: Source, folder: Path, spark: SparkSession
 ) -> None:
     tables = ["one", "two", "three", "four"]

@@ -80,7 +80,7 @@ def test_changes_are_events_in_the_order_of_the_log(source: Source, stream: Unti
     assert own[0][2] == row(10, "a")
 
 
-def test_the_source_block_says_where_a_change_comes_from(subject: Subject, source: Source, stream: Until) -> None:
+def test_the_source_block_identifies_the_origin_of_a_change(subject: Subject, source: Source, stream: Until) -> None:
     (event,) = [event for event in stream.line.events("bag") if event["op"] == "r"]
     block = subject.package.source_block(subject.package.resolve(stream.line.content["source"]["config"]))
     assert set(event["source"]) == {field.name for field in block.members}
@@ -153,7 +153,7 @@ def test_a_transaction_has_metadata(source: Source, stream: Until) -> None:
     assert found == {22: (1, 1), 23: (2, 1), 24: (3, 2)}
 
 
-def test_heartbeats_come_without_changes(stream: Until) -> None:
+def test_heartbeats_are_sent_without_changes(stream: Until) -> None:
     before = len(stream.line.records(HEARTBEATS))
     stream(lambda: len(stream.line.records(HEARTBEATS)) >= before + 2)
     record = stream.line.records(HEARTBEATS)[-1]

@@ -36,7 +36,9 @@ def printed(values: list[str | None], delimiter: str = ",") -> str:
 
 @search
 @given(VALUES, st.integers(0, 3), st.booleans(), st.sampled_from(",;"))
-def test_arrays_come_back(values: list[list[str | None] | None], skipped: int, bounds: bool, delimiter: str) -> None:
+def test_array_literals_round_trip(
+    values: list[list[str | None] | None], skipped: int, bounds: bool, delimiter: str
+) -> None:
     bound = "[-1:4]=" if bounds else ""
     texts = [None if each is None else (bound if each else "") + printed(each, delimiter) for each in values]
     found = arrays.elements(pa.array(texts, pa.string()).slice(skipped), delimiter)

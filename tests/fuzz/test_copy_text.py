@@ -35,7 +35,7 @@ def read(lines: list[bytes], columns: int) -> list[pa.Array]:
 
 @search
 @given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(st.none() | TEXT, min_size=n, max_size=n), min_size=1)))
-def test_rows_come_back(rows: list[list[str | None]]) -> None:
+def test_copy_rows_round_trip(rows: list[list[str | None]]) -> None:
     lines = [b"\t".join(map(escaped, row)) + b"\n" for row in rows]
     columns = read(lines, len(rows[0]))
     assert [list(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)] == rows

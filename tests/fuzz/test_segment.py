@@ -121,7 +121,7 @@ def test_pieces_of_any_size_are_the_same_messages(messages: list[bytes], piece: 
     assert told == [each for each in messages if each == KEEPALIVE]
 
 
-def test_a_message_larger_than_the_buffer_comes_whole(through: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_larger_than_the_buffer_is_complete(through: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tailrace.connectors.postgres.log.feed.BLOCK_BYTES", 1000)
     large, small = xlog(1, b"I" + bytes(50_000)), xlog(2, b"Iabc")
     through.server.sendall(framed(b"d", small) + framed(b"d", large) + framed(b"d", small))

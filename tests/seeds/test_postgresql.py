@@ -247,7 +247,7 @@ def test_the_order_of_truncates_is_documented() -> None:
 
 
 @pytest.mark.seed("S003-64", "S003-65", "S003-75", "S003-90")
-def test_the_clocks_tell_the_lag(database: Database, capture: Capture) -> None:
+def test_the_time_fields_give_the_lag(database: Database, capture: Capture) -> None:
     database.execute(INSERT, UPDATE, DELETE)
     for payload in payloads(records(capture)):
         if payload is not None:

@@ -108,7 +108,7 @@ def test_an_interrupted_snapshot_loses_nothing(source: SqlServerSource) -> None:
 
 @seed(5, 9)
 @pytest.mark.parametrize("mode", ["repeatable_read", "exclusive", "snapshot", "read_committed", "read_uncommitted"])
-def test_writers_go_on_after_a_snapshot(source: SqlServerSource, mode: str) -> None:
+def test_writers_are_not_blocked_after_a_snapshot(source: SqlServerSource, mode: str) -> None:
     source.run(f"ALTER DATABASE {source.name} SET ALLOW_SNAPSHOT_ISOLATION ON")
     with pipeline(source, table__include__list=r"schema1\.table1", snapshot__isolation__mode=mode) as stream:
         assert of_snapshot(events(stream)) == []
@@ -117,7 +117,7 @@ def test_writers_go_on_after_a_snapshot(source: SqlServerSource, mode: str) -> N
 
 
 @seed(10, 83)
-def test_a_table_that_comes_later_is_streamed(source: SqlServerSource) -> None:
+def test_a_table_that_is_added_later_is_streamed(source: SqlServerSource) -> None:
     with pipeline(source, table__include__list=r"schema1\.table1,dbo\.late") as stream:
         assert len(events(stream)) == 3
         source.create("late")

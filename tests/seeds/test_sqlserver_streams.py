@@ -310,7 +310,7 @@ def test_the_tables_of_decimal_types() -> None:
 
 
 @seed(91, 98, 103)
-def test_what_the_page_says() -> None:
+def test_the_page_has_the_promised_statements() -> None:
     page = (DOCS / "connectors" / "sqlserver.md").read_text(encoding="utf-8").lower()
     for word in ("indexed views", "an administrator creates a second one", "may change with a release"):
         assert word in page, word

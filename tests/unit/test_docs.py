@@ -288,7 +288,7 @@ def texts() -> Iterator[str]:
                 yield node.value
 
 
-def test_nothing_of_the_makers_machine_is_told() -> None:
+def test_pages_name_no_paths_of_a_developers_machine() -> None:
     """Paths and addresses of one machine are of no use to anybody else."""
     for page in PAGES:
         found: list[Any] = re.findall(r"/work/|/root/|/home/\w+|\.\./shared", page.read_text(encoding="utf-8"))

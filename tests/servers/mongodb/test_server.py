@@ -66,7 +66,7 @@ def test_the_newer_server_splits_large_events() -> None:
             ]
 
 
-def test_a_machine_without_mongod_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_machine_without_mongod_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(binary, "find_spec", lambda name: None)
     with pytest.raises(TailraceError, match=r"not installed\n  Remedy: run `make env`"):
         ReplicaSet()

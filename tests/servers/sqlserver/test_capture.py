@@ -45,7 +45,7 @@ def test_rollbacks_and_updates_without_effect_leave_nothing(captured: Captured) 
     assert captured.changes() == [(INSERT, 2, "x", 1)]
 
 
-def test_transactions_come_in_the_order_of_commits(captured: Captured, connect: Callable[..., Client]) -> None:
+def test_transactions_are_captured_in_the_order_of_commits(captured: Captured, connect: Callable[..., Client]) -> None:
     captured.enable()
     other = connect()
     captured.run("BEGIN TRAN; INSERT t VALUES (1, 'first', 1)")

@@ -3,7 +3,7 @@
 from tailrace.capture.lag import Lag
 
 
-def test_a_position_is_as_old_as_the_last_look_that_saw_the_log_end_there() -> None:
+def test_a_position_is_as_old_as_the_last_poll_that_saw_the_log_end_there() -> None:
     lag = Lag()
     assert lag.seconds(0.0, 5) == 0.0
     for now, end in ((10.0, 100), (20.0, 200), (30.0, 200), (40.0, 300)):

@@ -63,7 +63,7 @@ class Asked:
         return []
 
 
-def test_a_select_of_ones_own_may_find_no_last_row() -> None:
+def test_a_user_supplied_select_may_find_no_last_row() -> None:
     planner = SplitPlanner.__new__(SplitPlanner)
     planner.dialect, asked = DIALECT, Asked()
     planner.connection = asked  # type: ignore[assignment]

@@ -111,7 +111,7 @@ Tables = st.lists(
 
 
 @given(tables=Tables, size=st.integers(1, 5), enough=st.integers(0, 20))
-def test_whole_transactions_come_whatever_the_blocks(
+def test_transactions_are_complete_whatever_the_blocks(
     tables: list[list[tuple[int, int, tuple[int, ...]]]], size: int, enough: int
 ) -> None:
     listed = [

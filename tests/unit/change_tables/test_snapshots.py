@@ -26,7 +26,7 @@ class Server:
 
 
 @pytest.mark.parametrize("start", [(BEGIN, None), (STREAM, HERE)])
-def test_a_snapshot_tells_structures_whether_it_is_the_first_or_another_one(start: tuple[str, Any]) -> None:
+def test_every_snapshot_sends_structures(start: tuple[str, Any]) -> None:
     phase, position = start
     snapshots = ChangeTableSnapshots(DIALECT, CONFIG, cast("Any", Server()))
     before = Reached("sqlserver-cdc", "s", "p", phase, position)

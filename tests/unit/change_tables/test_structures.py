@@ -66,7 +66,7 @@ class Planned(SplitPlanner):
         return Described(table, (), ())
 
 
-def test_a_first_snapshot_tells_structures_by_name_or_in_its_order() -> None:
+def test_a_first_snapshot_sends_structures_by_name_or_in_its_order() -> None:
     def told(dialect: Dialect) -> list[str]:
         return [each.id.table for each in Planned(dialect, "dbo.c,dbo.b", "b", "c", "a").structures()]
 

@@ -71,7 +71,7 @@ def test_a_comma_in_a_name_does_not_end_the_entry() -> None:
     assert expression(FOUND[1].id.schema, FOUND[1].id.table) == r"odd\, schema\.a\+b\.c\$"
 
 
-def test_encryption_that_the_url_asks_for_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encryption_that_the_url_requires_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGPASSWORD", raising=False)
     monkeypatch.delenv("PGSSLPASSWORD", raising=False)
     url = "postgresql://me:hush@db/shop?sslmode=verify-full&sslrootcert=/ca.crt&sslkey=k&sslcert=c&sslpassword=quiet"

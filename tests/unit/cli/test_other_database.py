@@ -128,7 +128,7 @@ def test_init_finds_the_connector_by_the_url(pipeline: Path) -> None:
     assert load(pipeline).config().text("lamp.secret") == "hush"
 
 
-def test_check_asks_the_connector_of_the_pipeline_or_of_the_class(pipeline: Path, tmp_path: Path) -> None:
+def test_check_uses_the_connector_of_the_pipeline_or_of_the_class(pipeline: Path, tmp_path: Path) -> None:
     assert "folder: /box is small, begun: True" in said(3, "check", str(pipeline))
     file = tmp_path / "connector.json"
     given = {"connector.class": "com.acme.LampConnector", "topic.prefix": "t", "lamp.folder": "/bag"}
@@ -152,7 +152,7 @@ def test_check_and_run_name_ignored_properties_that_change_what_arrives(pipeline
     assert {finding["name"] for finding in json.loads(said(3, "check", str(file), "--json"))} == {*given, "folder"}
 
 
-def test_status_prints_what_the_database_says(pipeline: Path) -> None:
+def test_status_prints_the_details_of_the_database(pipeline: Path) -> None:
     shown = json.loads(said(0, "status", str(pipeline), "--json"))
     assert {name: shown[name] for name in ("position", "current", "lag_bytes", "lamp")} == {
         "position": "m",
@@ -165,7 +165,7 @@ def test_status_prints_what_the_database_says(pipeline: Path) -> None:
     assert "slot" not in text
 
 
-def test_drop_says_what_it_is_about_to_remove(pipeline: Path) -> None:
+def test_drop_shows_what_it_is_about_to_remove(pipeline: Path) -> None:
     done = CliRunner().invoke(app, ["drop", str(pipeline)], input="y\n")
     assert "Drop the notes in /box?" in done.output
     assert "notes of /box: dropped" in done.output

@@ -57,7 +57,7 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
     assert shown(busy, 1) == "micro-batch 8 is read and written; 10,010 events before it, at 0/1"
 
 
-def test_a_run_says_where_its_checkpoint_stands_and_not_that_it_begins(tmp_path: Path) -> None:
+def test_a_run_prints_the_position_of_its_checkpoint(tmp_path: Path) -> None:
     content = {
         "source": {
             "config": {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "t"}

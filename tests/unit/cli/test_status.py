@@ -54,7 +54,7 @@ def test_nothing_to_read_is_no_lag_however_old_the_position() -> None:
     assert (status.lag_bytes, status.lag_seconds) == (0, 0.0)
 
 
-def test_before_the_stream_there_is_no_lag_to_tell() -> None:
+def test_before_the_stream_no_lag_is_shown() -> None:
     status = assess("p", at(None), state_of("0/300", None), now=2)
     assert (status.phase, status.lag_bytes, status.fields["retained_bytes"]) == ("snapshot", None, None)
 

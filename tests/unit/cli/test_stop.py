@@ -11,7 +11,7 @@ from tailrace.cli.stop import stop_on_signals
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-def test_a_signal_asks_and_a_second_one_is_left_to_the_system(number: signal.Signals, code: int) -> None:
+def test_a_signal_requests_a_stop_and_a_second_one_ends_the_process(number: signal.Signals, code: int) -> None:
     before = signal.getsignal(number)
     with stop_on_signals() as asked:
         assert not asked
@@ -22,7 +22,7 @@ def test_a_signal_asks_and_a_second_one_is_left_to_the_system(number: signal.Sig
     assert signal.getsignal(number) is before
 
 
-def test_not_asked() -> None:
+def test_no_signal_means_no_stop_request() -> None:
     with stop_on_signals() as asked:
         pass
     assert not asked

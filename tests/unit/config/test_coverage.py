@@ -21,7 +21,7 @@ SHORTENED += ("snapshot.mode.configuration.based.{}",)
 NOTATION = {"schema.table", "schema.table.column"}
 
 
-def test_what_has_no_effect_or_is_refused_says_why() -> None:
+def test_properties_without_effect_or_refused_have_a_reason() -> None:
     silent = [
         option.name for option in OPTIONS if option.status in (Status.CONNECT, Status.REFUSED) and not option.note
     ]

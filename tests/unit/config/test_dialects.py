@@ -131,7 +131,7 @@ def test_a_broken_file_names_itself(tmp_path: Path, text: str, message: str) -> 
         read(tmp_path / "none.json")
 
 
-def test_packed_properties_keep_their_case_and_those_beside_win() -> None:
+def test_packed_properties_keep_their_case_and_separate_options_win() -> None:
     packed = json.dumps({"transforms.Unwrap.type": "X", "slot.name": "a"})
     options = {"tailrace.Properties": packed, "transforms.unwrap.type": "Y", "shape": "event"}
     assert from_mapping(options) == {"transforms.Unwrap.type": "Y", "slot.name": "a", "shape": "event"}
@@ -193,7 +193,7 @@ def test_a_salt_that_is_given_twice_is_not_shown(tmp_path: Path) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_misspelt_config_is_told_as_such(tmp_path: Path) -> None:
+def test_a_misspelt_config_is_reported_as_such(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text('{"name": "c", "confg": {"topic.prefix": "a"}}')
     with pytest.raises(ConfigError, match=r"unknown key confg\n  Remedy: did you mean config\?"):

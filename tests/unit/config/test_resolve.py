@@ -129,7 +129,7 @@ def test_include_and_exclude_exclude_each_other(kind: str) -> None:
     assert f'{kind}.exclude.list: "{kind}.include.list" is already specified' in str(caught.value)
 
 
-def test_all_problems_come_in_one_error() -> None:
+def test_all_problems_are_in_one_error() -> None:
     with pytest.raises(ConfigError) as caught:
         resolve({"slot.name": "X", "database.port": "y"})
     text = str(caught.value)
@@ -243,7 +243,7 @@ def test_a_filter_of_another_connector_is_an_error_that_names_the_one_here(name:
     assert str(caught.value) == f"{name}: is a property of {said}what selects or hides data is never ignored)"
 
 
-def test_another_connectors_property_is_told_as_such() -> None:
+def test_another_connectors_property_is_reported_as_such() -> None:
     assert [str(warning) for warning in resolve({**BASE, "max.iteration.transactions": "1"}).warnings] == [
         "max.iteration.transactions: is a property of SQL Server's connector, ignored (remove it)"
     ]
@@ -281,7 +281,7 @@ def test_other_unknown_names_are_no_error(name: str) -> None:
     resolve({**BASE, name: "a"})
 
 
-def test_what_has_no_effect_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_properties_without_effect_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         config = resolve({**BASE, "key.converter.x": "X", "custom.metric.tags": "a=b"})
     assert config.warnings == ()

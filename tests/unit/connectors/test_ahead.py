@@ -11,7 +11,7 @@ import pytest
 from tailrace.connectors.ahead import ahead
 
 
-def test_items_come_in_order_and_one_step_ahead() -> None:
+def test_items_are_prepared_in_order_and_one_step_ahead() -> None:
     produced: list[int] = []
 
     def items() -> Iterator[int]:
@@ -27,7 +27,7 @@ def test_items_come_in_order_and_one_step_ahead() -> None:
     assert consumed == list(range(100))
 
 
-def test_the_next_item_is_made_meanwhile() -> None:
+def test_the_next_item_is_prepared_meanwhile() -> None:
     def slow(count: int) -> Iterator[int]:
         for number in range(count):
             time.sleep(0.05)

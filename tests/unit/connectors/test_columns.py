@@ -67,12 +67,12 @@ def test_a_table_without_captured_columns_is_left_out(caplog: pytest.LogCaptureF
     assert "dbo.people has no columns to capture" in caplog.text
 
 
-def test_comments_are_shown_only_when_asked_for() -> None:
+def test_comments_are_shown_only_if_configured() -> None:
     assert captured([ID, NAME]).schema.column("name").schema.doc is None
     assert captured([ID, NAME], include__schema__comments=True).schema.column("name").schema.doc == "given name"
 
 
-def test_a_mask_and_what_it_says() -> None:
+def test_a_mask_replaces_values_and_is_in_the_schema() -> None:
     found = captured([ID, NAME], column__mask__with__3__chars=r"dbo\.people\.name")
     assert found.types[1].convert(pa.array(["Ada"])).to_pylist() == ["***"]
     assert dict(found.schema.column("name").schema.parameters) == {"masked": "true"}

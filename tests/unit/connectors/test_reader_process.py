@@ -89,7 +89,7 @@ def test_errors_are_those_of_the_source(name: str) -> None:
     assert seen(Count(1), name)[0].read == 3
 
 
-def test_an_answer_that_nobody_takes_is_given_up(name: str) -> None:
+def test_an_answer_that_no_client_reads_is_given_up(name: str) -> None:
     with closing(reader_client.ask(request(Count(1000, size=1 << 20), name))) as blocks:
         first = next(blocks).about
     assert seen(Count(1), name) == [Seen(first.process, 1, 2, 0)]
@@ -107,7 +107,7 @@ def test_a_killed_process_is_replaced(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_process_that_is_told_to_end_takes_its_socket_along(name: str, number: int) -> None:
+def test_a_process_that_is_terminated_removes_its_socket(name: str, number: int) -> None:
     process = psutil.Process(seen(Count(1), name)[0].process)
     process.send_signal(number)
     process.wait(10)

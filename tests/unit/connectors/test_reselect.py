@@ -66,7 +66,7 @@ def test_only_rows_that_lack_a_value_are_looked_up() -> None:
     assert held.asked == [["2", "3", "5"]]
 
 
-def test_a_row_that_is_gone_keeps_what_is_unknown(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_row_that_was_deleted_keeps_its_unknown_values(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert fill(Held({"3": "c"})) == (["a", None, "c", "d", None], [False, True, False, False, False])
     assert "dbo.people: 2 rows are gone by now" in caplog.text

@@ -23,7 +23,7 @@ def told(**properties: object) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.rows.to_pylist()]
 
 
-def test_every_channel_tells_the_same(
+def test_every_channel_gets_the_same_notifications(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -46,7 +46,7 @@ def test_every_channel_tells_the_same(
     assert [json.loads(text.partition("  ")[2]) for text in caplog.messages] == found
 
 
-def test_a_channel_that_fails_is_told_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_channel_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     told(
         notification__enabled__channels="file,callback",
         notification__file=tmp_path / "none" / "told.jsonl",

@@ -39,7 +39,7 @@ def test_sanitising() -> None:
     assert (sanitised("."), sanitised(".."), len(sanitised("x" * 300))) == ("_", "__", 249)
 
 
-def test_a_changed_name_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_changed_name_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     naming = TopicNaming(config())
     with caplog.at_level(logging.WARNING, logger="tailrace.events.topics"):
         assert {naming.table(TableId("d", "public", "a b")) for _ in range(3)} == {"server1.public.a_b"}
@@ -66,7 +66,7 @@ def test_two_columns_of_one_field_name() -> None:
         (TableId("inventory", "", "a.b", DATABASE_TABLE), "Default", "server1.inventory.a.b"),
     ],
 )
-def test_a_topic_has_the_parts_that_tell_tables_apart(table: TableId, strategy: str, topic: str) -> None:
+def test_a_topic_has_the_parts_that_distinguish_tables(table: TableId, strategy: str, topic: str) -> None:
     naming = TopicNaming(config(topic_naming_strategy=f"io.debezium.schema.{strategy}TopicNamingStrategy"))
     assert naming.table(table) == topic
 

@@ -83,7 +83,7 @@ def within(each: ChangeBatch, low: int, high: int) -> ChangeBatch:
     return ChangeBatch(each.table, each.rows.filter(pa.array((order >= low) & (order < high))))
 
 
-def test_counts_go_on_in_the_next_chunk() -> None:
+def test_counts_continue_in_the_next_chunk() -> None:
     track = tracker()
     first, _ = track.track([batch("cc", orders=[2, 4])], marks((1, "BEGIN", "7:1")))
     second, control = track.track(

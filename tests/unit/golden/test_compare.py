@@ -75,7 +75,7 @@ def test_missing_swapped_and_surplus_events_differ() -> None:
     assert {found.topic for found in compare(expected, elsewhere)} == {expected[0]["topic"], "elsewhere"}
 
 
-def test_transactions_are_told_apart_but_not_by_number() -> None:
+def test_transactions_are_distinguished_but_not_by_number() -> None:
     expected = [change(1, txId=10), change(2, txId=10), change(3, txId=11)]
     assert not paths(expected, [change(1, txId=500), change(2, txId=500), change(3, txId=900)])
     assert paths(expected, [change(1, txId=10), change(2, txId=11), change(3, txId=12)]) == [
@@ -122,7 +122,7 @@ def test_the_end_of_a_transaction_may_be_lost_where_the_connector_was_stopped() 
     assert not paths([marker("BEGIN", 1), more], [marker("BEGIN", 1), marker("END", 1), more], lost_ends=True)
 
 
-def test_the_transaction_of_a_row_is_told_apart_but_not_by_number() -> None:
+def test_the_transaction_of_a_row_is_distinguished_but_not_by_number() -> None:
     expected = [event({"id": number, "__transaction_id": "{session}:5"}) for number in (1, 2)]
     assert not paths(expected, [event({"id": number, "__transaction_id": "{session}:7"}) for number in (1, 2)])
     others = [event({"id": number, "__transaction_id": f"{{session}}:{number}"}) for number in (1, 2)]

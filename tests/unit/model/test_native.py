@@ -148,7 +148,7 @@ def test_decimals_whose_point_lies_outside_their_digits(arrow: Any, numbers: lis
     assert convert(decimal, values).to_pylist() == [*texts, None]
 
 
-def test_decimals_too_wide_for_any_number_come_as_bytes() -> None:
+def test_decimals_too_wide_for_any_number_are_bytes() -> None:
     parameters = (("scale", "5"), ("connect.decimal.precision", "200"))
     decimal = ConnectSchema("bytes", True, "org.apache.kafka.connect.data.Decimal", 1, parameters=parameters)
     values = pa.array([unscaled(10**150 + 1), unscaled(-1), None])
@@ -182,7 +182,7 @@ MICROS, NANOS, ZONED = (f"io.debezium.time.{name}" for name in ("MicroTimestamp"
 YEAR_1_BC_MS, YEAR_10000_MS = -62_167_219_200_001, 253_402_300_800_000
 
 
-def test_dates_and_times_out_of_range_become_null_where_the_column_says_so() -> None:
+def test_dates_and_times_out_of_range_become_null_if_configured() -> None:
     days = pa.array([0, -719163, 2932897, INFINITY_DAYS["infinity"], None], pa.int32())
     assert odd("io.debezium.time.Date", days, "null") == [dt.date(1970, 1, 1), None, None, None, None]
     for name, unit in (("io.debezium.time.Timestamp", 1), (MICROS, 1000)):
@@ -203,7 +203,7 @@ def test_dates_and_times_out_of_range_become_null_where_the_column_says_so() -> 
     assert found.to_pylist() == [[dt.date(1970, 1, 1), None], None]
 
 
-def test_columns_of_dates_and_times_become_text_where_they_say_so() -> None:
+def test_columns_of_dates_and_times_become_text_if_configured() -> None:
     days = pa.array([0, -735160, 2932897, INFINITY_DAYS["infinity"], INFINITY_DAYS["-infinity"], None], pa.int32())
     assert odd("io.debezium.time.Date", days, "text") == [
         *("1970-01-01", "-0043-03-15", "+10000-01-01", "infinity", "-infinity", None)
@@ -225,7 +225,7 @@ def test_columns_of_dates_and_times_become_text_where_they_say_so() -> None:
     assert odd("other", pa.array([5]), "text") == [5]
 
 
-def test_what_becomes_of_odd_values_travels_with_the_table() -> None:
+def test_out_of_range_is_part_of_the_tables_schema() -> None:
     columns = (
         Column("a", named("x"), pa.int64()),
         Column("b", named("x"), pa.int64(), out_of_range="text", placeholder="***"),

@@ -51,7 +51,7 @@ def test_a_written_name_with_its_database(text: str, shown: tuple[str, ...], par
 
 
 @given(PARTS, PARTS, PARTS, SHOWN)
-def test_what_is_written_is_understood(database: str, schema: str, table: str, shown: tuple[str, ...]) -> None:
+def test_written_names_are_parsed_back(database: str, schema: str, table: str, shown: tuple[str, ...]) -> None:
     id_ = TableId(database if "database" in shown else "", schema if "schema" in shown else "", table, shown)
     assert TableId.parse(id_.written, "", "", shown) == id_
 

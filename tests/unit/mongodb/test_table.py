@@ -125,7 +125,7 @@ def test_what_a_type_does_not_hold_stays_in_the_rest(kind: pa.DataType, value: A
 
 
 @pytest.mark.parametrize("is_sampled", [True, False])
-def test_columns_of_dates_and_decimals_are_texts_where_the_configuration_says_so(is_sampled: bool) -> None:
+def test_columns_of_dates_and_decimals_are_texts_if_configured(is_sampled: bool) -> None:
     columns = {} if is_sampled else {"document.columns": ".*: at TIMESTAMP, price DECIMAL(10,2), on TIMESTAMP"}
     given = {"mongodb.connection.string": "mongodb://h", "topic.prefix": "t", **columns}
     texts = {"column.out.of.range.text": r"shop\.a\.(at|price)", "column.out.of.range.null": ".*"}
@@ -168,7 +168,7 @@ def test_of_equal_names_none_is_lost() -> None:
     assert found == [{"a": 0, "_rest": '{"a": 1,"a": "x"}'}]
 
 
-def test_names_that_differ_in_their_lengths_alone_are_told_apart() -> None:
+def test_names_that_differ_only_in_their_lengths_are_distinguished() -> None:
     rows = [{"": 1, "\x01": 2, "\x02": 3}]
     assert table({"": pa.int32(), "\x01": pa.int32()}, *rows) == [{"": 1, "\x01": 2, "_rest": '{"\\u0002": 3}'}]
 

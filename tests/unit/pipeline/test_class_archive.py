@@ -28,20 +28,20 @@ def test_each_java_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert class_archive.place("java", "17") == places[0]
 
 
-def test_it_is_used_where_there_is_one(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
+def test_an_existing_archive_is_used(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
     archive = tmp_path / "spark.jsa"
     archive.write_bytes(b"classes")
     assert class_archive.java_options(archive).startswith(f" -XX:SharedArchiveFile={archive} ")
     assert at_exit == []
 
 
-def test_it_is_made_behind_a_run_without_one(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
+def test_the_archive_is_written_after_a_run_without_one(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
     archive = tmp_path / "spark.jsa"
     assert class_archive.java_options(archive) == ""
     assert [call[1:] for call in at_exit] == [(archive,)]
 
 
-def test_a_java_that_cannot_make_one_is_asked_once(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
+def test_a_java_that_cannot_write_an_archive_is_tried_once(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
     archive = tmp_path / "spark.jsa"
     archive.touch()
     assert class_archive.java_options(archive) == ""

@@ -150,7 +150,7 @@ def test_inline_properties_may_be_numbers_and_flags(tmp_path: Path) -> None:
     }
 
 
-def test_a_replica_follows_truncates_unless_told_otherwise(tmp_path: Path) -> None:
+def test_a_replica_follows_truncates_unless_configured_otherwise(tmp_path: Path) -> None:
     replica = MINIMAL.replace("console", "{replica: {path: x}}")
     assert written(tmp_path, replica).properties()["skipped.operations"] == "none"
     told = replica.replace("database.hostname: db", "skipped.operations: d")
@@ -158,7 +158,7 @@ def test_a_replica_follows_truncates_unless_told_otherwise(tmp_path: Path) -> No
     assert "skipped.operations" not in written(tmp_path, MINIMAL).properties()
 
 
-def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
     said = refusal(tmp_path, "{sourc: {config: 5}, sink: {kafka: {bootstrap.server: a}}, trigger: 5x}")
     for words in (
         "source: is missing",
@@ -203,7 +203,7 @@ def test_secrets_are_not_in_the_text_of_a_definition(tmp_path: Path) -> None:
     assert "hush" not in repr(written(tmp_path, text))
 
 
-def test_what_becomes_of_odd_dates_is_told_to_the_connector(tmp_path: Path) -> None:
+def test_out_of_range_is_passed_to_the_connector(tmp_path: Path) -> None:
     def given(text: str) -> dict[str, str]:
         replica = MINIMAL.replace("sink: console", "sink: {replica: {path: r, out_of_range: " + text + "}}")
         assert replica != MINIMAL
@@ -306,7 +306,7 @@ def said_of(folder: Path, text: str) -> list[str]:
         ("spark: 5", "spark: should be a mapping"),
     ],
 )
-def test_wrong_types_are_told_in_a_line(tmp_path: Path, text: str, said: str) -> None:
+def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: str) -> None:
     assert said_of(tmp_path, text) == [said]
 
 
@@ -339,12 +339,12 @@ def test_wrong_types_are_told_in_a_line(tmp_path: Path, text: str, said: str) ->
         ),
     ],
 )
-def test_wrong_settings_of_a_sink_are_told_in_a_line(tmp_path: Path, sink: str, said: str) -> None:
+def test_wrong_settings_of_a_sink_are_reported_in_one_line(tmp_path: Path, sink: str, said: str) -> None:
     text = MINIMAL.replace("console", sink)
     assert [line.strip() for line in refusal(tmp_path, text).splitlines()[1:]] == [said]
 
 
-def test_every_wrong_step_is_told(tmp_path: Path) -> None:
+def test_every_wrong_step_is_reported(tmp_path: Path) -> None:
     steps = "steps: [{mask: {}}, {filter: {tables: ['(']}}, {route: {regex: a}}]\n"
     said = said_of(tmp_path, steps)
     assert [line.split(":")[0] for line in said] == ["steps[0]", "steps[1].filter", "steps[2].route"]

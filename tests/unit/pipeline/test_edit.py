@@ -66,7 +66,7 @@ def test_what_cannot_be_edited_safely_is_left(tmp_path: Path, text: str) -> None
     assert edited(file(tmp_path, "p.yaml", text), LIST, "b") is None
 
 
-def test_what_is_beside_on_a_line_stays(tmp_path: Path) -> None:
+def test_other_text_on_the_line_stays(tmp_path: Path) -> None:
     path = file(tmp_path, "c.json", '{"a": "b", "database.dbname": "shop", "c": "d"}')
     assert edited(path, LIST, "x") == '{"a": "b", "database.dbname": "shop", "table.include.list": "x", "c": "d"}'
     path = file(tmp_path, "p.yaml", PIPELINE.replace("public\\.orders   #", "'public\\.a #b'   #"))

@@ -62,7 +62,7 @@ def test_the_summary_of_a_foreign_error_is_one_line() -> None:
     assert summary(RuntimeError()) == "RuntimeError"
 
 
-def test_a_known_trouble_of_spark_has_a_remedy() -> None:
+def test_a_known_failure_of_spark_has_a_remedy() -> None:
     text = "Job aborted\njava.io.IOException: No space left on device\n\tat java.base/x\n"
     found = sentence(RuntimeError(text), "/state")
     assert str(found).startswith(

@@ -53,7 +53,7 @@ def foreign(file: LocalFile, **changes: Any) -> Owner:
     return owner
 
 
-def test_a_second_run_is_refused_and_told_who_holds_it(file: LocalFile, kept: Lease) -> None:
+def test_a_second_run_is_refused_and_the_error_names_the_owner(file: LocalFile, kept: Lease) -> None:
     with pytest.raises(ConfigError) as refused:
         Lease(file).acquire()
     assert f"the checkpoint is in use by another run: process {os.getpid()} on " in refused.value.what
@@ -147,7 +147,7 @@ def test_one_that_is_released_while_it_is_watched(file: LocalFile) -> None:
     timer.join()
 
 
-def test_the_owner_renews_and_is_told_when_another_run_took_over(file: LocalFile) -> None:
+def test_the_owner_renews_and_notices_that_another_run_took_over(file: LocalFile) -> None:
     mine, told = Lease(file), threading.Event()
     mine.acquire()
     mine.keep(lambda: True, told.set, lambda: 12.5)

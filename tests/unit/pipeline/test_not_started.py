@@ -57,7 +57,7 @@ def test_what_java_printed_is_the_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [EXITED, ConnectionRefusedError(111, "refused"), Py4JNetworkError("empty answer")])
-def test_java_that_was_killed_says_nothing(tmp_path: Path, error: Exception) -> None:
+def test_java_that_was_killed_has_printed_nothing(tmp_path: Path, error: Exception) -> None:
     found = failed(tmp_path / "p.log", USUAL, error)
     assert found.where == str(tmp_path / "p.log")
     assert "its Java process ended, and says nothing of it" in found.what

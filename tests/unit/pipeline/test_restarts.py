@@ -22,7 +22,7 @@ FOREVER = [ConfigError, DecodeError, FencedError, OffsetError, SinkError, Source
 
 
 @pytest.mark.parametrize("kind", FOREVER)
-def test_errors_that_would_come_again_end_the_pipeline(kind: type[TailraceError]) -> None:
+def test_errors_that_a_restart_would_repeat_end_the_pipeline(kind: type[TailraceError]) -> None:
     assert not is_passing(kind("no such privilege"))
     assert not is_passing(kind("Python worker exited unexpectedly")) or kind is TailraceError
 

@@ -139,6 +139,6 @@ def test_numeric_without_a_scale_has_no_default() -> None:
     assert column_default("1.5", True, kind("numeric")) is None
 
 
-def test_what_cannot_be_read_is_no_default_but_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_expression_that_cannot_be_parsed_is_no_default_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert column_default("'next tuesday'::date", False, kind("date")) is None
     assert "next tuesday" in caplog.text

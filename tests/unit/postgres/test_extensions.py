@@ -26,7 +26,7 @@ def printed(pairs: dict[str, str | None]) -> str:
 
 
 @given(st.lists(st.none() | st.dictionaries(TEXT, st.none() | TEXT, max_size=20), max_size=5), st.integers(0, 2))
-def test_hstore_comes_back(values: list[dict[str, str | None] | None], skipped: int) -> None:
+def test_hstore_round_trips(values: list[dict[str, str | None] | None], skipped: int) -> None:
     texts = pa.array([None if value is None else printed(value) for value in values], pa.string()).slice(skipped)
     maps = extensions.hstore_maps(texts).to_pylist()
     assert [None if pairs is None else dict(pairs) for pairs in maps] == values[skipped:]

@@ -36,7 +36,7 @@ HOST = {"database.hostname": "h", "database.dbname": "d"}
         ("postgresql://gr%C3%BCn@h/d", {"user": "grün"}),
     ],
 )
-def test_what_a_url_says_becomes_properties(url: str, properties: dict[str, str]) -> None:
+def test_the_parts_of_a_url_become_properties(url: str, properties: dict[str, str]) -> None:
     assert properties_of(url) == {**HOST, **{f"database.{name}": value for name, value in properties.items()}}
 
 

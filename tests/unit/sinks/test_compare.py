@@ -66,7 +66,7 @@ def test_equal_sides_have_no_suspects(tmp_path: Path) -> None:
     assert len(found(tmp_path, rows(500), rows(500).take(pa.array(reversed(range(500)))))) == 0
 
 
-def test_no_more_are_kept_than_asked_for(tmp_path: Path) -> None:
+def test_no_more_suspects_are_kept_than_the_limit(tmp_path: Path) -> None:
     suspected = found(tmp_path, rows(500), rows(0), most=120)
     assert (len(suspected), suspected.unread) == (120, 380)
 

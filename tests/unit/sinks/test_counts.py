@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailrace.sinks.counts import Counts
 
 
-def test_a_batch_may_be_told_again() -> None:
+def test_a_batch_that_is_counted_again_replaces_its_count() -> None:
     counts = Counts()
     counts[3] = 0
     counts[3] = 5

@@ -101,7 +101,7 @@ def test_long_values_are_hashed_by_themselves(monkeypatch: pytest.MonkeyPatch) -
     assert value_hashes(pa.array(items, pa.string_view()).slice(1)).tolist() == hashes[1:]
 
 
-def test_rows_tell_their_columns_apart() -> None:
+def test_a_rows_hash_depends_on_which_column_has_a_value() -> None:
     a, b = pa.array([1, 2, None]), pa.array([2, 1, None])
     assert row_hashes([a, b], 3).tolist() != row_hashes([b, a], 3).tolist()
     assert row_hashes([a, b], 3)[2] != row_hashes([a], 3)[2]

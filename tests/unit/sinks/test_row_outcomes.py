@@ -58,7 +58,7 @@ def test_a_row_is_wrong_only_after_three_readings_of_one_version(
     assert outcome(first, *turns) == expected
 
 
-def test_only_chosen_keys_are_judged() -> None:
+def test_only_chosen_keys_are_decided() -> None:
     outcomes, nothing = RowOutcomes(2), np.zeros(2, np.uint64)
     outcomes.update(Seen(nothing, nothing), nothing, Seen(nothing, nothing), np.array([True, False]))
     assert outcomes.kinds.tolist() == [EQUAL, OPEN]

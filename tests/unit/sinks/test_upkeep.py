@@ -179,7 +179,7 @@ def test_the_log_is_cleaned_and_the_record_stays(replica: Replica) -> None:
     assert replica.table.to_pyarrow_table().num_rows == 201
 
 
-def test_a_failure_is_told(replica: Replica) -> None:
+def test_a_failure_of_maintenance_is_logged(replica: Replica) -> None:
     replica.write()
     replica.age(3)
     first = replica.write()

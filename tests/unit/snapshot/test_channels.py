@@ -51,7 +51,7 @@ def test_a_folder_keeps_a_signal_until_an_offset_that_holds_it_is_committed(tmp_
     assert list(folder.iterdir()) == []
 
 
-def test_a_look_takes_some_files_and_the_next_one_the_others(tmp_path: Path) -> None:
+def test_a_poll_reads_some_files_and_the_next_one_the_others(tmp_path: Path) -> None:
     channels = Channels(configured({"signal.folder": str(tmp_path)}))
     for number in range(MOST_FILES + 5):
         send(str(tmp_path), Signal(str(number), "log", None))
@@ -111,13 +111,13 @@ def test_a_crash_while_the_file_is_emptied_loses_nothing_and_repeats_nothing(tmp
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_channels_are_looked_at_no_more_often_than_asked(tmp_path: Path) -> None:
+def test_channels_are_polled_no_more_often_than_configured(tmp_path: Path) -> None:
     channels = Channels(configured({"signal.folder": str(tmp_path), "signal.poll.interval.ms": "60000"}))
     assert channels.poll((), None) is not None
     assert channels.poll((), None) is None
 
 
-def test_a_folder_that_cannot_be_read_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_that_cannot_be_read_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     channels = Channels(configured({"signal.folder": "nosuch://bucket/signals"}))
     polled(channels)
     polled(channels)
@@ -136,7 +136,9 @@ def test_the_python_function_sends_to_a_pipeline_and_to_a_folder(tmp_path: Path)
     assert polled(Channels(configured({"signal.folder": str(folder)})))[0] == [id_, "two"]
 
 
-def test_log_and_actions_of_ones_own(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_signal_log_and_user_supplied_actions(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO")
     actions.act(Signal("1", "log", '{"message": "at {} it was {}"}'), {"lsn": "0/1"})
     assert "at {'lsn': '0/1'} it was {}" in caplog.text
@@ -196,7 +198,7 @@ def test_settings_of_the_consumer() -> None:
     ["[" * 100_000, '{"id": "\\ud800", "type": "log"}', '{"id": "1", "type": "log", "data": {"message": "\\udc00"}}'],
     ids=["nesting", "id", "data"],
 )
-def test_a_line_that_no_text_can_be_made_of_is_told_with_its_text(
+def test_a_line_that_is_no_signal_is_logged_with_its_text(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     (tmp_path / "signals.txt").write_text(text + "\n" + line("good"), encoding="utf-8")

@@ -36,7 +36,7 @@ def test_an_offset_keeps_all_of_it() -> None:
     assert Progress.from_json(json.loads(json.dumps(FULL.to_json()))) == FULL
 
 
-def test_an_offset_of_the_first_release_is_understood() -> None:
+def test_an_offset_of_the_first_release_is_read() -> None:
     node = {"handled": ["s"], "queue": [], "last": None, "maximum": None, "rows": 0, "paused": False, "undo": None}
     assert Progress.from_json(node) == Progress((("s", None),))
 
@@ -64,7 +64,7 @@ def test_stop_names_tables_or_all() -> None:
         assert Progress(queue=(A, B)).asked(Signal("x", "stop-snapshot", data), tables).queue == left
 
 
-def test_keys_are_asked_for_in_parts_and_kept_in_the_offset() -> None:
+def test_keys_are_requested_in_parts_and_stored_in_the_offset() -> None:
     keys = [[str(n), "x"] for n in range(KEYS_AT_ONCE + 1)]
     signal = Signal("s", "execute-snapshot", json.dumps({"data-collections": ["public.a"], "keys": keys}))
     state = Progress().asked(signal, [TableId("d", "public", "a")])
@@ -74,7 +74,7 @@ def test_keys_are_asked_for_in_parts_and_kept_in_the_offset() -> None:
     assert read.undone() == state
 
 
-def test_a_table_is_read_anew_when_its_key_becomes_another() -> None:
+def test_a_table_is_read_again_when_its_key_changes() -> None:
     read = Progress(queue=(A, B), key="id integer").after_chunk(("3",), ("9",), 3)
     assert read.by("id integer") == read
     assert (read.by("id text").last, read.by("id text").rows) == (None, 0)
@@ -85,7 +85,7 @@ def request(signal: str, kind: str, table: str, condition: str | None = None) ->
     return Request(signal, kind, f"public.{table}", condition)
 
 
-def test_a_blocking_snapshot_takes_what_stands_first_of_its_signal_alone() -> None:
+def test_a_blocking_snapshot_reads_the_next_tables_of_one_signal_once_each() -> None:
     first, second, third = (
         request("s", BLOCKING, "a"),
         request("s", BLOCKING, "b"),
@@ -119,7 +119,7 @@ def test_nothing_stays_paused_when_nothing_is_left_of_a_stopped_snapshot() -> No
     assert not Progress(queue=(request("x", BLOCKING, "c"),)).asked(Signal("p", "pause-snapshot", None), []).paused
 
 
-def test_a_stop_of_what_is_not_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_stop_of_a_table_that_is_not_being_read_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     tables = [TableId("d", "public", "a"), TableId("d", "public", "c")]
     assert Progress().asked(Signal("x", "stop-snapshot", None), tables) == Progress()
     assert "signal x is ignored: no snapshot is running" in caplog.text
@@ -130,7 +130,7 @@ def test_a_stop_of_what_is_not_read_is_told(caplog: pytest.LogCaptureFixture) ->
     assert "public.a" not in caplog.text
 
 
-def test_requests_of_every_release_are_understood() -> None:
+def test_requests_of_every_release_are_read() -> None:
     fields = ["s", "incremental", "public.my.t", None, None]
     config = configured({})
     assert Request.from_json(fields).id(config) == TableId("d", "public", "my.t")

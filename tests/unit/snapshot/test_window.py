@@ -51,7 +51,7 @@ def test_rows_that_the_log_changes_later_are_dropped() -> None:
     assert left(BEFORE, changes(table(), {"op": "t"})) == []
 
 
-def test_large_values_that_the_log_did_not_repeat_come_with_the_row_as_it_became() -> None:
+def test_large_values_that_the_log_did_not_repeat_are_sent_with_the_newest_row() -> None:
     update = changes(table(), {"op": "u", "after": image(2, "x", None)}, **unrepeated(True))
     assert left(BEFORE, update) == [ALL[0], image(2, "x", "large"), ALL[2]]
     assert left(AFTER, update) == ALL
@@ -59,7 +59,7 @@ def test_large_values_that_the_log_did_not_repeat_come_with_the_row_as_it_became
     assert left(BEFORE, again, update) == [ALL[0], image(2, "z", "large"), ALL[2]], "by order, however they come"
 
 
-def test_what_the_log_told_in_between_needs_no_row() -> None:
+def test_a_large_value_in_an_earlier_change_of_the_range_needs_no_row() -> None:
     told = changes(table(), {"op": "u", "after": image(2, "x", "new"), "order": 1})
     after = changes(table(), {"op": "u", "after": image(2, "y", None), "order": 2}, **unrepeated(True))
     assert left(BEFORE, told, after) == [ALL[0], ALL[2]]
@@ -78,14 +78,14 @@ def test_a_row_is_followed_when_its_key_changes() -> None:
 
 
 @pytest.mark.parametrize(("visibility", "expected"), [(BEFORE, [5]), (AFTER, [4, 5])])
-def test_keys_without_a_row_stand_unless_the_log_brings_one(visibility: Visibility, expected: list[int]) -> None:
+def test_keys_without_a_row_are_deletes_unless_the_log_has_a_row(visibility: Visibility, expected: list[int]) -> None:
     gone = ({"op": "d", "before": image(n, "", None), "order": (1 << 62) + n} for n in (4, 5))
     window = Window(changes(table(), *gone), visibility, ("id",))
     window.observe(changes(table(), {"op": "c", "after": image(4, "a", "b")}))
     assert [row["id"] for row in window.survivors().rows.column("before").to_pylist()] == expected
 
 
-def test_rows_are_told_apart_by_what_old_images_hold() -> None:
+def test_rows_are_identified_by_the_columns_of_old_images() -> None:
     """REPLICA IDENTITY USING INDEX on `code`: a deleted row has no key, and a changed key no old image."""
     rows = chunk(image(1, "a", None), image(2, "b", None), image(3, "c", None))
     window = Window(rows, BEFORE, ("code",))

@@ -65,6 +65,6 @@ def test_a_route_renames_the_topics_of_every_shape_that_has_them(shape: str) -> 
     assert rows.column("topic").to_pylist() == ["renamed.orders"]
 
 
-def test_the_shape_count_tells_how_many_records_were_encoded() -> None:
+def test_the_shape_count_has_the_number_of_encoded_records() -> None:
     (rows,) = shaper("count").rows(Chunk([deleted()]))
     assert rows.to_pylist() == [{"records": 2}]  # with the tombstone

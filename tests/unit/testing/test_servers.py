@@ -89,7 +89,7 @@ def test_an_error_shows_the_end_of_the_log() -> None:
     assert error.value.where == str(server.log)
 
 
-def test_nobody_enters_without_the_password(postgres18: PostgresServer) -> None:
+def test_a_connection_needs_the_password(postgres18: PostgresServer) -> None:
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(postgres18.dsn(password="wrong"), connect_timeout=5)
     assert postgres18.password not in repr(postgres18)

@@ -103,7 +103,7 @@ def test_control_records_pass_as_they_are() -> None:
     assert through == plain
 
 
-def test_transforms_of_the_properties_come_before_the_steps() -> None:
+def test_transforms_of_the_properties_run_before_the_steps() -> None:
     steps = parse(
         '[{"route": {"regex": "a", "replacement": "b"}},'
         ' {"transform": {"type": "org.apache.kafka.connect.transforms.RegexRouter", "regex": "b", "replacement": "c"}}]'

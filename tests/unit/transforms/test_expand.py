@@ -37,7 +37,7 @@ def shown(node: Any) -> Any:
 
 @settings(deadline=None)
 @given(documents)
-def test_a_document_comes_back_from_its_struct(node: dict[str, Any]) -> None:
+def test_a_document_survives_the_conversion_to_a_struct_and_back(node: dict[str, Any]) -> None:
     schema = Expander().schema("payload", node)
     assert schema is not None
     text = encode(array([Expander().value(node, schema)], schema), schema)[0].as_py()

@@ -56,7 +56,7 @@ def test_reads_are_messages_and_deletes_and_updates_are_not() -> None:
     assert len(routed(ops="cdur")) == 2
 
 
-def test_an_update_ends_it_where_that_is_asked_for() -> None:
+def test_an_update_of_the_outbox_table_is_an_error_with_fatal() -> None:
     with pytest.raises(TransformError, match="update of the outbox table"):
         routed({"table.op.invalid.behavior": "fatal"}, ops="cu")
 
@@ -80,7 +80,7 @@ def test_a_missing_column_ends_it_or_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("text", "dead"), [(None, True), (" \n\0", True), ("\u2028", False), ("{}", False)])
-def test_an_empty_payload_is_a_tombstone_if_asked_for(text: str | None, dead: bool) -> None:
+def test_an_empty_payload_is_a_tombstone_if_configured(text: str | None, dead: bool) -> None:
     (row,) = routed({"route.tombstone.on.empty.payload": "true"}, payload=text)
     assert (row["value"] is None) == dead
     (kept,) = routed({}, payload=text)

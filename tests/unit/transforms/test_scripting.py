@@ -68,7 +68,7 @@ def test_null_values_are_kept_dropped_or_evaluated() -> None:
     assert kept("key.id = 3", null_handling_mode="evaluate") == "dT"
 
 
-def test_other_topics_are_not_asked() -> None:
+def test_conditions_are_not_evaluated_for_other_topics() -> None:
     assert kept("false", topic_regex="other") == "cudT"
 
 
