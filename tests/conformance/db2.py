@@ -212,7 +212,7 @@ class Db2Subject(Subject):
     long = frozenset(
         {
             *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),
-            "a_snapshot_of_several_batches_goes_on_where_it_was",
+            "a_snapshot_of_several_batches_resumes_where_it_was",
             *(
                 "a_table_is_added_under_load",
                 "a_table_is_added_by_a_blocking_snapshot",

@@ -193,7 +193,7 @@ class FolderSubject(Subject):
     connector = "folder"
     is_killed = False
     cannot: ClassVar[Mapping[str, str]] = {
-        "rows_that_share_an_event_key_are_told": "a folder knows no unique keys",
+        "rows_that_share_an_event_key_are_reported": "a folder knows no unique keys",
         "rolled_back_changes_are_no_events": "a line is a committed transaction, there are no others",
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing in the folder",
     }
@@ -201,7 +201,7 @@ class FolderSubject(Subject):
     # What connectors to databases show by default.
     long = frozenset(
         {
-            *("a_mode_reads_the_tables_at_its_first_start", "a_snapshot_of_several_batches_goes_on_where_it_was"),
+            *("a_mode_reads_the_tables_at_its_first_start", "a_snapshot_of_several_batches_resumes_where_it_was"),
             *("a_table_is_added_under_load", "a_table_is_removed_under_load"),
             *("a_snapshot_under_load_leaves_a_replica_equal", "reconcile_finds_and_repairs_wrong_rows"),
             "kafka_has_each_event_once",

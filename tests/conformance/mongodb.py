@@ -192,7 +192,7 @@ class MongoSubject(Subject):
     is_killed = False  # make crash kills its pipelines
     cannot: ClassVar[Mapping[str, str]] = {
         "a_new_key_is_a_delete_and_a_create": "the _id of a document cannot be changed",
-        "rows_that_share_an_event_key_are_told": "the _id of a document is the key of its events",
+        "rows_that_share_an_event_key_are_reported": "the _id of a document is the key of its events",
         "events_of_a_new_key_have_the_other_key_in_a_header": "the _id of a document cannot be changed",
         "a_table_without_a_key_has_events_without_keys": "every document has an _id",
         "masked_columns_have_asterisks": "the reference connector has no masks, but field.exclude.list",
