@@ -140,7 +140,7 @@ def test_a_table_that_cannot_be_added_or_removed_is_an_error_at_once(database: D
     with pytest.raises(ConfigError, match="no table would be left"):
         remove(pipeline, ["public.other"])
     change = add(pipeline, ["public.keyless", "public.t"], "blocking")
-    assert (change.signal, change.published) == (None, ()), "the first start goes by the file"
+    assert (change.signal, change.published) == (None, ()), "the first start reads the file"
     wide = pipeline.read_text(encoding="utf-8").replace(
         r"public\.other,public\.keyless,public\.t", r"public\.other.*,public\.t|public\.keyless"
     )

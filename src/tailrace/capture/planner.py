@@ -1,7 +1,7 @@
 """Plans micro-batches: how far the next one reaches, and what its tasks read.
 
 `head` goes through its steps in a fixed order, and each says why it has its place. What is planned is written into
-Spark's checkpoint before it is read, so an offset tells everything that another process needs to plan it again.
+Spark's checkpoint before it is read, so an offset contains everything that another process needs to plan it again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Planner:
 
     def __init__(self, connector: Connector, *, joins_topics: bool) -> None:
         self.config = connector.config
-        # Where the order of changes of several tables shows.
+        # Whether the order of changes across tables is visible.
         self._is_ordered = joins_topics or self.config.flag("provide.transaction.metadata")
         self._connector = connector
         self._failures = connector.snapshots.failures
@@ -52,14 +52,14 @@ class Planner:
 
         Raises OffsetError for a log that is lost, SourceError.
         """
-        # First of all: what follows is planned for the log that nobody else plans for.
+        # First of all, so that no other run plans for the same log.
         self._connector.hold(here.application)
         self._use(here)
         warnings = self._watched(here)
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._connector.check_start(self.config)
-        # Before the position is compared with the server's log, so that what is planned is of a log that was compared.
+        # Before the position is compared with the server's log, so that only a compared log is planned.
         log_end = self._log_end = self._connector.log_end()
         if here.phase == STREAM and here.ts_us is not None:
             self._lag.look(here.ts_us / 1e6, here.position)
@@ -106,13 +106,13 @@ class Planner:
         return step.splits if step.splits is not None else self._log_splits(start, end, step)
 
     def close(self) -> None:
-        """Let go of snapshots."""
+        """Close snapshots."""
         self._first.close()
         if self._adhoc is not None:
             self._adhoc.close()
 
     def _use(self, here: Offset) -> None:
-        """Capture the tables that are captured at a position: what follows looks at them."""
+        """Use the tables that are captured at a position in what follows."""
         if self._adhoc is not None:
             self._capture(self._adhoc.use(here.progress))
 
@@ -141,7 +141,7 @@ class Planner:
         *,
         is_start: bool,
     ) -> Offset:
-        """The offset behind the next range of the log, with what a signal asks for beside it."""
+        """The offset behind the next range of the log, with what a signal requests."""
         start = self._first.begins(here)
         end = self._furthest(start, log_end.position, limit, until)
         now = time.time_ns() // 1000
@@ -151,9 +151,9 @@ class Planner:
             self._act()
         step = self._step(here, start, warnings, is_start=is_start, is_behind=end < log_end.position)
         if step.end is not None:
-            # Of a chunk's window, whose end came after the first look at the server's clock.
+            # A chunk ends after the log's end was queried, so the clock is read again.
             end, log_end = step.end, self._connector.clock_again(log_end)
-        # The position of a snapshot is written down at once, though nothing may have come after it.
+        # The position of a snapshot is stored at once, even if no change follows it.
         if end <= start and here.phase == STREAM and not step.moves and (until is not None or not is_due):
             return here
         end = max(end, start)
@@ -169,7 +169,7 @@ class Planner:
         return self._connector.within(start, end, limit) if limit else end
 
     def _step(self, here: Offset, start: Any, warnings: tuple[str, ...], *, is_start: bool, is_behind: bool) -> Step:
-        """What signals ask for; after the log's end was asked for, as chunks are read up to positions behind it."""
+        """What signals request; called after the log's end was queried, as chunks end at later positions."""
         if self._adhoc is None:
             return Step()
         stored = here.to_json(self._connector.text)
@@ -193,7 +193,7 @@ class Planner:
         return self._first.begin(start, end)
 
     def _log_splits(self, start: Offset, end: Offset, step: Step) -> Sequence[LogSplit]:
-        """The range of the log, for several tasks where no order across tables shows; the last tells the rest."""
+        """The range of the log, for several tasks if no order across tables is visible; the last split has all else."""
         # A chunk is compared with the changes of its batch.
         is_whole = self._is_ordered or step.chunk is not None
         parts = self._connector.ranges(self.config, start, self._first.begins(start), end, is_whole=is_whole)
@@ -206,7 +206,7 @@ class Planner:
         return [*(replace(first, range=each) for each in parts[:-1]), split]
 
     def _is_heartbeat_due(self, since: Offset, now: int) -> bool:
-        """Whether a beat of the clock, as many as heartbeat.interval.ms makes, lies between two plannings."""
+        """Whether a multiple of heartbeat.interval.ms lies between two plannings."""
         interval = self.config.number("heartbeat.interval.ms") * 1000
         return interval > 0 and (since.ts_us is None or now // interval > since.ts_us // interval)
 

@@ -20,11 +20,11 @@ def command(
     tables: Annotated[list[str], typer.Argument(help="Tables, as schema.table.")],
     snapshot: Annotated[
         Literal["incremental", "blocking", "none"],
-        typer.Option(help="How the rows that are there are read: beside the log, while it waits, or not at all."),
+        typer.Option(help="How existing rows are read: while changes continue, while they wait, or not at all."),
     ] = "incremental",
-    json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as one line of JSON.")] = False,
 ) -> None:
-    """Add tables to a pipeline. They come to its source, its file and, by a signal, to the running process."""
+    """Add tables to a pipeline. This changes its source, its file and, by a signal, the running process."""
     from tailrace.pipeline.tables import add
 
     with notes.status("Looking at the database"):
@@ -33,7 +33,7 @@ def command(
 
 
 def tell(change: Change, done: str, as_json: bool) -> None:
-    """Say what was done, and what is left for somebody to do."""
+    """Print what was done, and what is left to do by hand."""
     if as_json:
         print_json(asdict(change))
         return
@@ -47,9 +47,9 @@ def tell(change: Change, done: str, as_json: bool) -> None:
             f"[yellow]{escape(edit.file)} cannot be changed safely.[/] The checkpoint remembers what is {done};"
         )
         wanted = f"{edit.property}: {edit.value}" if edit.value else "filters that say the same"
-        results.print(f"for one that is new the file should have {escape(wanted)}")
+        results.print(f"a new checkpoint needs this in the file: {escape(wanted)}")
     if change.signal is None:
-        results.print("The pipeline has not begun: its first start goes by the file.")
+        results.print("The pipeline has not started yet: its first start reads the file.")
     else:
         named = escape(", ".join(change.tables))
         results.print(f"Signal [bold]{escape(change.signal.id)}[/] is sent: {named} will be {done}")

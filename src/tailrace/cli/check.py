@@ -21,7 +21,7 @@ CONNECTOR_FILES = (".json", ".properties")
 
 def command(
     pipeline: Annotated[Path, typer.Argument(help="A pipeline file, or a connector's .json or .properties alone.")],
-    json: Annotated[bool, typer.Option("--json", help="The findings as one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as one line of JSON.")] = False,
 ) -> None:
     """Check config, database and Kafka, changing nothing. Exit code 0: ready, 1: problems, 3: warnings only."""
     with notes.status("Looking at database and sink"):

@@ -34,9 +34,9 @@ QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 
 
 def command(
-    keep: Annotated[bool, typer.Option("--keep", help="Go on until Ctrl-C.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Run until Ctrl-C.")] = False,
 ) -> None:
-    """Show all of it on this machine in a minute. That is an embedded database, traffic, a replica, a comparison."""
+    """Run a demo of a minute. It has an embedded database with traffic, a replica that follows it, and a comparison."""
     from tailrace.connectors import registry
     from tailrace.pipeline.session import check_java
 

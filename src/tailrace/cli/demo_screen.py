@@ -28,7 +28,7 @@ Rows = Mapping[tuple[Any, ...], Mapping[str, Any]]
 
 
 class Screen:
-    """Where the demo speaks. Events arrive on another thread than the rest."""
+    """What the demo prints. Events arrive on another thread than the rest."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()

@@ -17,9 +17,9 @@ def command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Also what the checkpoint did not create, if nobody uses it."),
+        typer.Option("--force", help="Drop also a slot that the checkpoint did not create, if it is not in use."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as one line of JSON.")] = False,
 ) -> None:
     """Drop what a pipeline created on its database server. Its checkpoint is of no use afterwards."""
     admin = admin_of(pipeline)

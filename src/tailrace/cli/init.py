@@ -36,9 +36,9 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     ddl: Annotated[
         bool,
-        typer.Option("--ddl", help="Install what reports schema changes in the database, also where there is a file."),
+        typer.Option("--ddl", help="Also install triggers that report schema changes; an existing file stays."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="What was found as one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as one line of JSON.")] = False,
 ) -> None:
     """Write a pipeline file for a database. The password (environment, URL, or asked for) is not written."""
     is_kept = output.exists() and not force
@@ -86,7 +86,7 @@ def _write(output: Path, text: str) -> None:
 
 
 def secrets_of(source: NewSource) -> dict[str, str]:
-    """The values of a new source's secrets: from its URL, else from the environment, else from the person."""
+    """The values of a new source's secrets: from its URL, else from the environment, else from a prompt."""
     variables = {name: variable for name, variable in source.variables.items() if variable in os.environ}
     known = {**{name: os.environ[variable] for name, variable in variables.items()}, **source.secrets}
     with asking():

@@ -22,15 +22,16 @@ _COUNTED = ("missing", "surplus", "different", "undecided", "unread", "repaired"
 def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
     tables: Annotated[
-        list[str] | None, typer.Option("--table", "-t", help="A table, schema.table; may be repeated. All without it.")
+        list[str] | None,
+        typer.Option("--table", "-t", help="A table, schema.table; may be repeated. Default: all tables."),
     ] = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Have the pipeline read the wrong rows again.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Let the pipeline read the wrong rows again.")] = False,
     timeout: Annotated[
         float, typer.Option("--timeout", min=0, help="Seconds to wait for the pipeline, each time.")
     ] = 60.0,
-    json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
-    """Compare a replica with its source. Goes row by row where they differ, and works while the pipeline runs."""
+    """Compare a replica with its source. It compares row by row where they differ, and the pipeline may run."""
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.reconcile import Reconciler
     from tailrace.pipeline.repair import repair as repair_differences

@@ -14,9 +14,9 @@ from tailrace.cli.terminal import notes
 def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
     tables: Annotated[list[str], typer.Argument(help="Tables, as schema.table.")],
-    json: Annotated[bool, typer.Option("--json", help="What was done as one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as one line of JSON.")] = False,
 ) -> None:
-    """Remove tables from a pipeline. Its file, source and running process forget them, the target keeps them."""
+    """Remove tables from a pipeline. This changes its file, its source and the running process, and not the target."""
     from tailrace.pipeline.tables import remove
 
     with notes.status("Looking at the database"):

@@ -14,8 +14,10 @@ from tailrace.cli.terminal import notes, print_json, results
 
 def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
-    tables: Annotated[list[str] | None, typer.Argument(help="Tables, as schema.table; all that are set aside.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="What was sent as one line of JSON.")] = False,
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="Tables, as schema.table. Default: all that are set aside.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was sent as one line of JSON.")] = False,
 ) -> None:
     """Read tables again that are set aside, once the cause is fixed. `tailrace status` lists them."""
     from tailrace.pipeline.aside import retry

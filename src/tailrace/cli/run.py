@@ -30,8 +30,10 @@ log = logging.getLogger(__name__)
 
 def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
-    once: Annotated[bool, typer.Option("--once", help="Stop when everything there is now has been read.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Progress as JSON lines on stdout.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop when everything that exists at the start has been read.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print progress as JSON lines.")] = False,
 ) -> None:
     """Run a pipeline. Ctrl-C stops it; the next start resumes from the checkpoint."""
     from tailrace.pipeline.definition import load
@@ -55,8 +57,8 @@ def command(
                 running = runner.start()
             asked.listen()
             known = tuple(map(str, definition.config().warnings))
-            teller = Teller(json, lambda: checkpoint_stands(definition))
-            follow(running, asked, Warner(LogFile(runner.log), known), teller)
+            printer = ProgressPrinter(json, lambda: checkpoint_position(definition))
+            follow(running, asked, WarningPrinter(LogFile(runner.log), known), printer)
         except TailraceError as error:
             # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():
@@ -71,15 +73,15 @@ def command(
         raise SinkError("all that there was has been read, but\n  " + "\n  ".join(running.set_aside))
 
 
-def follow(running: Run, asked: StopRequest, warner: Warner, teller: Teller) -> None:
-    """Tells progress and warnings until the pipeline ends or a signal asks to stop."""
+def follow(running: Run, asked: StopRequest, warnings_printer: WarningPrinter, printer: ProgressPrinter) -> None:
+    """Prints progress and warnings until the pipeline ends or a signal requests a stop."""
     try:
         while not asked and not running.await_(_LOOK_SECONDS):
-            teller.tell(running.progress())
-            warner.tell()
-        teller.tell(running.progress(), last=True)
+            printer.show(running.progress())
+            warnings_printer.show()
+        printer.show(running.progress(), last=True)
     finally:
-        warner.tell()
+        warnings_printer.show()
 
 
 def stop(running: Run | None) -> None:
@@ -91,14 +93,14 @@ def stop(running: Run | None) -> None:
         log.info("the pipeline ended while it was stopped: %s", error)
 
 
-class Warner:
+class WarningPrinter:
     """Prints what our own processes warn of in the log; the same again only after ten minutes, as what is `known`."""
 
     def __init__(self, log: LogFile, known: tuple[str, ...] = ()) -> None:
         self._log = log
         self._printed = {Warned("WARNING", text): time.monotonic() for text in known}
 
-    def tell(self) -> None:
+    def show(self) -> None:
         """Prints what is new."""
         for warned in self._log.news():
             now = time.monotonic()
@@ -108,16 +110,16 @@ class Warner:
                 notes.print(f"{mark} {escape(warned.text)}")
 
 
-class Teller:
+class ProgressPrinter:
     """Prints progress: a JSON line a batch, or for people a line when something happened, every few seconds at most.
 
     A first snapshot, which is one long batch, is shown every few seconds. While nothing happens, a line says what the
-    pipeline waits for, and before the first batch where the checkpoint `stands`. Incomplete tables and warnings are
+    pipeline waits for, and before the first batch the `position` of the checkpoint. Incomplete tables and warnings are
     shown when they change, and again every ten minutes.
     """
 
-    def __init__(self, as_json: bool, stands: Callable[[], str] = str) -> None:
-        self._as_json, self._stands = as_json, stands
+    def __init__(self, as_json: bool, position: Callable[[], str] = str) -> None:
+        self._as_json, self._position = as_json, position
         self._batch: int | None = None
         self._events = 0
         self._begun = self._since = time.monotonic()
@@ -126,7 +128,7 @@ class Teller:
         self._warned: tuple[str, ...] = ()
         self._reminder = 0.0
 
-    def tell(self, progress: Progress, *, last: bool = False) -> None:
+    def show(self, progress: Progress, *, last: bool = False) -> None:
         """Prints `progress` if it says something new and it is time."""
         now = time.monotonic()
         is_new, is_due = progress.batch != self._batch, now >= self._next
@@ -137,7 +139,7 @@ class Teller:
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
             notes.print(line(progress, self._speed(progress, now)))
         elif now >= self._waiting and not last:
-            notes.print(escape(waiting(progress, self._stands)))
+            notes.print(escape(waiting(progress, self._position)))
             self._waiting = now + WAITING_SECONDS
         self._warn((*warnings(progress.offset), *progress.set_aside), now)
 
@@ -175,30 +177,30 @@ def line(progress: Progress, events_per_second: float) -> str:
     return f"{progress.events:,} events, {rate}/s, at {_place(progress)}{snapshot}"
 
 
-def waiting(progress: Progress, stands: Callable[[], str]) -> str:
+def waiting(progress: Progress, position: Callable[[], str]) -> str:
     """What a pipeline does while it reports nothing new. Before its first micro-batch a run may be far into the log."""
     if progress.batch is None:
-        return "; ".join(["no micro-batch of this run is finished yet", *filter(None, [stands()])])
+        return "; ".join(["no micro-batch of this run is finished yet", *filter(None, [position()])])
     if progress.waits:
         return f"waiting for changes; {progress.events:,} events so far, at {_place(progress)}"
     events = f"{progress.events:,} events before it"
     return f"micro-batch {progress.batch + 1} is read and written; {events}, at {_place(progress)}"
 
 
-def checkpoint_stands(definition: Definition) -> str:
-    """Where a checkpoint stands, in words; empty if this process cannot read it."""
+def checkpoint_position(definition: Definition) -> str:
+    """The position of a checkpoint, in words; empty if this process cannot read it."""
     from tailrace.pipeline.checkpoint import position
 
     try:
         done = position(definition.checkpoint).committed
         here = None if done is None else definition.admin().position(done.offset)
     except TailraceError as error:
-        log.info("where the checkpoint stands is not known: %s", error)
+        log.info("the position of the checkpoint cannot be read: %s", error)
         return ""
     if done is None:
         return "the checkpoint has none yet"
     place = done.offset.get("phase") if here is None else here.to_text()
-    return f"the checkpoint stands at micro-batch {done.number}" + (f", {place}" if place else "")
+    return f"the checkpoint is at micro-batch {done.number}" + (f", {place}" if place else "")
 
 
 def _place(progress: Progress) -> str:

@@ -33,11 +33,13 @@ def command(
         str | None, typer.Option("--filter", help="Condition in SQL on the rows; with blocking a whole SELECT.")
     ] = None,
     surrogate: Annotated[
-        str | None, typer.Option("--surrogate-key", help="Column to go by instead of the key.")
+        str | None, typer.Option("--surrogate-key", help="Column to read chunks by, instead of the key.")
     ] = None,
-    data: Annotated[str, typer.Option("--data", help="The signal's data, or the rest of it, as a JSON object.")] = "{}",
-    id_: Annotated[str | None, typer.Option("--id", help="Id of the signal; drawn when not given.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="What was sent as one line of JSON.")] = False,
+    data: Annotated[
+        str, typer.Option("--data", help="The signal's data, or further fields of it, as a JSON object.")
+    ] = "{}",
+    id_: Annotated[str | None, typer.Option("--id", help="Id of the signal. Default: a random one.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was sent as one line of JSON.")] = False,
 ) -> None:
     """Send a signal. A running pipeline takes it within signal.poll.interval.ms, a stopped one at its next start."""
     from tailrace.pipeline.signaling import send

@@ -75,7 +75,7 @@ class Status:
 
 def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
-    json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Show whether a pipeline runs, its position and its lag. Exit code 1: dead, stuck, or with tables set aside."""
     from tailrace.pipeline.definition import load
@@ -91,7 +91,7 @@ def command(
 
 
 def look(definition: Definition) -> Status:
-    """The status of a pipeline: what its checkpoint says, and what the server says if it can be asked."""
+    """The status of a pipeline, from its checkpoint and, if it can be queried, from the server."""
     from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.first_snapshot import estimate
@@ -119,14 +119,14 @@ def look(definition: Definition) -> Status:
 
 
 def asked(admin: Admin, position: Position) -> tuple[Finding, ...]:
-    """What keeps changes from the pipeline, as the server says. Raises SourceError."""
+    """What keeps changes from the pipeline, according to the server. Raises SourceError."""
     problems = tuple(admin.problems(begun=position.committed is not None))
     resumable = None if position.committed is None else admin.resumable(position.offsets)
     return problems if resumable is None else (*problems, resumable)
 
 
 def unasked(error: SourceError) -> Finding:
-    """The problem of a server that cannot be asked."""
+    """The problem of a server that cannot be queried."""
     what = error.what if error.where is None else f"{error.where}: {error.what}"
     return Finding("connection", False, what, error.remedy)
 
@@ -148,7 +148,7 @@ def assess(
     chunk_size: int | None = None,
     caught_up: float | None = None,
 ) -> Status:
-    """The status from what checkpoint and server say; `server` is None if it cannot be asked.
+    """The status, from checkpoint and server; `server` is None if it cannot be queried.
 
     `here` is the committed offset's position in the log; `now` and `caught_up` are times in seconds since
     1970. The latter is what the run says, by the planner's looks at the log; without it the age of the position counts.

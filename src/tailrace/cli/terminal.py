@@ -22,7 +22,7 @@ notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """A question to a person. One that is ended by Ctrl-C or the end of the input leaves its line."""
+    """A question to a person; ends the line if Ctrl-C or the end of the input interrupts it."""
     try:
         yield
     except typer.Abort:

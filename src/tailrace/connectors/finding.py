@@ -9,7 +9,7 @@ from tailrace.config import Config
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`name` says what was looked at; `ok` is False for an error, None for a warning; `remedy` mends it."""
+    """`name` is what was checked; `ok` is False for an error, None for a warning; `remedy` fixes it."""
 
     name: str
     ok: bool | None

@@ -25,7 +25,7 @@ from tailrace.model.table import TableSchema
 
 
 class LogEnd(Protocol):
-    """Where a server's log ended when it was asked, with what else it said then."""
+    """Where a server's log ended when it was queried, with what else the connector read then."""
 
     @property
     def position(self) -> Any:
@@ -33,23 +33,23 @@ class LogEnd(Protocol):
 
 
 class Lost(Protocol):
-    """Log that a pipeline needs and the server no longer has; as a string it says what and why."""
+    """Log that a pipeline needs and the server no longer has; as a string, what is lost and why."""
 
     @property
     def is_foreign(self) -> bool:
-        """Whether what keeps the log may be another pipeline's by now, so that this one must not take it."""
+        """Whether the slot or the like may belong to another pipeline by now, so that this one must not use it."""
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the configuration says to continue without what is lost."""
+        """Whether the configuration allows continuing without what is lost."""
 
     def error(self) -> TailraceError:
-        """For a pipeline that cannot do without, with the remedy."""
+        """The error for a pipeline that needs what is lost, with the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a look at the captured tables found while a pipeline runs.
+    """The result of Connector.watch, the check of the captured tables while a pipeline runs.
 
     `warnings` go into the offset, for `status`. `late` are tables that the log has got only now, each with the reason
     why it is incomplete.
@@ -95,20 +95,20 @@ class Connector(Protocol):
     def within(self, start: Any, end: Any, limit: int) -> Any:
         """How far a batch from `start` reaches: to `end`, or as far before it as about `limit` bytes of log go.
 
-        It is `end` where nobody knows how much log lies between two positions.
+        It is `end` if the database does not tell how much log lies between two positions.
         """
         return end
 
     def hold(self, application: str) -> None:
-        """Keep other runs from planning for the same log, from the first call on. Raises SourceError if one does."""
+        """Lock the log against other runs, from the first call on. Raises SourceError if another run has the lock."""
         return
 
     def check_start(self, config: Config) -> None:
-        """What is to be checked, and what to be warned of, once at each start."""
+        """Checks and warnings that are due once at each start."""
         guard(config, self.snapshots.tables(config))
 
     def watch(self, config: Config) -> Watched:
-        """Compare what the log has with what is captured. Raises SourceError where changes are lost."""
+        """Compare the tables in the log with the captured ones. Raises SourceError if changes are lost."""
         return Watched()
 
     def tables(self, config: Config) -> list[TableSchema]:
@@ -125,7 +125,7 @@ class Connector(Protocol):
         return {}
 
     def clock_again(self, end: Any) -> LogEnd:
-        """The same end with the server's clock of now: the batch reaches further than the end that was asked for."""
+        """The same end with the server's present time, for a batch that ends after the end that was queried."""
         return cast("LogEnd", end)
 
     def begins(self, here: Reached) -> Any:
@@ -141,7 +141,7 @@ class Connector(Protocol):
         """
 
     def give_up(self, here: Reached) -> None:
-        """Drop what keeps the log: a position that is lost stays lost, whoever looks next."""
+        """Drop what keeps the log on the server, so that a lost position stays lost for every later check."""
 
     def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
         """Position and `log` of the first offset, which is stored before the log is prepared.
@@ -163,7 +163,7 @@ class Connector(Protocol):
         return {}
 
     def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
-        """What must hold before the first batch prepares the log. `is_retry`: this process has prepared it already."""
+        """Check what must hold before the first batch prepares the log. `is_retry`: this process has done so before."""
         return
 
     def open_log(self, config: Config, start: Reached, end: Reached) -> None:
@@ -173,12 +173,12 @@ class Connector(Protocol):
     def ranges(self, config: Config, start: Reached, begin: Any, end: Reached, *, is_whole: bool) -> Sequence[Any]:
         """The log from `begin` to the position of `end` for one task or, unless it `is_whole`, several.
 
-        Each has all changes of some tables, in their order, and can be pickled. There are the same parts whenever this
-        is asked, as a sink knows a part by its place.
+        Each has all changes of some tables, in their order, and can be pickled. The parts are the same at every
+        call, as a sink identifies a part by its place.
         """
 
     def execute(self, statement: str) -> None:
-        """Run a statement of the user's."""
+        """Run a user-supplied statement."""
         raise SourceError("this source runs no statements", remedy="remove heartbeat.action.query")
 
     def changes(self, config: Config, wanted: Any) -> Iterator[Chunk]:
@@ -191,5 +191,5 @@ class Connector(Protocol):
         """The rows of a split of a snapshot. Raises DecodeError."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         return

@@ -1,7 +1,7 @@
 """The offset that Spark's checkpoint stores, version 2: the same fields for every connector.
 
-A connector stores its position as text, and beside it, in `log`, what else it has to remember of its log. Nobody else
-reads either. Offsets of version 1, which only the first connector wrote, are converted when they are read.
+A connector stores its position as text and, in `log`, what else it has to remember of its log. No other code reads
+either. Offsets of version 1, which only the first connector wrote, are converted when they are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
 class Reached:
     """How far a pipeline has read its source, as its connector sees it.
 
-    `source` is the database that `connector` reads, `pipeline` is drawn once for a checkpoint. phase `begin`: nothing
+    `source` is the database that `connector` reads, `pipeline` is a random id of the checkpoint. phase `begin`: nothing
     is read; `snapshot`: the first snapshot is being read; `stream`: the log is read up to `position`, a value of the
     connector. `ts_us` is when this was planned, `log` what the connector remembers of its log, ready for JSON.
     """
@@ -38,7 +38,7 @@ class Reached:
 
     @property
     def application(self) -> str:
-        """A name for this pipeline's connections: it tells its own dead reader from a stranger."""
+        """A name for this pipeline's connections. By it the pipeline recognises its own dead reader."""
         return f"tailrace {self.pipeline}"
 
 

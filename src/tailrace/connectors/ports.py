@@ -87,7 +87,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class SourceState:
-    """What a server says about its log and about a pipeline that reads it.
+    """The state of a server's log and of a pipeline that reads it.
 
     `idle` says why the pipeline seems not to run, None if it runs or if the server cannot know. `reads_snapshot`: the
     pipeline's first snapshot is being read. `details` are for people, `fields` the same for `--json`.
@@ -141,7 +141,7 @@ class SourceNow(Protocol):
         """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""
 
     def texts(self, keys: pa.Table) -> list[Key]:
-        """Keys in native types as texts with which this source can be asked for their rows."""
+        """Keys in native types as texts for a query of their rows."""
 
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
         """The keys as the source reads them, in their order; null if a text is no value of its column."""
@@ -153,7 +153,7 @@ class SourceNow(Protocol):
 
 
 class Admin(Protocol):
-    """What an operator asks of one source outside a running pipeline. Every method may raise SourceError.
+    """What commands need of one source, outside a running pipeline. Every method may raise SourceError.
 
     The defaults suit a source whose log has the changes of all tables, whatever is captured.
     """
@@ -171,10 +171,10 @@ class Admin(Protocol):
         """Why the rows of these tables cannot be read, and how to permit it; for tables that are not readable."""
 
     def position(self, offset: Mapping[str, Any]) -> Position | None:
-        """The position in the log that an offset has; None if it has none yet. Asks no server."""
+        """The position in the log that an offset has; None if it has none yet. Needs no connection."""
 
     def state(self, pipeline: str | None = None) -> SourceState:
-        """The end of the log and what the server knows of the pipeline; `pipeline` is the name in its offsets."""
+        """The end of the log and the server's state of the pipeline; `pipeline` is the name in its offsets."""
 
     def problems(self, *, begun: bool) -> list[Finding]:
         """What keeps changes of captured tables from the pipeline at this moment."""
@@ -184,7 +184,7 @@ class Admin(Protocol):
         """What keeps a stopped pipeline from resuming: an error, or a warning if it resumes with a gap."""
 
     def extend(self, tables: Sequence[TableId]) -> list[str]:
-        """Let the log have the changes of more tables; the names of those for which something had to be changed."""
+        """Add tables to the log; returns the names of those for which something had to be changed."""
         return []
 
     def permitted(self) -> dict[str, str]:
@@ -248,11 +248,11 @@ class ConnectorPackage(Protocol):
         ...
 
     def connector(self, config: Config) -> Connector:
-        """What plans and reads. Connects only when it is asked something."""
+        """What plans and reads. It connects on first use."""
         ...
 
     def admin(self, config: Config) -> Admin:
-        """What commands ask. Connects only when it is asked something."""
+        """The Admin for commands. It connects on first use."""
         ...
 
     def new_source(self, url: str) -> NewSource:

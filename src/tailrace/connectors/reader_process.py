@@ -1,9 +1,9 @@
 """The reader process: keeps one pipeline's connection to the database's log, and serves an executor's Python workers.
 
-Spark gives successive micro-batches to different workers, so a connection kept in a worker would be made again for most
-of them. There is one reader process for each pipeline and host. It does one thing at a time: it answers one worker's
-request, or takes care of the connection while nobody asks. It ends with the executor that it was started in, and once
-the pipeline does not run any more.
+Spark gives successive micro-batches to different workers, so a connection kept in a worker would be opened again for
+most of them. There is one reader process for each pipeline and host. It does one thing at a time: it answers one
+worker's request, or keeps the connection alive while there is no request. It ends with the executor that started it,
+and when the pipeline no longer runs.
 """
 
 from __future__ import annotations

@@ -31,17 +31,17 @@ def key_not_unique(key: Sequence[str]) -> str:
 
 
 def shared_keys(config: Config, tables: Iterable[Indexed]) -> list[Finding]:
-    """A warning for each table where the named columns hold no unique key."""
+    """A warning for each table where the named columns contain no unique key."""
     found = []
     for table in tables:
         named = key_columns(config, table.id, table.columns)
         if named is None or is_unique(named, table.unique):
             continue
         what = (
-            f"{table.id}: the columns of message.key.columns ({', '.join(named)}) hold no unique key, so that rows may "
+            f"{table.id}: the columns of message.key.columns ({', '.join(named)}) contain no unique key, so rows may "
             "share an event key: a replica or a compacted topic keeps one of them"
         )
         found.append(
-            Finding("key", None, what, "add the columns of a unique key, unless no two rows are alike in them")
+            Finding("key", None, what, "add the columns of a unique key, unless no two rows have equal values in them")
         )
     return found

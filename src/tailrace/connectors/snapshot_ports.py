@@ -1,6 +1,6 @@
 """The protocols by which the algorithms of snapshot/ use a database (decision 26).
 
-Positions are opaque here: their connector gives and takes them, others only compare them (`Any` in signatures). A
+Positions are opaque here (`Any` in signatures): only their connector interprets them, others compare them. A
 method that takes a config reads the tables as that config captures them, which signals may change. The defaults suit a
 source whose log has the changes of all tables, and which has no signal table.
 """
@@ -24,7 +24,7 @@ from tailrace.model.table import TableId, TableSchema
 
 
 class Failures(Protocol):
-    """What the errors of a database and its driver mean. The defaults suit a source that no network lies between."""
+    """Classifies errors of a database and its driver. The defaults suit a source that is not reached over a network."""
 
     driver_error: type[Exception]
     """The base class of what the driver raises."""
@@ -34,7 +34,7 @@ class Failures(Protocol):
         return False
 
     def is_lost(self, error: BaseException) -> bool:
-        """Whether it is the connection that failed, and not what was asked over it."""
+        """Whether the connection failed, rather than the request."""
         return False
 
     def is_passing(self, error: BaseException) -> bool:
@@ -47,7 +47,7 @@ class Failures(Protocol):
 
     @contextmanager
     def translated(self, doing: str) -> Iterator[None]:
-        """Turn errors of the driver within the block into SourceErrors that say what was being done."""
+        """Convert errors of the driver within the block to SourceErrors that name the operation `doing`."""
         try:
             yield
         except self.driver_error as error:
@@ -55,25 +55,25 @@ class Failures(Protocol):
 
 
 class SnapshotHandle(Protocol):
-    """A moment of the database that several tasks can read, kept readable until it is closed."""
+    """One state of the database that several tasks can read, kept readable until it is closed."""
 
     @property
     def position(self) -> Any:
-        """Where in the log the moment is: the log from there on has every change that the rows lack."""
+        """The snapshot's position in the log: the log from there on has every change that the rows lack."""
 
     def is_valid(self, config: Config) -> bool:
         """Whether tasks can still read under it. Raises SourceError."""
 
     def close(self) -> None:
-        """Let the moment go."""
+        """Release the snapshot."""
 
 
 class SnapshotSplit(Protocol):
-    """What one task reads of a snapshot; otherwise its connector's own affair. It is picklable."""
+    """What one task reads of a snapshot. It is picklable, and otherwise opaque: only its connector reads it."""
 
     @property
     def bytes(self) -> int:
-        """About how large it is."""
+        """Its approximate size."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class SnapshotSplit(Protocol):
 
     @property
     def moment(self) -> object:
-        """The snapshot that it reads; as a string it has a name that no other snapshot has."""
+        """The snapshot that it reads; its string form is a unique name."""
 
     @property
     def resume_point(self) -> Place | None:
@@ -92,7 +92,7 @@ class SnapshotSplit(Protocol):
 
 
 class Snapshots(Protocol):
-    """Reads whole tables as of one moment."""
+    """Reads whole tables as of one snapshot."""
 
     failures: Failures
 
@@ -106,11 +106,11 @@ class Snapshots(Protocol):
         """Prepare the log for the batch from `start` to `end`, and open a snapshot where that log begins."""
 
     def open(self, config: Config, application: str, *, once: bool = False) -> SnapshotHandle:
-        """Open a snapshot at an exact position of the log. With `once` a failure is not tried again."""
+        """Open a snapshot at an exact position of the log. With `once` a failure is not retried."""
         return self.open_now(config)
 
     def open_now(self, config: Config) -> SnapshotHandle:
-        """Open a snapshot of now for a bounded read, without preparing any log."""
+        """Open a snapshot of the current state for a bounded read, without preparing a log."""
 
     def plan(
         self,
@@ -134,25 +134,25 @@ class Page(Protocol):
 
     @property
     def key_text(self) -> str:
-        """The key's columns with their types: another text means that a stored key no longer applies."""
+        """The key's columns with their types. If the text has changed, a stored key no longer applies."""
 
     def check(self) -> None:
         """Raise an error if the condition of the rows is no single expression."""
 
     def estimate(self) -> int:
-        """How many rows the server thinks there are."""
+        """The server's estimate of the number of rows."""
 
     def maximum(self) -> PagingKey | None:
-        """The last key there is, None without rows."""
+        """The last key, None without rows."""
 
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
     ) -> tuple[pa.StructArray, PagingKey | None, int]:
-        """Images of the next rows up to `maximum`, about so many; the last one's key; their number."""
+        """Images of about `size` next rows up to `maximum`; the key of the last one; their number."""
 
 
 class ChunkTable(Protocol):
-    """A table whose columns and key nobody alters while a chunk of it is read."""
+    """A table whose columns and key are not altered while a chunk of it is read."""
 
     @property
     def schema(self) -> TableSchema:
@@ -169,16 +169,16 @@ class ChunkTable(Protocol):
         return names
 
     def fence(self) -> str:
-        """The Fence of what is read from here on, as text; asked for before the rows."""
+        """The Fence of what is read from here on, as text; called before the rows are read."""
 
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """Images of the rows that exist for some keys, and of the keys without a row. Raises Unread."""
 
     def end(self) -> Any:
-        """The position up to which the log has what the rows may lack; asked for after the rows."""
+        """The position up to which the log has what the rows may lack; called after the rows are read."""
 
     def identity(self) -> tuple[str, ...]:
-        """The columns that tell the table's rows apart, of those that old images in the log hold."""
+        """The columns that identify a row, of those that old images in the log contain."""
         return self.schema.identity
 
     def source(self, count: int, end: Any) -> pa.StructArray:
@@ -189,7 +189,7 @@ class ChunkSession(Protocol):
     """A connection that reads chunks."""
 
     def window(self, table: TableId) -> AbstractContextManager[None]:
-        """Write the marks that open and close the window of a chunk of the table, if such marks are wanted."""
+        """Write the marks that open and close the window of a chunk of the table, if the configuration wants them."""
         return nullcontext()
 
     def table(self, table: TableId, name: str, condition: str | None) -> AbstractContextManager[ChunkTable]:
@@ -197,7 +197,7 @@ class ChunkSession(Protocol):
 
 
 class OnDemandSnapshots(Snapshots, Protocol):
-    """What signals need besides: signals kept in a table of the database, chunks, tables added and removed."""
+    """What signals need in addition: a signal table in the database, chunks, tables added and removed."""
 
     def marks(self) -> tuple[Mark, ...]:
         """The marks of all signals in the signal table; none without such a table."""
@@ -215,14 +215,14 @@ class OnDemandSnapshots(Snapshots, Protocol):
         return part
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
-        """Those of the tables that there are, captured or not."""
+        """Those of the tables that exist, captured or not."""
 
     def include(self, config: Config, tables: Sequence[TableId]) -> None:
-        """Let the log have the changes of these tables."""
+        """Add these tables to the log."""
         return
 
     def exclude(self, config: Config, tables: Sequence[TableId]) -> None:
-        """Let the log no longer have the changes of these tables."""
+        """Remove these tables from the log."""
         return
 
     def unseen_until(self) -> Any:
@@ -230,5 +230,5 @@ class OnDemandSnapshots(Snapshots, Protocol):
         return None
 
     def has_ended(self, token: Any) -> bool:
-        """Whether no change can be missing any more that a token stands for."""
+        """Whether all changes that a token stands for are in the log by now."""
         return True

@@ -118,7 +118,7 @@ _SINK_REMEDY = (
 
 
 def told(error: BaseException) -> str:
-    """What an error of Spark says. That the planner's Python process ended is told as Spark tells it of a worker's."""
+    """The message of a Spark error. An ended planner process is described as Spark describes an ended worker."""
     stack = getattr(error, "_stackTrace", None)  # of PySpark's errors, which show it only if Spark is told to
     ended = _PLANNER_ENDED.search(stack) if isinstance(stack, str) else None
     return str(error) if ended is None else f"{error}\nPython worker exited unexpectedly: {ended[1]}"

@@ -1,7 +1,8 @@
 """Plans requested snapshots: which chunk or which tables the next micro-batch reads beside the log.
 
-What a planned batch reads is kept here until it is planned, and lost if the driver dies before: then the batch, planned
-again, is the log alone, and the first batch after the restart reads the chunk or the tables again (see Progress.undo).
+What `head` decided about a batch is kept in memory until `plan` uses it, and lost if the driver dies in between. Then
+the batch, planned again, reads only the log, and the first batch after the restart reads the chunk or the tables again
+(see Progress.undo).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Step:
-    """What the next batch does: `end` is where it must end (None: wherever), `moves` whether it has to come at all."""
+    """What the next batch does: `end` is where it must end (None: anywhere), `moves`: it is needed even without log."""
 
     progress: Progress | None = None
     end: Any = None
@@ -44,7 +45,7 @@ class Step:
 class AdHocSnapshots:
     """Carries out signals for one pipeline's planner.
 
-    `late` are tables that the log has got only at this start, with the reason why they are incomplete.
+    `late` are tables that were added to the log only at this start, with the reason why they are incomplete.
     """
 
     def __init__(self, config: Config, server: OnDemandSnapshots) -> None:
@@ -59,7 +60,7 @@ class AdHocSnapshots:
         self.late: tuple[tuple[str, str], ...] = ()
 
     def before(self) -> Progress:
-        """What is in the signal table when a pipeline begins to look at it asks for nothing. Other channels do wait."""
+        """The first state: rows that are already in the signal table are ignored. Signals of other channels are not."""
         return Progress(self._server.marks())
 
     def step(
@@ -112,7 +113,7 @@ class AdHocSnapshots:
         return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
 
     def _with_late(self, progress: Progress) -> Progress:
-        """The state in which tables are incomplete that the log has got only at this start."""
+        """The state in which tables are incomplete that were added to the log only at this start."""
         for table, why in self.late:
             progress = progress.lacking(table, why)
         self.late = ()
@@ -131,7 +132,7 @@ class AdHocSnapshots:
             try:
                 progress = self._carried_out(signal, progress, offset)
             except Exception as error:
-                # Nothing that one signal holds may stop the pipeline; a server out of reach is not the signal's fault.
+                # No signal may stop the pipeline; but a lost connection is not the signal's fault.
                 if self._server.failures.is_lost(error):
                     raise
                 said = (signal.id, signal.type, error, signal.shown)
@@ -156,7 +157,7 @@ class AdHocSnapshots:
             log.warning("an added table is read when the transactions that began before it was added have ended")
 
     def use(self, progress: Progress | None) -> Config:
-        """From here on those tables are captured that a state says; returns the configuration that says so."""
+        """Capture the tables of a state from here on; returns the configuration for it."""
         tables = () if progress is None else progress.tables
         if tables != self.config.tables:
             self.config = replace(self._start, tables=tables)
@@ -208,7 +209,7 @@ def _announced(found: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> S
 
 
 def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
-    """What new signals did; of a stop the tables, the present one last (Debezium's checkAndProcessStopFlag)."""
+    """Notifications of new signals; a stop names its tables, the current one last (checkAndProcessStopFlag)."""
     stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
     continues = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
     listed = (("data_collections", after.names),)
@@ -226,10 +227,10 @@ def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
 
 
 def _read(before: Progress, after: Progress, status: str, shown: Callable[[str], str]) -> tuple[Notice, ...]:
-    """What a chunk did: a table continues, or is read, and with the last one all is."""
+    """Notifications of a chunk: its table is in progress or finished, and with the last table the snapshot."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        told = slice(1 if request.surrogate else None)  # what a row's own key adds to it is not asked for
+        told = slice(1 if request.surrogate else None)  # without the primary key that distinguishes rows of one value
         ends = {"maximum_key": after.maximum[told], "last_processed_key": after.last[told]}
         keys = [
             (name, ",".join("<null>" if part is None else shown(part) for part in key)) for name, key in ends.items()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli import run
-from tailrace.cli.run import Teller, checkpoint_stands, line, waiting
+from tailrace.cli.run import ProgressPrinter, checkpoint_position, line, waiting
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.runner import Progress
 from tailrace.snapshot.progress import Progress as Snapshots
@@ -36,17 +36,15 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
-    told = Teller(as_json=False, stands=lambda: "the checkpoint stands at micro-batch 13, 0/9")
+    printer = ProgressPrinter(as_json=False, position=lambda: "the checkpoint is at micro-batch 13, 0/9")
 
     def shown(progress: Progress, seconds: float) -> str:
         clock[0] += seconds
-        told.tell(progress)
+        printer.show(progress)
         return capsys.readouterr().err.strip()
 
     assert shown(NOTHING, 5) == ""
-    assert shown(NOTHING, 5) == (
-        "no micro-batch of this run is finished yet; the checkpoint stands at micro-batch 13, 0/9"
-    )
+    assert shown(NOTHING, 5) == ("no micro-batch of this run is finished yet; the checkpoint is at micro-batch 13, 0/9")
     assert shown(BATCH, 10) == "10 events, 0.5/s, at 0/1"
     later = replace(BATCH, batch=7, events=10_010)
     assert shown(replace(BATCH, batch=3, events=5_010), 5) == "", "the last line is five seconds old"
@@ -66,16 +64,16 @@ def test_a_run_prints_the_position_of_its_checkpoint(tmp_path: Path) -> None:
         "checkpoint": "c",
     }
     definition = from_content(content, base=tmp_path, where="test")
-    assert checkpoint_stands(definition) == "the checkpoint has none yet"
+    assert checkpoint_position(definition) == "the checkpoint has none yet"
     for folder, line_ in (("offsets", '{"phase": "stream", "lsn": "0/9"}'), ("commits", "")):
         (tmp_path / "c" / folder).mkdir(parents=True)
         for batch in ("12", "13"):
             (tmp_path / "c" / folder / batch).write_text(f"v1\n{{}}\n{line_}")
     (tmp_path / "c" / "metadata").write_text('{"id": "1"}')
-    assert checkpoint_stands(definition) == "the checkpoint stands at micro-batch 13, 0/9"
+    assert checkpoint_position(definition) == "the checkpoint is at micro-batch 13, 0/9"
     (tmp_path / "c" / "offsets" / "13").write_text("")
-    assert checkpoint_stands(definition) == "", "the run itself tells what is damaged"
-    assert waiting(NOTHING, lambda: checkpoint_stands(definition)) == "no micro-batch of this run is finished yet"
+    assert checkpoint_position(definition) == "", "the run itself tells what is damaged"
+    assert waiting(NOTHING, lambda: checkpoint_position(definition)) == "no micro-batch of this run is finished yet"
 
 
 def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
@@ -83,14 +81,14 @@ def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
-    told = Teller(as_json=True)
-    told.tell(replace(NOTHING, snapshot=FIRST))
+    printer = ProgressPrinter(as_json=True)
+    printer.show(replace(NOTHING, snapshot=FIRST))
     assert not capsys.readouterr().out, "it may be over soon"
     clock[0] += 10
     for progress in (NOTHING, replace(NOTHING, snapshot=FIRST), replace(NOTHING, snapshot=FIRST), BATCH, BATCH):
-        told.tell(progress)
+        printer.show(progress)
     clock[0] += 60
-    told.tell(BATCH, last=True)
+    printer.show(BATCH, last=True)
     lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert [(found["batch"], found["snapshot"] and found["snapshot"]["chunk"]) for found in lines] == [
         (None, 1),
@@ -105,11 +103,11 @@ def test_incomplete_tables_and_warnings_are_shown_when_they_change_and_again_lat
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
     state = Snapshots().lacking("public.[t]", "permission denied (signal s1)")
     wrong = replace(BATCH, offset={"snapshots": replace(state, warnings=("p lacks public.u",)).to_json()})
-    told = Teller(as_json=True)
+    printer = ProgressPrinter(as_json=True)
 
     def shown(progress: Progress, seconds: float = 0) -> str:
         clock[0] += seconds
-        told.tell(progress)
+        printer.show(progress)
         return " ".join(capsys.readouterr().err.split())
 
     assert shown(BATCH) == ""

@@ -79,7 +79,7 @@ class ChangeTable:
 
 
 def changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chunk]:
-    """See Connector.changes. A lost connection is made again. Raises SourceError, DecodeError."""
+    """See Connector.changes. A lost connection is opened again. Raises SourceError, DecodeError."""
     return again_after_loss(dialect, config, lambda: _changes(dialect, config, wanted))
 
 

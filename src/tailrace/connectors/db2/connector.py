@@ -87,7 +87,7 @@ class Db2Connector(ChangeTableConnector):
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
     ) -> Gap | None:
-        """See Connector.lost: change tables were made again, or pruning has passed the position."""
+        """See Connector.lost: change tables were created again, or pruning has passed the position."""
         lost = super().lost(here, end, position=position, is_routine=is_routine)
         at: Reading | None = self.needed(here, position)
         if lost is not None or at is None or (is_routine and self._is_unpruned(here, at)):

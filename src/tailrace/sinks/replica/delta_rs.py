@@ -74,7 +74,7 @@ def clear(batch: MicroBatch, table: str, extent: Extent) -> int | None:
 
 
 def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
-    """What the attempt gives. One whose commit lost a race is made again, on the newer version. Raises SinkError."""
+    """The result of the attempt. If its commit lost a race it is repeated, on the newer version. Raises SinkError."""
     try:
         return attempt()
     except CommitFailedError as error:

@@ -203,7 +203,7 @@ class LogStream:
     def wait(
         self, readers: list[socket.socket], writers: list[socket.socket], seconds: float
     ) -> tuple[list[socket.socket], list[socket.socket]]:
-        """See Source.wait. Reads ahead; a lost connection is closed, and made again when somebody reads."""
+        """See Source.wait. Reads ahead; a lost connection is closed, and opened again by the next read."""
         deadline = time.monotonic() + seconds
         while True:
             replication, pause = self._replication, deadline - time.monotonic()

@@ -65,7 +65,7 @@ class Control:
     def hold(self, application: str) -> None:
         """Keep other runs from planning with the slot, from here on. Raises SourceError if one does already.
 
-        The lock goes with the connection, and is taken again whenever that is made again.
+        The lock ends with the connection, and is taken again with each new one.
         """
         if self._application is not None:
             return

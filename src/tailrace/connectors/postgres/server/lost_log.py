@@ -135,7 +135,7 @@ def taken(config: Config, application: str, claim: Claim) -> None:
 
 
 def given_up(connection: psycopg.Connection, config: Config, application: str) -> None:
-    """Drop the slot, if there is one: a position that is lost stays lost, whoever looks next. Raises SourceError."""
+    """Drop the slot, if there is one, so that a lost position stays lost for every later check. Raises SourceError."""
     slot = slots.free(connection, config, application)
     if slot is not None:
         slots.drop(connection, slot)

@@ -312,7 +312,7 @@ def _taken(slot: Slot) -> SourceError:
 
 
 def _end(connection: psycopg.Connection, slot: Slot) -> None:
-    """End the backend of a reader of this pipeline that is no more, and wait until it has let go."""
+    """Terminate the backend of a dead reader of this pipeline, and wait until it has released the slot."""
     log.info("ending process %s, which still holds slot %s for this pipeline", slot.active_pid, slot.name)
     connection.execute("SELECT pg_terminate_backend(%s)", [slot.active_pid])
     deadline = time.monotonic() + _TAKEOVER_SECONDS

@@ -22,7 +22,7 @@ BINARY_BYTES = 8 << 20
 def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable, size: int) -> Iterator[Block]:
     """About so many bytes of a table's rows (`rows` follows the SELECT list) under an exported snapshot.
 
-    A lost connection is made again, and what was handed out before is not repeated. Raises SourceError, naming the
+    A lost connection is opened again, and rows that were returned before are not repeated. Raises SourceError, with the
     table.
     """
     backoff = Backoff(config)
