@@ -1,4 +1,4 @@
-"""Fixtures of the tests of PostgreSQL's document; other documents' tests have their own of these names."""
+"""Fixtures for PostgreSQL's specification; the tests of other specifications override them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The founding document on PostgreSQL: its samples, its demands S003-1 to S003-104, and its table."""
+"""The specification of PostgreSQL: its samples, its requirements S003-1 to S003-104, and its table."""
 
 from __future__ import annotations
 

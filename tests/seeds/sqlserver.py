@@ -1,4 +1,4 @@
-"""The founding document on SQL Server: its samples, its demands S004-1 to S004-153, and a database in its words."""
+"""The specification of SQL Server: its samples, its requirements S004-1 to S004-153, and a database in its words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVER = "server1"
 
 
 def seed(*numbers: int) -> pytest.MarkDecorator:
-    """The demands of a test."""
+    """The requirements of a test."""
     return pytest.mark.seed(*(f"S004-{number:02}" for number in numbers))
 
 

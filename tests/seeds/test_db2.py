@@ -1,7 +1,7 @@
-"""What the founding document on Db2 demands, S002-1 to S002-52: each test names the demands that it holds.
+"""The requirements of Db2's specification, S002-1 to S002-52: each test names the requirements that it verifies.
 
-The samples are the document's own. Where it slipped (`IDENTITY(1001,1)`, another name in `source`, log sequence numbers
-of ten bytes), the form it meant is tested; `current` is today's superset, `1.9` the shape of its time.
+The samples are the specification's. Where it is wrong (`IDENTITY(1001,1)`, another name in `source`, log sequence
+numbers of ten bytes), the intended form is tested; `current` is the current superset, `1.9` the format of that release.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAMES = ["ID", "FIRST_NAME", "LAST_NAME", "EMAIL"]
 
 
 def seed(*numbers: int) -> pytest.MarkDecorator:
-    """The demands of a test."""
+    """The requirements of a test."""
     return pytest.mark.seed(*(f"S002-{number:02}" for number in numbers))
 
 
@@ -185,7 +185,7 @@ def test_the_sample_of_a_delete(source: Db2Source, stream: Stepped) -> None:
     assert (tombstone["value"], tombstone["key"]) == (None, delete["key"])
 
 
-def test_each_demand_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
+def test_each_requirement_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
     own = [item for item in request.session.items if item.path == Path(__file__)]
     named = {name for item in own for mark in item.iter_markers("seed") for name in mark.args}
     if len(own) > 10:

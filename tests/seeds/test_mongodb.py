@@ -1,6 +1,6 @@
-"""What the founding documents on MongoDB demand, S000 (patch and filter) and S001 (change streams).
+"""The requirements of the specifications of MongoDB: S000 (patch and filter) and S001 (change streams).
 
-Each test names the demands that it holds. JSON texts are compared parsed: the documents' writers set blanks elsewhere.
+Each test names the requirements that it verifies. JSON texts are compared parsed: the blanks in the documents differ.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ SAID = {
 }
 
 
-def test_each_demand_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
+def test_each_requirement_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
     own = [item for item in request.session.items if item.path == Path(__file__)]
     named = {name for item in own for mark in item.iter_markers("seed") for name in mark.args}
     if len(own) > 20:

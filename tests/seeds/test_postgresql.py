@@ -1,7 +1,7 @@
-"""What the founding document on PostgreSQL demands, S003-1 to S003-104: each test names the demands that it holds.
+"""The requirements of PostgreSQL's specification, S003-1 to S003-104: each test names the requirements that it verifies.
 
-The samples are the document's own. Where it slipped (quoted numbers, a wrong schema part in a name, `snapshot` true on
-a create), the form it meant is tested; `current` is today's superset, `1.7` the shape of its time.
+The samples are the specification's. Where it is wrong (quoted numbers, a wrong schema part in a name, `snapshot` true
+on a create), the intended form is tested; `current` is the current superset, `1.7` the format of that release.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def test_operations(database: Database, capture: Capture, op: str) -> None:
     assert payload["source"]["snapshot"] in (True, "last")
 
 
-def test_each_demand_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
+def test_each_requirement_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
     files = set(Path(__file__).parent.glob("test_postgresql*.py"))
     named = {
         name

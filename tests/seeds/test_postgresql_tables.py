@@ -1,4 +1,4 @@
-"""What the founding document on PostgreSQL demands of keys, identities and names of tables."""
+"""The requirements of the specification of PostgreSQL for keys, identities and names of tables."""
 
 from __future__ import annotations
 

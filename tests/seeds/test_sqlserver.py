@@ -1,6 +1,6 @@
-"""What the founding document on SQL Server shows of events: its samples, in the shape of its time and in today's.
+"""The sample events of the specification of SQL Server, in their own format and in the current one.
 
-Where it slipped (a boolean `snapshot` in the schema, quoted numbers, swapped parts of names), the form it meant is
+Where it is wrong (a boolean `snapshot` in the schema, quoted numbers, swapped parts of names), the intended form is
 tested.
 """
 

@@ -1,7 +1,7 @@
-"""What the founding document on SQL Server demands of snapshots and signals, S004-1 to S004-78.
+"""The requirements of the specification of SQL Server for snapshots and signals, S004-1 to S004-78.
 
 Where today's reference goes further (blocking snapshots, other channels, schema changes meanwhile), or Tailrace resumes
-where the document starts over, the test has what is kept of the demand.
+where the specification starts again, the test verifies what still holds of the requirement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the founding document on SQL Server demands of the stream, of structures and of values, S004-79 to S004-152."""
+"""The requirements of SQL Server's specification for stream, structures and values, S004-79 to S004-152."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def test_the_samples_of_a_transaction(source: SqlServerSource, stream: Stepped) 
     assert [(each["total_order"], each["data_collection_order"]) for each in found] == [(1, 1), (2, 1)]
 
 
-def test_each_demand_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
+def test_each_requirement_is_named_by_a_test(request: pytest.FixtureRequest) -> None:
     folder = Path(__file__).parent
     items = [item for item in request.session.items if item.path.parent == folder and "sqlserver" in item.path.name]
     named = {name for item in items for mark in item.iter_markers("seed") for name in mark.args}

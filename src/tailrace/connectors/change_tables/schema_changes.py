@@ -13,7 +13,7 @@ from tailrace.model.change import COMMIT, SCHEMA, ChangeBatch
 from tailrace.model.schema_change import ALTER, CREATE, DROP, SchemaChange
 from tailrace.model.table import TableId, TableSchema
 
-# What the reference engine has in place of a statement: the founding document demands null.
+# What the reference engine sends in place of a statement; by default the field is null.
 FAULTY_STATEMENT = "N/A"
 
 
