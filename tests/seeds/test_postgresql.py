@@ -1,4 +1,4 @@
-"""The requirements of PostgreSQL's specification, S003-1 to S003-104: each test names the requirements that it verifies.
+"""The requirements of PostgreSQL's specification, S003-1 to S003-104: each test names those that it verifies.
 
 The samples are the specification's. Where it is wrong (quoted numbers, a wrong schema part in a name, `snapshot` true
 on a create), the intended form is tested; `current` is the current superset, `1.7` the format of that release.
