@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Status:
     """What the command shows. `lag_seconds`: how long ago the log ended at the position, 0 if it still does.
 
-    `current` is where the server's log ends, None if the server cannot be asked: `problems` then says why.
+    `current` is where the server's log ends, None if the server cannot be queried: `problems` then says why.
 
     `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
     `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
@@ -213,7 +213,7 @@ def table(status: Status) -> Table:
             grid.add_row("last error", escape(f"{last.error}{remedy} (at {last.at})"))
     grid.add_row("phase", status.phase)
     grid.add_row("position", f"{status.position or '-'} (batch {'-' if status.batch is None else status.batch})")
-    grid.add_row("server", status.current or "[red]it cannot be asked[/]")
+    grid.add_row("server", status.current or "[red]it cannot be queried[/]")
     if status.position is not None:
         measured = None if status.lag_bytes is None else size(status.lag_bytes)
         seconds = None if status.lag_seconds is None else f"{status.lag_seconds:,.1f} s"

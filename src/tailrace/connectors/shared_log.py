@@ -80,7 +80,7 @@ class SharedLogAdmin(Admin):
         self.config = config
 
     def found(self) -> list[Finding]:
-        """What is checked of the server. Raises SourceError if it cannot be asked."""
+        """What is checked of the server. Raises SourceError if it cannot be queried."""
         raise NotImplementedError
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:

@@ -40,7 +40,7 @@ class TableReport:
     """What was found of a table; `outcome` is equal, different, undecided or not compared, and `reason` says why.
 
     Of the `ranges` (of the key's hash) those differ whose rows were checked one by one. `undecided` rows changed all
-    the time, or the source cannot be asked for them; `unread` differed beyond MOST_KEYS; `repaired` are equal by now.
+    the time, or the source cannot be queried for them; `unread` differed beyond MOST_KEYS; `repaired` are equal by now.
     """
 
     table: str

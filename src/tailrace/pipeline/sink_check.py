@@ -72,7 +72,7 @@ def _topics(definition: Definition, admin: Admin) -> set[str]:
 
 
 def _captured(definition: Definition, admin: Admin) -> list[TableId]:
-    """The captured tables; none where the server cannot be asked; the check of the database says why."""
+    """The captured tables; none where the server cannot be queried; the check of the database says why."""
     captures = TableFilter.from_config(definition.config()).captures
     try:
         return [table.id for table in admin.overview() if captures(table.id)]

@@ -146,7 +146,7 @@ def test_positions_of_ten_bytes() -> None:
         ("SQL30081N A communication error SQLSTATE=08001 SQLCODE=-30081", "cannot be reached", True),
         ("SQL0911N rolled back SQLSTATE=40001 SQLCODE=-911", "rolled back", True),
         ("SQL0204N \"ASNCDC.IBMSNAP_REGISTER\" SQLSTATE=42704 SQLCODE=-204", "no control tables", False),
-        ("SQL0551N does not have the privilege SQLSTATE=42501 SQLCODE=-551", "has not the privilege", False),
+        ("SQL0551N does not have the privilege SQLSTATE=42501 SQLCODE=-551", "lacks the privilege", False),
     ],
 )  # fmt: skip
 def test_errors_of_the_server(text: str, words: str, is_transient: bool) -> None:

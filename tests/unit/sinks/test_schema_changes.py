@@ -90,5 +90,5 @@ def test_renames_wait_for_both_tables() -> None:
 
 
 def test_a_rename_that_only_one_table_knows_is_an_error() -> None:
-    with pytest.raises(SinkError, match="only one of the two names"):
+    with pytest.raises(SinkError, match="reached only one of its two names"):
         rounds({"a": [Rename(1, "a", "b")], "b": []})

@@ -31,7 +31,7 @@ class ChangeTableAdmin(SharedLogAdmin):
         """See SharedLogAdmin.found."""
         dialect = self._dialect
         with (
-            dialect.failures.translated("the server cannot be asked"),
+            dialect.failures.translated("the server cannot be queried"),
             closing(dialect.connect(self.config, "tailrace check", "")) as connection,
         ):
             return list(self.findings(connection))

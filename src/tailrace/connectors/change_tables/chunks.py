@@ -116,7 +116,9 @@ class PagedTable(ChunkTable):
         columns = self.key_of(self.schema.key)
         if any(len(key) != len(columns) for key in keys):
             raise SourceError(
-                f"the key has {len(columns)} columns, those of the signal have not", where=str(self.schema.id)
+                f"the table's key has {len(columns)} columns, and a key of the signal has another number",
+                where=str(self.schema.id),
+                remedy="send each key as a list with one text for each column of the key",
             )
         found, there = self.found(columns, keys)
         gone = [key for key in dict.fromkeys(keys) if key not in there]

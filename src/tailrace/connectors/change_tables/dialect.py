@@ -160,7 +160,7 @@ class Server(Protocol):
 
     config: Config
 
-    def ask(self, question: Callable[[Any], T], doing: str = "the server cannot be asked") -> T:
+    def ask(self, question: Callable[[Any], T], doing: str = "the server cannot be queried") -> T:
         """The result of a question, which is given the connection. Raises SourceError."""
 
     @property

@@ -23,7 +23,7 @@ class ReconnectingServer(Generic[C]):
         self._connect = connect
         self._connection: C | None = None
 
-    def ask(self, question: Callable[[C], T], doing: str = "the server cannot be asked") -> T:
+    def ask(self, question: Callable[[C], T], doing: str = "the server cannot be queried") -> T:
         """See Server.ask."""
 
         def attempt() -> T:

@@ -35,7 +35,7 @@ class ChangeTableNow(SourceNow):
     @cached_property
     def horizon(self) -> Reading:
         """See SourceNow.horizon: asked for when the capture program has had the time for what is committed by now."""
-        with self._translated("the capture program cannot be asked"):
+        with self._translated("the capture program cannot be queried"):
             self._dialect.wait_for_log(self._connection, self._config)
             return self._dialect.log_end(self._connection, self._config)
 
@@ -58,7 +58,11 @@ class ChangeTableNow(SourceNow):
             number = self._catalog.tables().get(table)
             captured = None if number is None else self._catalog.table(table)
             if number is None or captured is None:
-                raise SourceError("the table is gone, or has no columns that are captured", where=str(table))
+                raise SourceError(
+                    "the table does not exist, or has no captured columns",
+                    where=str(table),
+                    remedy="remove it from the pipeline (`tailrace remove`), or check column.exclude.list",
+                )
             whole = self._catalog.described(table, number)
         self._tables[table] = PagedTable(self._dialect, self._connection, self._config, captured, whole)
         return captured.schema

@@ -251,5 +251,5 @@ def _sentence(error: Db2Error, doing: str, line: str) -> SourceError:
         return SourceError(f"{doing}: there are no control tables of SQL Replication: {line}", remedy=remedy)
     if error.state == _NO_RIGHT or error.code in (-551, -552):
         remedy = "grant the privilege; docs/connectors/db2.md lists what a pipeline's user needs"
-        return SourceError(f"{doing}: the user has not the privilege: {line}", remedy=remedy)
+        return SourceError(f"{doing}: the user lacks the privilege: {line}", remedy=remedy)
     return SourceError(f"{doing}: {line}")

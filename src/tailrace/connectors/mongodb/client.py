@@ -163,7 +163,7 @@ class Server:
             self._client = connect(self.config, self._application)
         return self._client
 
-    def ask(self, question: Callable[[Client], T], doing: str = "the server cannot be asked") -> T:
+    def ask(self, question: Callable[[Client], T], doing: str = "the server cannot be queried") -> T:
         """The result of a question. Raises SourceError."""
 
         def attempt() -> T:
@@ -237,7 +237,7 @@ def _sentence(error: PyMongoError, doing: str, line: str) -> SourceError:
         return SourceError("authentication failed", remedy=remedy)
     if code == UNAUTHORIZED:
         remedy = "grant the roles readAnyDatabase, or read on the captured databases; see docs/connectors/mongodb.md"
-        return SourceError(f"{doing}: the user has not the privilege: {line}", remedy=remedy)
+        return SourceError(f"{doing}: the user lacks the privilege: {line}", remedy=remedy)
     if isinstance(error, AutoReconnect):
         return SourceError(f"{doing}: the connection was lost: {line}", remedy="check that the server runs")
     return SourceError(f"{doing}: {line}")

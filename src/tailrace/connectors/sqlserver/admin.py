@@ -66,7 +66,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         except FAILURES.driver_error as error:
             remedy = "GRANT VIEW SERVER STATE TO <login>, or set database.sqlserver.agent.status.query"
             return Finding(
-                "agent", None, f"whether SQL Server Agent runs cannot be asked: {FAILURES.line(error)}", remedy
+                "agent", None, f"whether SQL Server Agent runs cannot be queried: {FAILURES.line(error)}", remedy
             )
 
     def overview(self) -> list[TableOverview]:

@@ -247,5 +247,5 @@ def _sentence(error: BaseException, doing: str, line: str) -> SourceError:
         return SourceError(f"{doing}: change data capture is not enabled: {line}", remedy=remedy)
     if number in NO_RIGHT:
         remedy = "grant the privilege; docs/connectors/sqlserver.md lists what a pipeline's user needs"
-        return SourceError(f"{doing}: the user has not the privilege: {line}", remedy=remedy)
+        return SourceError(f"{doing}: the user lacks the privilege: {line}", remedy=remedy)
     return SourceError(f"{doing}: {line}")

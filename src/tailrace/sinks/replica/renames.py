@@ -67,7 +67,11 @@ def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> l
             if {(stop.rename, stop.rename.old), (stop.rename, stop.rename.new)} <= {*places}
         }
         if not ready:
-            raise SinkError("only one of the two names of a rename got it", where=stops[0].table)
+            raise SinkError(
+                "a rename of this table reached only one of its two names",
+                where=stops[0].table,
+                remedy="read the table again: tailrace signal PIPELINE execute-snapshot --type blocking -t TABLE",
+            )
         for rename in sorted(ready):
             move(places[rename, rename.old], places[rename, rename.new])
         done |= ready

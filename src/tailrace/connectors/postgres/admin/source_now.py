@@ -59,7 +59,11 @@ class PostgresNow(SourceNow):
         """See SourceNow.table."""
         found = self._catalog.table(table)
         if found is None:
-            raise SourceError("the table is gone, or has no columns that are captured", where=str(table))
+            raise SourceError(
+                "the table does not exist, or has no captured columns",
+                where=str(table),
+                remedy="remove it from the pipeline (`tailrace remove`), or check column.exclude.list",
+            )
         self._captured[table] = found
         return found.schema
 

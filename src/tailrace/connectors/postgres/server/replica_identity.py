@@ -60,7 +60,9 @@ def plan(connection: psycopg.Connection[Any], config: Config, tables: Sequence[T
         matching = [wish for pattern, wish in wishes if pattern.fullmatch(str(table))]
         if len(matching) > 1:
             raise ConfigError(
-                f"More than one regular expression matches table {table}", where="replica.identity.autoset.values"
+                f"More than one regular expression matches table {table}",
+                where="replica.identity.autoset.values",
+                remedy="let one entry match the table",
             )
         if matching and (setting := _setting(connection, table, matching[0])) is not None:
             found.append(setting)

@@ -244,7 +244,7 @@ def _tell_wait(config: Config, process: int) -> None:
         with connect(config, application="tailrace control") as connection:
             holders = connection.execute(_HOLDERS, [process]).fetchall()
     except (SourceError, psycopg.Error) as error:
-        log.info("what the slot waits for cannot be asked: %s", first_line(error))
+        log.info("what the slot waits for cannot be queried: %s", first_line(error))
         return
     for holder, application in holders:
         log.warning(

@@ -142,7 +142,11 @@ class LockedTable(ChunkTable):
         """See ChunkTable.rows_of."""
         types = self._key_types(self.paged_by(None))
         if any(len(key) != len(types) for key in wanted):
-            raise SourceError(f"the key has {len(types)} columns, those of the signal have not", where=self.name)
+            raise SourceError(
+                f"the table's key has {len(types)} columns, and a key of the signal has another number",
+                where=self.name,
+                remedy="send each key as a list with one text for each column of the key",
+            )
         found, _ = keys.rows(self.connection, self.captured, types, wanted)
         absent = keys.images(self.connection, self.captured, types, wanted, absent=True)
         return found, keys.as_rows(self.captured, absent)
