@@ -99,7 +99,7 @@ def pipeline(database: Database, tmp_path: Path) -> Path:
     return written(tmp_path, database, {"json": {"path": "out"}})
 
 
-def goes_on(database: Database, pipeline: Path) -> None:
+def resume(database: Database, pipeline: Path) -> None:
     """The next run gives all rows, those of now included, once."""
     database.execute("INSERT INTO orders VALUES (0, 'late')")
     tailrace("run", pipeline, "--once")
@@ -113,7 +113,7 @@ def test_idle(database: Database, pipeline: Path, send: Sent) -> None:
         first_batch(process)
         send(process, signal.SIGTERM)
         ends(process, pipeline, 0)
-    goes_on(database, pipeline)
+    resume(database, pipeline)
 
 
 @pytest.mark.crash
@@ -128,7 +128,7 @@ def test_in_a_batch(database: Database, pipeline: Path, send: Sent) -> None:
         assert position(state).committed is None
         send(process, signal.SIGTERM)
         ends(process, pipeline, 0)
-    goes_on(database, pipeline)
+    resume(database, pipeline)
 
 
 @pytest.mark.crash

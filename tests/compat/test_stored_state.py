@@ -83,7 +83,7 @@ class Stored:
         uri = str(self.folder / name / "replica" / f"public.{table}")
         return [] if not DeltaTable.is_deltatable(uri) else DeltaTable(uri).history()[::-1]
 
-    def goes_on(self, name: str) -> None:
+    def resume(self, name: str) -> None:
         """Change every table, run the pipeline until each replica equals its table, and stop it."""
         with self.server.connect(name) as connection:
             changed(connection)
@@ -133,7 +133,7 @@ def overwrites(commits: list[dict[str, Any]]) -> int:
 def test_first_snapshot_resumes(stored: Stored) -> None:
     before = {table: stored.commits("snapshot", table) for table in TABLES}
     assert before["a"], "the first table was begun before"
-    stored.goes_on("snapshot")
+    stored.resume("snapshot")
     for table in TABLES:
         commits = stored.commits("snapshot", table)
         assert commits[: len(before[table])] == before[table]
@@ -144,7 +144,7 @@ def test_first_snapshot_resumes(stored: Stored) -> None:
 @pytest.mark.long
 def test_incremental_snapshot_resumes(stored: Stored) -> None:
     before = {table: stored.commits("chunks", table) for table in TABLES}
-    stored.goes_on("chunks")
+    stored.resume("chunks")
     for table in TABLES:
         commits = stored.commits("chunks", table)
         assert commits[: len(before[table])] == before[table]

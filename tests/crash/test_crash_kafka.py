@@ -59,7 +59,7 @@ class Row:
         self.version += 1
         write(self.rig, f"UPDATE items SET v = {self.version}")
 
-    def goes_on(self) -> None:
+    def resume(self) -> None:
         """What is there comes through, and so does the next version."""
         self.rig.await_all_read()
         self.change()
@@ -125,11 +125,11 @@ def test_an_orphan_writes_nothing_behind_its_successor(row: Row, place: str) -> 
     row.comes_to(place, lambda: rig.arm_stop(place))
     orphan = rig.orphaned()
     rig.start()
-    row.goes_on()
+    row.resume()
     starts = rig.starts
     orphan.send_signal(signal.SIGCONT)
     orphan.wait(120)
-    row.goes_on()
+    row.resume()
     row.check()
     # From the middle of its producer's start a task cuts off the newest run before it finds out that it was given up.
     assert rig.starts == starts or place in ("kafka-init", "kafka-check")
@@ -150,7 +150,7 @@ def test_a_death_repeats_nothing(row: Row, place: str, driver: bool, master: str
     row.comes_to(place, lambda: rig.arm(place, 1, driver=driver))
     rig.await_kill()
     starts = rig.starts
-    row.goes_on()
+    row.resume()
     row.check()
     assert rig.starts == starts + (master == "local[2]"), "a task is tried again where Spark may do so"
 
@@ -162,7 +162,7 @@ def test_a_driver_killed_while_it_takes_over_leaves_it_to_the_next(row: Row) -> 
     row.rig.start()
     row.rig.arm("kafka-claim", 1, driver=True)
     row.rig.await_kill()
-    row.goes_on()
+    row.resume()
     row.check()
 
 

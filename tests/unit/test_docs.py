@@ -194,6 +194,7 @@ def options(name: str) -> list[str]:
 
 
 def test_properties_with_values_exist() -> None:
+    checked = 0
     for page in PAGES:
         for name, value in re.findall(r"`([a-z]+(?:\.[a-z]+)+)[=:] ?([^`\s.]+)`", prose(page)):
             if name.startswith(("spark.", "rds.")):
@@ -201,6 +202,8 @@ def test_properties_with_values_exist() -> None:
             found = {"mongodb.md": MONGODB, "sqlserver.md": SQLSERVER, "db2.md": DB2}.get(page.name, OPTIONS).find(name)
             assert found is not None, f"{page.name}: {name}"
             found[0].kind.parse(value)
+            checked += 1
+    assert checked > 50
 
 
 def test_every_command_and_option_is_described() -> None:

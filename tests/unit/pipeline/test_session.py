@@ -29,7 +29,7 @@ def java(home: Path, script: str) -> None:
 
 
 @pytest.mark.parametrize("said", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19'])
-def test_a_java_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+def test_a_supported_java_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     java(tmp_path, f"echo '{said}' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     check_java()
