@@ -48,7 +48,7 @@ def drained(capture: Capture) -> list[Row]:
     return found
 
 
-def told(rows: list[Row]) -> list[tuple[str, int]]:
+def keyed(rows: list[Row]) -> list[tuple[str, int]]:
     """Operation and id of each row."""
     return [(row["op"], (row["after"] or row["before"])["id"]) for row in rows]
 

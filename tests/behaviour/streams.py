@@ -76,7 +76,7 @@ class Stream:
     def failure(self, **trigger: Any) -> TailraceError:
         """Run, and the sentence it fails with."""
         query = self.start(**(trigger or {"availableNow": True}))
-        return told(query)
+        return failure_of(query)
 
 
 def started(writer: DataStreamWriter) -> StreamingQuery:
@@ -91,7 +91,7 @@ def started(writer: DataStreamWriter) -> StreamingQuery:
     raise AssertionError("the machine is too busy for Spark to start a Python process in 10 seconds")
 
 
-def told(query: StreamingQuery, seconds: int = 90) -> TailraceError:
+def failure_of(query: StreamingQuery, seconds: int = 90) -> TailraceError:
     """The sentence that a query ends with."""
     try:
         with pytest.raises(StreamingQueryException) as caught:

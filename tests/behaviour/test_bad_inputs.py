@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tailrace.cli.terminal import notes, print_error
 from tailrace.errors import OffsetError, SourceError, TailraceError
 from tailrace.testing.postgres import EmbeddedPostgres, StopMode
-from tests.behaviour.streams import Stream, eventually, payload, properties, told
+from tests.behaviour.streams import Stream, eventually, failure_of, payload, properties
 from tests.conftest import Database
 
 SECRET = "not-the-one-8c1f"
@@ -204,7 +204,7 @@ def test_a_slot_that_is_dropped_while_it_is_read(spark: SparkSession, shop: Data
     eventually(lambda: len(stream.rows) == 4, query)
     eventually(lambda: dropped(shop), query)
     shop.execute("INSERT INTO orders VALUES (5, 'lost')")
-    text = sentence(told(query))
+    text = sentence(failure_of(query))
     assert f"slot slot_{shop.name}" in text
     assert "does not exist" in text
     assert "new checkpoint" in text

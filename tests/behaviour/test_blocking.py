@@ -15,7 +15,7 @@ from tailrace.errors import SourceError
 from tailrace.snapshot import blocking
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import Capture, capturing, rows
-from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, told
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, keyed
 from tests.conftest import Database
 
 ALL = [("r", n) for n in range(1, 11)]
@@ -63,7 +63,7 @@ def restarted(capture: Capture) -> Capture:
 def test_the_holder_ends_between_two_batches(capture: Capture, caplog: pytest.LogCaptureFixture) -> None:
     exported(capture)
     end_holder(capture.database)
-    assert told(drained(capture)) == ALL
+    assert keyed(drained(capture)) == ALL
     assert "the snapshot is exported again" in caplog.text
 
 
@@ -91,7 +91,7 @@ def test_the_holder_ends_before_a_task_reads(capture: Capture) -> None:
     assert (
         rows(chunk for split in second.reader.plan(start, second.offset) for chunk in second.reader.read(split)) == []
     )
-    assert told(drained(second)) == ALL
+    assert keyed(drained(second)) == ALL
     second.close()
 
 
@@ -102,7 +102,7 @@ def test_a_timeout_of_the_database_does_not_end_the_holder(capture: Capture, set
     (holder,) = holders(capture.database)
     time.sleep(1)
     assert holders(capture.database) == [holder]
-    assert told(drained(capture)) == ALL
+    assert keyed(drained(capture)) == ALL
 
 
 def test_the_server_restarts_between_two_batches() -> None:
@@ -116,7 +116,7 @@ def test_the_server_restarts_between_two_batches() -> None:
             server.stop("immediate")
             restart = threading.Timer(2, server.start)
             restart.start()
-            assert told(drained(capture)) == ALL
+            assert keyed(drained(capture)) == ALL
             restart.join()
 
 
@@ -128,11 +128,11 @@ def test_an_open_transaction_delays_the_snapshot_and_nothing_else(
         with psycopg.connect(database.dsn) as writing:
             writing.execute("INSERT INTO other VALUES (1)")
             execute(database, "s1", BLOCKING)
-            assert told(others(capture)) == [("c", 77)]
+            assert keyed(others(capture)) == [("c", 77)]
             writing.rollback()
         assert "cannot create the slot" in caplog.text
         assert "trying again" not in caplog.text, "the stream would wait longer"
-        assert told(drained(capture)) == ALL
+        assert keyed(drained(capture)) == ALL
 
 
 def test_a_lock_on_the_table_delays_the_snapshot_and_nothing_else(
@@ -143,10 +143,10 @@ def test_a_lock_on_the_table_delays_the_snapshot_and_nothing_else(
         exported(capture)
         with psycopg.connect(database.dsn) as locking:
             locking.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
-            assert told(others(capture)) == [("c", 77)]
+            assert keyed(others(capture)) == [("c", 77)]
             assert "the publication cannot be checked" in capture.offset["snapshots"]["warnings"][0]
         assert "the lock for the snapshot cannot be had" in caplog.text
-        assert told(drained(capture)) == ALL
+        assert keyed(drained(capture)) == ALL
         assert "warnings" not in capture.offset["snapshots"]
 
 

@@ -27,7 +27,7 @@ from tailrace.connectors.base import Offset
 from tailrace.errors import ConfigError
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.signalling import ROWS, drained, told
+from tests.behaviour.signalling import ROWS, drained, keyed
 from tests.conftest import Database
 
 GIVEN = {"snapshot__mode": "no_data", "signal__poll__interval__ms": "1", "incremental__snapshot__chunk__size": "4"}
@@ -134,7 +134,7 @@ def test_a_signal_is_carried_out_once_wherever_the_driver_dies(
         send("one", "execute-snapshot", SNAPSHOT)
         capture.plan()
         with closing(restarted(capture, capture.offset if is_written else before)) as second:
-            assert told(drained(second)) == ALL
+            assert keyed(drained(second)) == ALL
             with closing(restarted(second, second.offset)) as third:
                 assert drained(third) == []
 
@@ -155,7 +155,7 @@ def test_signals_wait_for_a_pipeline_that_has_not_begun(table: Database, channel
     properties, send = channel
     send("early", "execute-snapshot", SNAPSHOT)
     with capturing(table, **properties) as capture:
-        assert told(drained(capture)) == ALL
+        assert keyed(drained(capture)) == ALL
 
 
 def test_malformed_messages_are_logged_and_those_of_other_pipelines_ignored(
@@ -164,7 +164,7 @@ def test_malformed_messages_are_logged_and_those_of_other_pipelines_ignored(
     signal = {"type": "execute-snapshot", "data": SNAPSHOT}
     produced(kafka, topic, ("t", "{"), ("other", signal), ("t", '["x"]'), ("t", ""), ("t", signal))
     with capturing(table, **GIVEN, **topic_of(kafka, topic)) as capture:
-        assert told(drained(capture)) == ALL
+        assert keyed(drained(capture)) == ALL
         assert capture.offset["snapshots"]["topic"] == 5
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": topic})
     assert [place.offset for place in consumer.committed([TopicPartition(topic, 0)], timeout=30)] == [5]
@@ -178,7 +178,7 @@ def test_a_broker_out_of_reach_stops_nothing(table: Database) -> None:
     with capturing(table, **GIVEN, **given) as capture:
         capture.step()
         table.execute("DELETE FROM t WHERE id = 3")
-        assert told(drained(capture)) == [("d", 3)]
+        assert keyed(drained(capture)) == [("d", 3)]
 
 
 def test_signals_are_read_once_the_topic_is_readable(
@@ -195,7 +195,7 @@ def test_signals_are_read_once_the_topic_is_readable(
         found, deadline = [], time.monotonic() + 30
         while not found and time.monotonic() < deadline:
             found = drained(capture)
-        assert told(found) == ALL
+        assert keyed(found) == ALL
 
 
 def test_wrong_settings_are_an_error_that_names_them(table: Database) -> None:

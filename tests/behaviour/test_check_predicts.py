@@ -11,7 +11,7 @@ from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import TailraceError
 from tests.behaviour.capture import capturing
-from tests.behaviour.signalling import drained, told
+from tests.behaviour.signalling import drained, keyed
 from tests.conftest import Database
 
 PUBLICATION = "CREATE PUBLICATION p FOR TABLE a, b"
@@ -61,7 +61,7 @@ def runs(database: Database, given: dict[str, str]) -> str | None:
             drained(capture)
             database.execute("INSERT INTO a VALUES (1)")
             is_empty = given["publication.autocreate.mode"] == "no_tables"
-            assert told(drained(capture)) == ([] if is_empty else [("c", 1)])
+            assert keyed(drained(capture)) == ([] if is_empty else [("c", 1)])
         except TailraceError as error:
             return f"{error.what} | {error.remedy}"
     return None

@@ -12,7 +12,7 @@ import pytest
 from tailrace.config import Config
 from tailrace.connectors.postgres.snapshot import chunks
 from tests.behaviour.capture import capturing
-from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, told
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, keyed
 from tests.conftest import Database
 
 Meanwhile = Callable[..., None]
@@ -41,7 +41,7 @@ def snapshot_of(database: Database, more: str = "", **properties: str) -> list[t
     with capturing(database, **{**GIVEN, **properties}) as capture:
         capture.step()
         execute(database, "s1", more, table="public.k")
-        return told(drained(capture))
+        return keyed(drained(capture))
 
 
 @pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
@@ -144,8 +144,8 @@ def test_no_chunk_is_read_while_a_change_in_the_log_is_not_visible_yet(
         finally:
             database.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
         waiting.join()
-        assert told(rows) == [("u", 2)]
+        assert keyed(rows) == [("u", 2)]
         assert "wait for a synchronous standby" in caplog.text
         found = drained(capture)
-    assert told(found) == [("r", n) for n in range(1, 11)]
+    assert keyed(found) == [("r", n) for n in range(1, 11)]
     assert [row["after"]["version"] for row in found if row["after"]["id"] == 2] == [1]

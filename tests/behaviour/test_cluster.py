@@ -21,7 +21,7 @@ import pyspark
 import pytest
 
 from tests.behaviour.test_cli import records, tailrace, written
-from tests.behaviour.test_stopping import first_batch, running, said, to_all
+from tests.behaviour.test_stopping import first_batch, running, stderr_of, to_all
 from tests.conftest import Database
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -123,11 +123,11 @@ def test_a_killed_executor(database: Database, pipeline: Path) -> None:
         database.execute(f"INSERT INTO orders SELECT n, 'late' FROM generate_series({ROWS + 1}, {ROWS + 500}) n")
         deadline = time.monotonic() + 180
         while len(keys(pipeline)) < ROWS + 500:
-            assert process.poll() is None, said(pipeline)
-            assert time.monotonic() < deadline, said(pipeline)
+            assert process.poll() is None, stderr_of(pipeline)
+            assert time.monotonic() < deadline, stderr_of(pipeline)
             time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=90) == 0, said(pipeline)
+        assert process.wait(timeout=90) == 0, stderr_of(pipeline)
     assert keys(pipeline) == list(range(1, ROWS + 501))
 
 

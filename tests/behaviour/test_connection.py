@@ -102,7 +102,7 @@ def proxy(certificates: Path, database: Database) -> Iterator[TlsProxy]:
     proxy.listener.close()
 
 
-def says(database: Database, statement: str = "SELECT 'connected'", **properties: str) -> object:
+def answer(database: Database, statement: str = "SELECT 'connected'", **properties: str) -> object:
     """What a statement gives over a connection under these properties."""
     given = {name.replace("__", "."): value for name, value in properties.items()}
     with connect(resolve({**database.properties, "topic.prefix": "t", **given})) as connection:
@@ -126,7 +126,7 @@ def test_the_log_over_tls_is_the_same(database: Database, proxy: TlsProxy) -> No
 
 @pytest.mark.parametrize("mode", ["disable", "allow", "prefer"])
 def test_a_server_without_encryption(database: Database, mode: str) -> None:
-    assert says(database, database__sslmode=mode) == "connected"
+    assert answer(database, database__sslmode=mode) == "connected"
 
 
 def test_a_role_that_may_not_log_in(database: Database) -> None:
@@ -134,7 +134,7 @@ def test_a_role_that_may_not_log_in(database: Database) -> None:
     database.execute(f"CREATE ROLE {role} NOLOGIN PASSWORD 'x'")
     try:
         with pytest.raises(SourceError, match=r"not permitted to log in\n  Remedy: ALTER ROLE <database.user> LOGIN"):
-            says(database, database__user=role, database__password="x")
+            answer(database, database__user=role, database__password="x")
     finally:
         database.execute(f"DROP ROLE {role}")
 
@@ -142,7 +142,7 @@ def test_a_role_that_may_not_log_in(database: Database) -> None:
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
 def test_a_server_without_tls_is_an_error_if_encryption_is_required(database: Database, mode: str) -> None:
     with pytest.raises(SourceError, match="server does not support SSL"):
-        says(database, database__sslmode=mode, database__sslrootcert="system" if mode == "verify-full" else "none")
+        answer(database, database__sslmode=mode, database__sslrootcert="system" if mode == "verify-full" else "none")
 
 
 @pytest.mark.parametrize("mode", ["disable", "require"])
@@ -157,7 +157,7 @@ def test_the_reason_of_a_refused_login_is_asked_over_tls(database: Database, pro
     database.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 0 PASSWORD 'x'")
     try:
         with pytest.raises(SourceError, match=r"too many .* for role.*\n  Remedy: raise .*CONNECTION LIMIT") as full:
-            says(database, database__user=role, database__password="x", **there)
+            answer(database, database__user=role, database__password="x", **there)
     finally:
         database.execute(f"DROP ROLE {role}")
     assert is_transient(full.value)
@@ -166,21 +166,21 @@ def test_the_reason_of_a_refused_login_is_asked_over_tls(database: Database, pro
 
 def test_the_servers_certificate_is_checked(database: Database, certificates: Path, proxy: TlsProxy) -> None:
     there = {"database__hostname": "localhost", "database__port": str(proxy.port), "database__sslmode": "verify-full"}
-    assert says(database, **there, database__sslrootcert=str(certificates / "ca.crt")) == "connected"
+    assert answer(database, **there, database__sslrootcert=str(certificates / "ca.crt")) == "connected"
     with pytest.raises(
         SourceError, match=r"certificate verify failed\n  Remedy: set database.sslrootcert .*that signed"
     ):
-        says(database, **there, database__sslrootcert=str(certificates / "server.crt"))
+        answer(database, **there, database__sslrootcert=str(certificates / "server.crt"))
     by_address = {**there, "database__hostname": "127.0.0.1"}
     with pytest.raises(
         SourceError, match=r'does not match host name "127.0.0.1"\n  Remedy: set database.hostname to a name'
     ):
-        says(database, **by_address, database__sslrootcert=str(certificates / "ca.crt"))
-    assert says(database, **{**by_address, "database__sslmode": "require"}) == "connected"
+        answer(database, **by_address, database__sslrootcert=str(certificates / "ca.crt"))
+    assert answer(database, **{**by_address, "database__sslmode": "require"}) == "connected"
     with pytest.raises(
         SourceError, match=r"root certificate file .*\n  Remedy: set database.sslrootcert .*or to system"
     ):
-        says(database, **there)
+        answer(database, **there)
 
 
 def test_the_client_shows_its_certificate(database: Database, certificates: Path, proxy: TlsProxy) -> None:
@@ -189,11 +189,11 @@ def test_the_client_shows_its_certificate(database: Database, certificates: Path
         "database__sslcert": str(certificates / "reader.crt"),
         "database__sslkey": str(certificates / "reader.key"),
     }
-    assert says(database, **there) == "connected"
-    assert says(database, **there, **own, database__sslpassword="pw") == "connected"
+    assert answer(database, **there) == "connected"
+    assert answer(database, **there, **own, database__sslpassword="pw") == "connected"
     assert proxy.names == [None, "reader"]
     with pytest.raises(SourceError, match="could not load private key"):
-        says(database, **there, **own, database__sslpassword="wrong")
+        answer(database, **there, **own, database__sslpassword="wrong")
 
 
 def test_tls_parameters_of_a_url_are_used(database: Database, certificates: Path, proxy: TlsProxy) -> None:
@@ -223,14 +223,14 @@ def test_keepalive_probes_of_the_connection(database: Database, keeps: bool) -> 
 def test_statements_run_on_each_new_connection(database: Database) -> None:
     statements = "SET work_mem = '777kB'; SET application_name = 'a;;b'"
     given = {"database__initial__statements": statements}
-    assert says(database, "SHOW work_mem", **given) == "777kB"
-    assert says(database, "SHOW application_name", **given) == "a;b"
+    assert answer(database, "SHOW work_mem", **given) == "777kB"
+    assert answer(database, "SHOW application_name", **given) == "a;b"
     config = resolve({**database.properties, "topic.prefix": "t", "database.initial.statements": statements})
     with connect(config, replication=True) as connection:
         assert connection.execute("SHOW work_mem").fetchone() != ("777kB",)
 
 
 def test_queries_have_a_limit(database: Database) -> None:
-    assert says(database, "SHOW statement_timeout", database__query__timeout__ms="1500") == "1500ms"
-    assert says(database, "SHOW statement_timeout", database__query__timeout__ms="0") == "0"
-    assert says(database, "SHOW statement_timeout") == "10min"
+    assert answer(database, "SHOW statement_timeout", database__query__timeout__ms="1500") == "1500ms"
+    assert answer(database, "SHOW statement_timeout", database__query__timeout__ms="0") == "0"
+    assert answer(database, "SHOW statement_timeout") == "10min"

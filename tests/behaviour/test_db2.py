@@ -36,7 +36,7 @@ def streaming(source: Db2Source, **properties: str) -> Iterator[Stepped]:
         yield stream
 
 
-def told(events: list[Record]) -> list[tuple[str, int | None, int | None]]:
+def values_of(events: list[Record]) -> list[tuple[str, int | None, int | None]]:
     """Operation, and the values of `v` before and after."""
     return [(each["op"], *(each[image] and each[image]["v"] for image in ("before", "after"))) for each in events]
 
@@ -58,16 +58,16 @@ def write(source: Db2Source, *statements: str) -> None:
 def test_rows_next_to_each_other_in_a_commit_are_an_update(source: Db2Source) -> None:
     with streaming(source) as stream:
         write(source, insert(source, 1, 10), insert(source, 2, 20))
-        assert told(stream.step()[0]) == [("c", None, 10), ("c", None, 20)]
+        assert values_of(stream.step()[0]) == [("c", None, 10), ("c", None, 20)]
         write(source, delete(source, 1), insert(source, 1, 11))
-        assert told(stream.step()[0]) == [("u", 10, 11)]
+        assert values_of(stream.step()[0]) == [("u", 10, 11)]
         write(source, delete(source, 1), delete(source, 2), insert(source, 2, 22))
-        assert told(stream.step()[0]) == [("d", 11, None), ("u", 20, 22)]
+        assert values_of(stream.step()[0]) == [("d", 11, None), ("u", 20, 22)]
         write(source, insert(source, 3, 30), delete(source, 3))
-        assert told(stream.step()[0]) == [("c", None, 30), ("d", 30, None)]
+        assert values_of(stream.step()[0]) == [("c", None, 30), ("d", 30, None)]
         write(source, delete(source, 2))
         write(source, insert(source, 2, 23))
-        assert told(stream.step()[0]) == [("d", 22, None), ("c", None, 23)], "in two commits they are none"
+        assert values_of(stream.step()[0]) == [("d", 22, None), ("c", None, 23)], "in two commits they are none"
 
 
 def test_a_new_key_is_three_records_with_headers_and_one_position(source: Db2Source) -> None:
@@ -118,14 +118,14 @@ def test_a_registration_that_is_added_and_removed(source: Db2Source) -> None:
         source.create("later")
         source.run(f"INSERT INTO {source.name('later')} VALUES (1, 1, NULL)")
         events, structures = stream.step()
-        assert told(events) == [("c", None, 1)]
+        assert values_of(events) == [("c", None, 1)]
         (change,) = structures[0]["tableChanges"]
         assert (change["type"], change["id"]) == ("CREATE", f'"{source.schema}"."later"')
         assert structures[0]["databaseName"] == source.server.database
         source.server.release(source.schema, "later")
         write(source, insert(source, 1, 10))
         events, structures = stream.step()
-        assert told(events) == [("c", None, 10)]
+        assert values_of(events) == [("c", None, 10)]
         assert [each["tableChanges"][0]["type"] for each in structures] == ["DROP"]
 
 
@@ -186,7 +186,7 @@ def test_changes_that_are_pruned_before_they_are_read_are_an_error(
         prune(source)
         if minutes:
             # Within the retention nothing is pruned, so the server is not suspected.
-            assert told(stream.step()[0]) == [("c", None, 2)]
+            assert values_of(stream.step()[0]) == [("c", None, 2)]
             return
         with pytest.raises(OffsetError, match="pruning has removed changes") as caught:
             stream.step()
@@ -200,7 +200,7 @@ def test_what_was_read_may_be_pruned(source: Db2Source) -> None:
         assert len(stream.step()[0]) == 3
         prune(source)
         write(source, insert(source, 4, 4))
-        assert told(stream.step()[0]) == [("c", None, 4)]
+        assert values_of(stream.step()[0]) == [("c", None, 4)]
 
 
 def test_the_time_of_a_commit_is_the_capture_programs(source: Db2Source) -> None:
@@ -238,7 +238,7 @@ def test_a_program_that_has_never_run_is_waited_for(source: Db2Source) -> None:
     with streaming(source) as stream:
         assert stream.step() == ([], [])
         write(source, insert(source, 1, 10))
-        assert told(stream.step()[0]) == [("c", None, 10)]
+        assert values_of(stream.step()[0]) == [("c", None, 10)]
 
 
 def test_an_inactive_registration_is_found(source: Db2Source) -> None:

@@ -20,7 +20,7 @@ from tests.conftest import Database
 
 
 @pytest.fixture(params=["database", "database16"])
-def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
+def streaming(request: pytest.FixtureRequest) -> Iterator[Capture]:
     """A pipeline that streams from a database with the triggers; on PostgreSQL 18 and 16."""
     with capturing(request.getfixturevalue(request.param)) as capture:
         event_triggers.install(capture.config)
@@ -42,8 +42,8 @@ def kinds(capture: Capture) -> list[tuple[str, str]]:
     return [(table, change.kind) for table, change in changes(capture)]
 
 
-def test_tables_are_created_altered_and_dropped(told: Capture) -> None:
-    told.database.execute(
+def test_tables_are_created_altered_and_dropped(streaming: Capture) -> None:
+    streaming.database.execute(
         "CREATE TYPE mood AS ENUM ('sad', 'ok')",
         "CREATE TABLE t (id serial PRIMARY KEY, price numeric(9, 2) NOT NULL, name varchar(10) DEFAULT 'x', m mood)",
         "COMMENT ON COLUMN t.price IS 'in euro'",
@@ -54,7 +54,7 @@ def test_tables_are_created_altered_and_dropped(told: Capture) -> None:
         "ALTER TABLE t RENAME TO u",
         "DROP TABLE u",
     )
-    found = changes(told)
+    found = changes(streaming)
     assert [(table, change.kind) for table, change in found] == [
         ("public.t", "CREATE"),
         *[("public.t", "ALTER")] * 5,
@@ -81,10 +81,10 @@ def test_tables_are_created_altered_and_dropped(told: Capture) -> None:
     assert (dropped.columns, dropped.previous) == ((), None)
 
 
-def test_rows_and_ddl_keep_their_order(told: Capture) -> None:
-    told.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)", "CREATE TABLE other (id int PRIMARY KEY)")
-    told.step()
-    with told.database.connect() as connection:
+def test_rows_and_ddl_keep_their_order(streaming: Capture) -> None:
+    streaming.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)", "CREATE TABLE other (id int PRIMARY KEY)")
+    streaming.step()
+    with streaming.database.connect() as connection:
         connection.execute("BEGIN")
         connection.execute("INSERT INTO t VALUES (1, 'a')")
         connection.execute("INSERT INTO other VALUES (1)")
@@ -94,7 +94,7 @@ def test_rows_and_ddl_keep_their_order(told: Capture) -> None:
         connection.execute("ALTER TABLE t RENAME TO moved")
         connection.execute("INSERT INTO moved VALUES (3, 'c')")
         connection.execute("COMMIT")
-    found = batches(told)
+    found = batches(streaming)
     order = [row["order"] for batch in found for row in batch.rows.to_pylist()]
     lines = [(str(batch.table.id), row["op"], row["after"]) for batch in found for row in batch.rows.to_pylist()]
     assert [line for line in lines if line[0] != "public.other"] == [
@@ -108,8 +108,8 @@ def test_rows_and_ddl_keep_their_order(told: Capture) -> None:
     assert len({json.dumps(row["source"]["txId"]) for batch in found for row in batch.rows.to_pylist()}) == 1
 
 
-def test_rows_of_tables_that_swapped_their_names_since_keep_their_keys(told: Capture) -> None:
-    told.database.execute(
+def test_rows_of_tables_that_swapped_their_names_since_keep_their_keys(streaming: Capture) -> None:
+    streaming.database.execute(
         "CREATE TABLE a (id int PRIMARY KEY, v text NOT NULL)",
         "CREATE TABLE b (code text PRIMARY KEY)",
         "INSERT INTO a VALUES (1, 'x')",
@@ -119,13 +119,13 @@ def test_rows_of_tables_that_swapped_their_names_since_keep_their_keys(told: Cap
         "ALTER TABLE c RENAME TO b",
         "ALTER TABLE b RENAME id TO number",
     )
-    tables = {str(batch.table.id): batch.table for batch in batches(told) if batch.schema_change is None}
+    tables = {str(batch.table.id): batch.table for batch in batches(streaming) if batch.schema_change is None}
     assert {name: table.key for name, table in tables.items()} == {"public.a": ("id",), "public.b": ("code",)}
     assert tables["public.a"].column("v").schema.optional is False
 
 
-def test_what_is_rolled_back_temporary_or_left_out_gives_nothing(told: Capture) -> None:
-    with told.database.connect() as connection:
+def test_what_is_rolled_back_temporary_or_left_out_gives_nothing(streaming: Capture) -> None:
+    with streaming.database.connect() as connection:
         connection.execute("BEGIN")
         connection.execute("CREATE TABLE never (id int)")
         connection.execute("ROLLBACK")
@@ -137,27 +137,31 @@ def test_what_is_rolled_back_temporary_or_left_out_gives_nothing(told: Capture) 
         connection.execute("ALTER TABLE seen RENAME a TO b")
         connection.execute("CREATE MATERIALIZED VIEW kept AS SELECT 1 AS a")
         connection.execute("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'")
-    assert kinds(told) == []
+    assert kinds(streaming) == []
 
 
-def test_statements_in_a_block_and_in_a_transaction(told: Capture) -> None:
-    told.database.execute("CREATE TABLE t (a int, b int)")
-    told.step()
+def test_statements_in_a_block_and_in_a_transaction(streaming: Capture) -> None:
+    streaming.database.execute("CREATE TABLE t (a int, b int)")
+    streaming.step()
     block = "DO $$ BEGIN ALTER TABLE t RENAME a TO c; ALTER TABLE t RENAME b TO a; ALTER TABLE t RENAME c TO b; END $$"
-    told.database.execute(block)
-    found = [change for _, change in changes(told)]
+    streaming.database.execute(block)
+    found = [change for _, change in changes(streaming)]
     assert [change.renamed for change in found] == [(("a", "c"),), (("b", "a"),), (("c", "b"),)]
     assert {change.statement for change in found} == {block}
-    told.database.execute("ALTER TABLE t DROP a, ADD a text")
-    (change,) = [change for _, change in changes(told)]
+    streaming.database.execute("ALTER TABLE t DROP a, ADD a text")
+    (change,) = [change for _, change in changes(streaming)]
     assert (change.renamed, change.dropped) == ((), ("a",))
 
 
-def test_a_change_of_another_transaction_is_not_reported_twice(told: Capture) -> None:
+def test_a_change_of_another_transaction_is_not_reported_twice(streaming: Capture) -> None:
     """A snapshot of the transaction's, or the statement's that waits for a lock, shows the catalog as it was before."""
-    told.database.execute("CREATE TABLE t (id int, a int, x int, k int)", "CREATE TABLE o (id int, z int)")
-    told.step()
-    with told.database.connect() as late, told.database.connect() as waiting, told.database.connect() as holder:
+    streaming.database.execute("CREATE TABLE t (id int, a int, x int, k int)", "CREATE TABLE o (id int, z int)")
+    streaming.step()
+    with (
+        streaming.database.connect() as late,
+        streaming.database.connect() as waiting,
+        streaming.database.connect() as holder,
+    ):
         late.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         late.execute("SELECT 1")
         holder.execute("BEGIN")
@@ -175,7 +179,9 @@ def test_a_change_of_another_transaction_is_not_reported_twice(told: Capture) ->
         late.execute("ALTER TABLE t RENAME y TO yy")
         late.execute("ALTER TABLE t RENAME yy TO yyy")
         late.execute("COMMIT")
-    found = [(change.renamed, change.dropped, change.previous and change.previous.table) for _, change in changes(told)]
+    found = [
+        (change.renamed, change.dropped, change.previous and change.previous.table) for _, change in changes(streaming)
+    ]
     assert found == [
         ((("a", "b"),), (), None),
         ((), ("x",), None),
@@ -190,29 +196,29 @@ def test_a_change_of_another_transaction_is_not_reported_twice(told: Capture) ->
     ]
 
 
-def test_partitions_schemas_and_types_change_tables_too(told: Capture) -> None:
-    told.database.execute(
+def test_partitions_schemas_and_types_change_tables_too(streaming: Capture) -> None:
+    streaming.database.execute(
         "CREATE TABLE p (id int, v int) PARTITION BY RANGE (id)",
         "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
         "CREATE TYPE pair AS (x int, y int)",
         "CREATE SCHEMA s CREATE TABLE inside (id int, at pair)",
     )
-    assert kinds(told) == [("public.p", "CREATE"), ("public.p1", "CREATE"), ("s.inside", "CREATE")]
-    told.database.execute("ALTER TABLE p RENAME v TO w", "ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY")
-    found = changes(told)
+    assert kinds(streaming) == [("public.p", "CREATE"), ("public.p1", "CREATE"), ("s.inside", "CREATE")]
+    streaming.database.execute("ALTER TABLE p RENAME v TO w", "ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY")
+    found = changes(streaming)
     assert [(table, change.renamed) for table, change in found[:2]] == [
         ("public.p", (("v", "w"),)),
         ("public.p1", (("v", "w"),)),
     ]
-    told.database.execute("ALTER SCHEMA s RENAME TO z", "ALTER TABLE z.inside SET SCHEMA public")
-    assert [(table, str(change.previous)) for table, change in changes(told)] == [
+    streaming.database.execute("ALTER SCHEMA s RENAME TO z", "ALTER TABLE z.inside SET SCHEMA public")
+    assert [(table, str(change.previous)) for table, change in changes(streaming)] == [
         ("z.inside", "s.inside"),
         ("public.inside", "z.inside"),
     ]
-    told.database.execute(
+    streaming.database.execute(
         "DROP TYPE pair CASCADE", "CREATE TABLE made AS SELECT 1 AS one", "DROP SCHEMA public CASCADE"
     )
-    found = changes(told)
+    found = changes(streaming)
     assert [(table, change.kind, change.dropped) for table, change in found[:2]] == [
         ("public.inside", "ALTER", ("at",)),
         ("public.made", "CREATE", ()),
@@ -304,44 +310,44 @@ def test_records_can_be_left_out(database: Database) -> None:
         assert [record["topic"] for record in records(capture)] == ["t.public.t"]
 
 
-def test_a_restart_gives_the_same_once(told: Capture) -> None:
-    told.database.execute("CREATE TABLE t (a int)", "ALTER TABLE t RENAME a TO b")
-    splits = told.plan()
+def test_a_restart_gives_the_same_once(streaming: Capture) -> None:
+    streaming.database.execute("CREATE TABLE t (a int)", "ALTER TABLE t RENAME a TO b")
+    splits = streaming.plan()
     first = [
         (batch.schema_change, batch.rows.to_pylist())
         for _ in range(2)
         for split in splits
-        for chunk in told.reader.read(split)
+        for chunk in streaming.reader.read(split)
         for batch in chunk.batches
     ]
     assert first[:2] == first[2:]
-    told.forget_streams()
-    assert kinds(told) == []
+    streaming.forget_streams()
+    assert kinds(streaming) == []
 
 
-def test_installing_twice_and_removing(told: Capture) -> None:
-    event_triggers.install(told.config)
-    told.database.execute("CREATE TABLE t (a int)")
-    assert kinds(told) == [("public.t", "CREATE")]
-    slot = told.config.text("slot.name")
-    with told.database.connect() as connection:
+def test_installing_twice_and_removing(streaming: Capture) -> None:
+    event_triggers.install(streaming.config)
+    streaming.database.execute("CREATE TABLE t (a int)")
+    assert kinds(streaming) == [("public.t", "CREATE")]
+    slot = streaming.config.text("slot.name")
+    with streaming.database.connect() as connection:
         assert event_triggers.remove(connection, "another") == [
             f"DDL triggers: kept, as other slots may need them: {slot}"
         ]
         assert event_triggers.remove(connection, slot) == ["DDL triggers: dropped"]
         assert event_triggers.remove(connection, slot) == []
-    told.database.execute("CREATE TABLE u (a int)")
-    assert kinds(told) == []
+    streaming.database.execute("CREATE TABLE u (a int)")
+    assert kinds(streaming) == []
 
 
-def test_any_role_may_run_ddl_where_the_triggers_are(told: Capture) -> None:
-    role = f"maker_{told.database.name}"
-    told.database.execute(f"CREATE ROLE {role}", f"GRANT CREATE ON SCHEMA public TO {role}")
+def test_any_role_may_run_ddl_where_the_triggers_are(streaming: Capture) -> None:
+    role = f"maker_{streaming.database.name}"
+    streaming.database.execute(f"CREATE ROLE {role}", f"GRANT CREATE ON SCHEMA public TO {role}")
     try:
-        with told.database.connect() as connection:
+        with streaming.database.connect() as connection:
             connection.execute(f"SET ROLE {role}".encode())
             connection.execute("CREATE TABLE hers (a int)")
             connection.execute("ALTER TABLE hers RENAME a TO b")
-        assert kinds(told) == [("public.hers", "CREATE"), ("public.hers", "ALTER")]
+        assert kinds(streaming) == [("public.hers", "CREATE"), ("public.hers", "ALTER")]
     finally:
-        told.database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+        streaming.database.execute(f"DROP OWNED BY {role}", f"DROP ROLE {role}")

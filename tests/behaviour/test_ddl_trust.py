@@ -170,15 +170,15 @@ def test_a_table_that_others_may_write_reports_nothing(
         assert kinds(capture) == [("public.victim", "ALTER")]
 
 
-def test_reports_from_before_the_triggers_were_dropped_are_ignored(told: Capture) -> None:
-    told.database.execute("CREATE TABLE t (a int)", "DROP TABLE t")
-    with told.database.connect() as connection:
-        assert event_triggers.remove(connection, told.config.text("slot.name")) == ["DDL triggers: dropped"]
-    assert kinds(told) == []
+def test_reports_from_before_the_triggers_were_dropped_are_ignored(streaming: Capture) -> None:
+    streaming.database.execute("CREATE TABLE t (a int)", "DROP TABLE t")
+    with streaming.database.connect() as connection:
+        assert event_triggers.remove(connection, streaming.config.text("slot.name")) == ["DDL triggers: dropped"]
+    assert kinds(streaming) == []
 
 
 @pytest.fixture(params=["database", "database16"])
-def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
+def streaming(request: pytest.FixtureRequest) -> Iterator[Capture]:
     """A pipeline that streams from a database with the triggers; on PostgreSQL 18 and 16."""
     with capturing(request.getfixturevalue(request.param)) as capture:
         event_triggers.install(capture.config)
@@ -186,19 +186,19 @@ def told(request: pytest.FixtureRequest) -> Iterator[Capture]:
         yield capture
 
 
-def test_triggers_that_are_installed_again_keep_their_table(told: Capture) -> None:
-    before = table_number(told.database)
-    told.database.execute("CREATE TABLE t (a int)")
-    event_triggers.install(told.config)
-    told.database.execute("ALTER TABLE t RENAME a TO b")
-    assert table_number(told.database) == before
-    assert kinds(told) == [("public.t", "CREATE"), ("public.t", "ALTER")]
+def test_triggers_that_are_installed_again_keep_their_table(streaming: Capture) -> None:
+    before = table_number(streaming.database)
+    streaming.database.execute("CREATE TABLE t (a int)")
+    event_triggers.install(streaming.config)
+    streaming.database.execute("ALTER TABLE t RENAME a TO b")
+    assert table_number(streaming.database) == before
+    assert kinds(streaming) == [("public.t", "CREATE"), ("public.t", "ALTER")]
 
 
-def test_the_table_stays_empty(told: Capture) -> None:
-    told.database.execute("CREATE TABLE t (a int)", *("ALTER TABLE t ADD b int", "ALTER TABLE t DROP b") * 5)
-    assert len(kinds(told)) == 11
-    with told.database.connect() as connection:
+def test_the_table_stays_empty(streaming: Capture) -> None:
+    streaming.database.execute("CREATE TABLE t (a int)", *("ALTER TABLE t ADD b int", "ALTER TABLE t DROP b") * 5)
+    assert len(kinds(streaming)) == 11
+    with streaming.database.connect() as connection:
         assert connection.execute("SELECT count(*) FROM tailrace_ddl.changes").fetchone() == (0,)
 
 
@@ -238,13 +238,13 @@ def test_the_table_is_never_data(database: Database) -> None:
         assert [f.what for f in check(capture.config) if f.name == "tables"] == ["1 tables are captured"]
 
 
-def test_rows_by_hand_are_logged_and_passed_over(told: Capture, caplog: pytest.LogCaptureFixture) -> None:
+def test_rows_by_hand_are_logged_and_passed_over(streaming: Capture, caplog: pytest.LogCaptureFixture) -> None:
     contents = ["", "no json", "[]", '{"version": 1}', '{"version": 2, "statement": "", "tables": [{"schema": 1}]}']
-    told.database.execute(
+    streaming.database.execute(
         *(f"INSERT INTO tailrace_ddl.changes (content) VALUES ('{content}')" for content in contents),
         "CREATE TABLE later ()",
     )
-    assert kinds(told) == [("public.later", "CREATE")]
+    assert kinds(streaming) == [("public.later", "CREATE")]
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("LSN ")]
     assert len(said) == len(contents)
     assert "tailrace init" in said[3]
@@ -362,11 +362,11 @@ def test_without_inserts_nothing_is_reported_and_check_says_so(database: Databas
         assert (ok, "does not publish insert" in what) == (None, True)
 
 
-def test_renames_and_drops_are_reported_in_their_place(told: Capture) -> None:
+def test_renames_and_drops_are_reported_in_their_place(streaming: Capture) -> None:
     """The row is in the same transaction as the change, so a rollback to a savepoint takes both back."""
-    told.database.execute("CREATE TABLE t (a int)", "CREATE TABLE u (a int)")
-    told.step()
-    with told.database.connect() as connection:
+    streaming.database.execute("CREATE TABLE t (a int)", "CREATE TABLE u (a int)")
+    streaming.step()
+    with streaming.database.connect() as connection:
         connection.execute("BEGIN")
         connection.execute("INSERT INTO t VALUES (1)")
         connection.execute("SAVEPOINT s")
@@ -375,10 +375,10 @@ def test_renames_and_drops_are_reported_in_their_place(told: Capture) -> None:
         connection.execute("ALTER TABLE t RENAME a TO b")
         connection.execute("INSERT INTO t VALUES (2)")
         connection.execute("COMMIT")
-    found = batches(told)
+    found = batches(streaming)
     assert [row["after"] or "schema" for batch in found for row in batch.rows.to_pylist()] == [
         {"a": 1},
         "schema",
         {"b": 2},
     ]
-    assert [change.renamed for _, change in changes(told)] == []
+    assert [change.renamed for _, change in changes(streaming)] == []

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, send, told
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, keyed, send
 from tests.conftest import Database
 
 ALL = [("r", n) for n in range(1, 11)]
@@ -42,7 +42,7 @@ def incomplete(capture: Capture) -> dict[str, str]:
     return {table["table"]: table["why"] for table in capture.offset["snapshots"].get("incomplete", [])}
 
 
-def asked(kind: str) -> str:
+def type_of_snapshot(kind: str) -> str:
     return f', "type": "{kind}"'
 
 
@@ -57,20 +57,20 @@ def restarted(capture: Capture) -> Capture:
 @KINDS
 def test_a_table_that_may_not_be_read_is_incomplete_until_it_is_read(capture: Capture, role: str, kind: str) -> None:
     database = capture.database
-    execute(database, "s1", asked(kind))
-    execute(database, "s2", asked(kind), table="public.other")
-    assert told(drained(capture)) == [("r", 77)]
+    execute(database, "s1", type_of_snapshot(kind))
+    execute(database, "s2", type_of_snapshot(kind), table="public.other")
+    assert keyed(drained(capture)) == [("r", 77)]
     why = incomplete(capture)["public.t"]
     assert "permission denied for table t" in why
     assert f'GRANT SELECT ON "public"."t" TO "{role}"' in why
     assert "signal s1" in why
     second = restarted(capture)
     database.execute("DELETE FROM other")
-    assert told(drained(second)) == [("d", 77)]
+    assert keyed(drained(second)) == [("d", 77)]
     assert list(incomplete(second)) == ["public.t"]
     database.execute(f"GRANT SELECT ON t TO {role}")
-    execute(database, "s3", asked(kind))
-    assert told(drained(second)) == ALL
+    execute(database, "s3", type_of_snapshot(kind))
+    assert keyed(drained(second)) == ALL
     assert incomplete(second) == {}
     assert "incomplete" not in second.offset["snapshots"]
     second.close()
@@ -78,7 +78,7 @@ def test_a_table_that_may_not_be_read_is_incomplete_until_it_is_read(capture: Ca
 
 @KINDS
 def test_a_table_that_is_not_there_is_incomplete_until_somebody_stops_its_snapshot(capture: Capture, kind: str) -> None:
-    execute(capture.database, "s1", asked(kind), table="public.absent")
+    execute(capture.database, "s1", type_of_snapshot(kind), table="public.absent")
     assert drained(capture) == []
     assert "no such table is captured" in incomplete(capture)["public.absent"]
     send(capture.database, "x", "stop-snapshot", '{"data-collections": ["public.absent"]}')
@@ -92,13 +92,13 @@ def test_keys_that_cannot_be_read_do_not_hide_that_the_table_is_incomplete(captu
     drained(capture)
     database.execute(f"GRANT SELECT ON t TO {role}")
     execute(database, "s2", ', "keys": [["3"]]')
-    assert told(drained(capture)) == [("r", 3)]
+    assert keyed(drained(capture)) == [("r", 3)]
     assert "public.t" in incomplete(capture), "a single row does not make it complete"
     execute(database, "s3", ', "keys": [["no number"]]')
     assert drained(capture) == []
     assert "public.t" in incomplete(capture)
     execute(database, "s4")
-    assert told(drained(capture)) == ALL
+    assert keyed(drained(capture)) == ALL
     execute(database, "s5", ', "keys": [["no number"]]')
     drained(capture)
     assert "invalid input syntax" in incomplete(capture)["public.t"]
@@ -111,7 +111,7 @@ def test_keys_that_cannot_be_read_do_not_hide_that_the_table_is_incomplete(captu
 def test_a_crash_after_a_snapshot_was_given_up_changes_nothing(capture: Capture, role: str, kind: str) -> None:
     """The batch that gave it up was planned and not committed."""
     database = capture.database
-    execute(database, "s1", asked(kind))
+    execute(database, "s1", type_of_snapshot(kind))
     while not incomplete(capture):
         capture.plan()
     second = restarted(capture)

@@ -23,7 +23,7 @@ from tests.servers.tls import Authority, TlsPort
 PASSWORD = "such-a-word"
 
 
-def asked(hosts: str, **given: str) -> object:
+def answer_over(hosts: str, **given: str) -> object:
     """What a server says over a connection of these properties; a dot of a name is two underscores."""
     properties = {
         "mongodb.connection.string": f"mongodb://reader:{PASSWORD}@{hosts}/?directConnection=true",
@@ -41,7 +41,7 @@ def asked(hosts: str, **given: str) -> object:
 def refused(hosts: str, what: str, remedy: str, **given: str) -> SourceError:
     """The error of such a connection, which is not tried again: the number of retries has no limit."""
     with pytest.raises(SourceError) as caught:
-        asked(hosts, **given)
+        answer_over(hosts, **given)
     error = caught.value
     assert what in error.what
     assert remedy in (error.remedy or "")
@@ -97,7 +97,7 @@ def test_a_server_that_encrypts_only(encrypting: tuple[str, Certificates]) -> No
     error = refused(hosts, "the server accepts encrypted connections only", "mongodb.ssl.enabled=true")
     assert error.where == hosts
     url = f"mongodb://{hosts}/?directConnection=true"
-    assert asked(hosts, **trusting(files.authority), mongodb__connection__string=url) == 1
+    assert answer_over(hosts, **trusting(files.authority), mongodb__connection__string=url) == 1
     anywhere = hosts.replace("127.0.0.1", "0.0.0.0")
     refused(anywhere, "IP address mismatch", "mongodb.ssl.invalid", **trusting(files.authority))
 

@@ -20,7 +20,7 @@ from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.errors import SourceError
 from tests.servers.mongodb.binary import NEWER
 from tests.servers.mongodb.server import Client, ReplicaSet
-from tests.servers.mongodb.stream import Stream, parsed, streaming, told
+from tests.servers.mongodb.stream import Stream, parsed, payloads_of, streaming
 
 MEGABYTE = 1 << 20
 WITH_IMAGES = {
@@ -68,7 +68,7 @@ def test_an_event_over_16_mb_is_left_out(servers: ReplicaSet, client: Client) ->
     given = {"cursor__oversize__handling__mode": "skip", "cursor__oversize__skip__threshold": str(8 * MEGABYTE)}
     with streaming(servers, **WITH_IMAGES, **given) as stream:
         shout(client)
-        assert keys(told(stream.records())) == [("c", 2)]
+        assert keys(payloads_of(stream.records())) == [("c", 2)]
 
 
 def test_an_event_over_16_mb_is_put_together() -> None:
@@ -80,14 +80,14 @@ def test_an_event_over_16_mb_is_put_together() -> None:
     ):
         client.inventory.create_collection("blobs", changeStreamPreAndPostImages={"enabled": True})
         shout(client)
-        found = told(stream.records())
+        found = payloads_of(stream.records())
         assert keys(found) == [("c", 1), ("u", 1), ("c", 2)]
         changed = found[1]
         assert set(parsed(changed["before"])["text"]) == {"x"}
         assert set(parsed(changed["after"])["text"]) == {"y"}
         assert len(parsed(changed["updateDescription"]["updatedFields"])["text"]) == 9 * MEGABYTE
         client.inventory.blobs.insert_one({"_id": 3})
-        assert keys(told(stream.records())) == [("c", 3)]
+        assert keys(payloads_of(stream.records())) == [("c", 3)]
 
 
 def answer(*events: dict[str, Any]) -> Batch:
@@ -122,7 +122,7 @@ def test_a_killed_cursor_is_opened_again_where_it_was(servers: ReplicaSet, clien
     with streaming(servers) as stream:
         for number in range(5):
             client.inventory.blobs.insert_one({"_id": number})
-            assert keys(told(stream.records())) == [("c", number)]
+            assert keys(payloads_of(stream.records())) == [("c", number)]
             client.admin.command("killAllSessions", [])
 
 
@@ -130,7 +130,7 @@ def test_a_document_of_16_mb_is_read(servers: ReplicaSet, client: Client) -> Non
     client.inventory.blobs.insert_one({"_id": 1, "text": "x" * (16 * MEGABYTE - 40)})
     stream = Stream(servers.url())
     try:
-        (event,) = told(stream.records())
+        (event,) = payloads_of(stream.records())
         assert len(parsed(event["after"])["text"]) == 16 * MEGABYTE - 40
     finally:
         stream.capture.close()
@@ -144,7 +144,7 @@ def test_a_dropped_or_renamed_collection_ends_only_its_own_stream(servers: Repli
         client.inventory.renamed.insert_one({"_id": 2})
         client.inventory.drop_collection("renamed")
         client.inventory.blobs.insert_one({"_id": 3})
-        assert sorted(keys(told(whole.records()))) == [("c", 1), ("c", 2), ("c", 3)]
+        assert sorted(keys(payloads_of(whole.records()))) == [("c", 1), ("c", 2), ("c", 3)]
         with pytest.raises(SourceError, match="was dropped or renamed"):
             one.records()
 
@@ -162,9 +162,9 @@ def test_encrypted_connections_with_a_user() -> None:
         }
         bare = f"mongodb://{servers.hosts}/?replicaSet=rs0"
         stream = Stream(bare, **given)
-        assert keys(told(stream.records())) == [("r", 1)]
+        assert keys(payloads_of(stream.records())) == [("r", 1)]
         client.inventory.blobs.insert_one({"_id": 2})
-        assert keys(told(stream.records())) == [("c", 2)]
+        assert keys(payloads_of(stream.records())) == [("c", 2)]
         stream.capture.close()
         del given["mongodb__ssl__truststore"]
         with pytest.raises(SourceError) as caught:
@@ -192,13 +192,13 @@ def test_elections_lose_and_repeat_nothing() -> None:
             for _ in range(2):
                 deadline = time.monotonic() + 3
                 while time.monotonic() < deadline:
-                    found.update(keys(told(stream.records())))
+                    found.update(keys(payloads_of(stream.records())))
                 servers.step_down()
             victim = servers.wait_for_primary()
             victim.kill()
             deadline = time.monotonic() + 5
             while time.monotonic() < deadline:
-                found.update(keys(told(stream.records())))
+                found.update(keys(payloads_of(stream.records())))
             is_over.set()
             writer.join()
             victim.start()
@@ -206,7 +206,7 @@ def test_elections_lose_and_repeat_nothing() -> None:
             there = {("c", document["_id"]) for document in client.inventory.blobs.find()}
             deadline = time.monotonic() + 30
             while set(found) != there and time.monotonic() < deadline:
-                found.update(keys(told(stream.records())))
+                found.update(keys(payloads_of(stream.records())))
         assert set(found) == there
         assert set(found.values()) == {1}
         assert len(there) > 100

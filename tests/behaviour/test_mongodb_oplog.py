@@ -13,7 +13,7 @@ from pymongo import ReplaceOne, UpdateOne
 
 from tailrace.errors import OffsetError, SourceError, TailraceError
 from tests.servers.mongodb.server import Client, ReplicaSet
-from tests.servers.mongodb.stream import Record, Stream, parsed, streaming, told
+from tests.servers.mongodb.stream import Record, Stream, parsed, payloads_of, streaming
 
 MEGABYTE = 1 << 20
 OPLOG = {"capture__mode": "oplog"}
@@ -155,14 +155,14 @@ def test_a_scope(servers: ReplicaSet, client: Client) -> None:
             client.inventory.others.insert_one({"_id": 2}, session=session)
             client.inventory.things.insert_one({"_id": 3}, session=session)
         client.inventory.things.insert_one({"_id": 4})
-        assert [parsed(event["after"]) for event in told(stream.records())] == [{"_id": 3}, {"_id": 4}]
+        assert [parsed(event["after"]) for event in payloads_of(stream.records())] == [{"_id": 3}, {"_id": 4}]
 
 
 def test_the_shape_of_today_can_be_had_as_well(servers: ReplicaSet, client: Client) -> None:
     with streaming(servers, **OPLOG, compat__version="current") as stream:
         client.inventory.things.insert_one({"_id": 1, "a": 1})
         client.inventory.things.update_one({"_id": 1}, {"$set": {"a": 2}})
-        create, update = told(stream.records())
+        create, update = payloads_of(stream.records())
     assert parsed(create["after"]) == {"_id": 1, "a": 1}
     assert update["after"] is None
     assert parsed(update["updateDescription"]["updatedFields"]) == {"a": 2}
@@ -172,9 +172,9 @@ def test_a_snapshot_and_what_follows(servers: ReplicaSet, client: Client) -> Non
     client.inventory.things.insert_one({"_id": 1})
     stream = Stream(servers.url(), **OPLOG)
     try:
-        (read,) = told(stream.records())
+        (read,) = payloads_of(stream.records())
         client.inventory.things.insert_one({"_id": 2})
-        (create,) = told(stream.records())
+        (create,) = payloads_of(stream.records())
     finally:
         stream.capture.close()
     assert (read["op"], create["op"]) == ("r", "c")
@@ -193,7 +193,7 @@ def test_a_start_at_a_cluster_time(servers: ReplicaSet, client: Client, mode: di
     client.inventory.things.insert_one({"_id": 2})
     given = str(time.time << 32 | time.inc)
     with streaming(servers, **mode, capture__start__op__time=given) as stream:
-        assert [event["op"] for event in told(stream.records())] == ["c", "c"]
+        assert [event["op"] for event in payloads_of(stream.records())] == ["c", "c"]
 
 
 def test_a_user_without_the_right_gets_an_error_that_names_it() -> None:

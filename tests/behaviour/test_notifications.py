@@ -12,7 +12,7 @@ from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, s
 from tests.conftest import Database
 
 
-def told(file: Path) -> list[tuple[str, dict[str, str]]]:
+def notified(file: Path) -> list[tuple[str, dict[str, str]]]:
     """Type and additional data of all notifications, the connector's name aside."""
     found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
     file.unlink(missing_ok=True)
@@ -40,7 +40,7 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
         drained(capture)
         read, captured = "public.t,public.nothing", "public.nothing,public.t,public.signals"
         ends = {"data_collections": captured, "status": "SUCCEEDED"}
-        assert told(file) == [
+        assert notified(file) == [
             ("STARTED", {}),
             ("IN_PROGRESS", {"current_collection_in_progress": "public.nothing", "data_collections": read}),
             ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
@@ -54,7 +54,7 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
         keys = [{"maximum_key": "10", "last_processed_key": key} for key in ("4", "8", "10")]
         progress = [{"current_collection_in_progress": "public.t", **listed, **key} for key in keys]
         end = {"scanned_collection": "public.t", **listed, "status": "SUCCEEDED", "total_rows_scanned": "10"}
-        assert told(file) == [
+        assert notified(file) == [
             ("STARTED", listed),
             *(("IN_PROGRESS", one) for one in progress),
             ("TABLE_SCAN_COMPLETED", end),
@@ -68,7 +68,7 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
         capture.step()
         send(database, "x", "stop-snapshot", '{"data-collections": ["public.t"]}')
         drained(capture)
-        found = [one for one in told(file) if one[0] != "IN_PROGRESS"]
+        found = [one for one in notified(file) if one[0] != "IN_PROGRESS"]
         assert [kind for kind, _ in found] == ["STARTED", "PAUSED", "RESUMED", "ABORTED"]
         assert found[-1] == ("ABORTED", listed)
         offset, properties = capture.offset, dict(capture.config.given)
@@ -77,7 +77,7 @@ def test_the_life_of_a_pipeline(database: Database, tmp_path: Path) -> None:
     database.execute("DELETE FROM t WHERE id = 1")
     drained(second)
     second.close()
-    assert told(file) == [("SKIPPED", {})]
+    assert notified(file) == [("SKIPPED", {})]
 
 
 def test_a_pipeline_without_a_first_snapshot(database: Database, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_pipeline_without_a_first_snapshot(database: Database, tmp_path: Path)
         capture.step()
         database.execute("DELETE FROM t WHERE id = 1")
         drained(capture)
-    assert told(file) == [("SKIPPED", {})]
+    assert notified(file) == [("SKIPPED", {})]
 
 
 def test_a_blocking_snapshot_sends_the_notifications_of_a_first_one(database: Database, tmp_path: Path) -> None:
@@ -103,14 +103,14 @@ def test_a_blocking_snapshot_sends_the_notifications_of_a_first_one(database: Da
     }
     with capturing(database, **given) as capture:
         drained(capture)
-        told(file)
+        notified(file)
         data = '{"type": "blocking", "data-collections": ["public.t", "public.nothing"]}'
         send(database, "s1", "execute-snapshot", data)
         drained(capture)
         listed = {"data_collections": "public.nothing,public.t"}
         read = {"data_collections": "public.t,public.nothing"}
         ends = {**listed, "status": "SUCCEEDED"}
-        assert told(file) == [
+        assert notified(file) == [
             ("STARTED", {}),
             ("IN_PROGRESS", {"current_collection_in_progress": "public.nothing", **read}),
             ("TABLE_SCAN_COMPLETED", {"scanned_collection": "public.nothing", **ends, "total_rows_scanned": "0"}),
@@ -127,7 +127,7 @@ def test_a_parallel_snapshot_sends_a_notification_for_each_chunk(database: Datab
     given = {"snapshot__max__threads": "2", "snapshot__include__collection__list": r"public\.(t|nothing)"}
     with capturing(database, **given, **noted) as capture:
         drained(capture)
-    found = told(file)
+    found = notified(file)
     captured = {"data_collections": "public.nothing,public.t"}
     one = {"chunk_index": "0", "total_chunks": "1"}
     assert found[:6] == [
@@ -166,7 +166,7 @@ def test_notifications_name_the_surrogate_key_column_of_the_signal(database: Dat
         drained(capture)
         execute(database, "s1", ', "surrogate-key": "note", "additional-condition": "id < 4"')
         drained(capture)
-    data = next(data for kind, data in told(file) if kind == "IN_PROGRESS")
+    data = next(data for kind, data in notified(file) if kind == "IN_PROGRESS")
     assert (data["maximum_key"], data["last_processed_key"]) == ("note 3", "note 3")
 
 
@@ -175,10 +175,10 @@ def test_a_blocking_snapshot_of_no_table_begins_and_ends(database: Database, tmp
     file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
-        told(file)
+        notified(file)
         execute(database, "s1", ', "type": "blocking"', table="public.absent")
         assert drained(capture) == []
-        assert told(file) == [("STARTED", {}), ("COMPLETED", {})]
+        assert notified(file) == [("STARTED", {}), ("COMPLETED", {})]
         database.execute("DELETE FROM t WHERE id = 3")
         assert [row["op"] for row in drained(capture)] == ["d"]
 
@@ -197,14 +197,14 @@ def test_a_blocking_snapshot_that_the_server_rejects_is_aborted_and_given_up(
     file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
-        told(file)
+        notified(file)
         execute(database, "bad", f', "type": "blocking", "additional-condition": "{select}"')
         execute(database, "good", ', "additional-condition": "id = 5"')
         database.execute("DELETE FROM t WHERE id = 3")
         assert [(row["op"], (row["after"] or row["before"])["id"]) for row in drained(capture)] == [("d", 3), ("r", 5)]
     assert "signal bad (public.t) is given up" in caplog.text
     assert said in caplog.text
-    assert "ABORTED" in [kind for kind, _ in told(file)]
+    assert "ABORTED" in [kind for kind, _ in notified(file)]
 
 
 def test_notifications_of_a_stop_name_the_tables_and_an_unknown_table(database: Database, tmp_path: Path) -> None:
@@ -213,14 +213,14 @@ def test_notifications_of_a_stop_name_the_tables_and_an_unknown_table(database: 
     file, given = noting(tmp_path)
     with capturing(database, **GIVEN, **given) as capture:
         drained(capture)
-        told(file)
+        notified(file)
         send(database, "s1", "execute-snapshot", '{"data-collections": ["public.t", "public.u", "public.v"]}')
         capture.step()
         send(database, "x1", "stop-snapshot", '{"data-collections": ["public.v"]}')
         capture.step()
         send(database, "x2", "stop-snapshot", "{}")
         drained(capture)
-        assert [one for one in told(file) if one[0] != "IN_PROGRESS"] == [
+        assert [one for one in notified(file) if one[0] != "IN_PROGRESS"] == [
             ("STARTED", {"data_collections": "public.t,public.u,public.v"}),
             ("ABORTED", {"data_collections": "public.v"}),
             ("ABORTED", {"data_collections": "public.u,public.t"}),
@@ -229,7 +229,7 @@ def test_notifications_of_a_stop_name_the_tables_and_an_unknown_table(database: 
         assert drained(capture) == []
         listed = {"data_collections": "public.nowhere"}
         end = {"scanned_collection": "public.nowhere", "total_rows_scanned": "0", "status": "UNKNOWN_SCHEMA"}
-        assert told(file) == [
+        assert notified(file) == [
             ("STARTED", listed),
             ("TABLE_SCAN_COMPLETED", {**listed, **end}),
             ("COMPLETED", {}),
@@ -244,8 +244,8 @@ def test_notifications_of_a_signal_during_a_blocking_snapshot(database: Database
         execute(database, "s1", ', "type": "blocking"', table="public.u")
         execute(database, "s2")
         capture.step()
-        told(file)
+        notified(file)
         send(database, "p", "pause-snapshot", None)
         capture.step()
-        kinds = [kind for kind, _ in told(file)]
+        kinds = [kind for kind, _ in notified(file)]
         assert kinds == ["PAUSED", "STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "COMPLETED"]

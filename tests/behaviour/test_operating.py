@@ -86,7 +86,7 @@ def rows(pipeline: Path, table: str) -> dict[int, Any]:
     return {row["id"]: row for row in read_table(root, table).to_pylist()}
 
 
-def told(pipeline: Path) -> list[str]:
+def notified(pipeline: Path) -> list[str]:
     file = pipeline.parent / "told.jsonl"
     notes = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
     return [note["type"] for note in notes if note["aggregate_type"] == "Incremental Snapshot"]
@@ -103,7 +103,7 @@ def test_a_table_is_added_under_traffic_read_again_and_removed(
         change = command("add", pipeline, "public.t")
         assert change["published"] == ["public.t"]
         assert change["edit"]["written"]
-        until(lambda: told(pipeline)[-1:] == ["COMPLETED"], running)
+        until(lambda: notified(pipeline)[-1:] == ["COMPLETED"], running)
     finally:
         over.set()
         for writer in writers:
@@ -114,10 +114,10 @@ def test_a_table_is_added_under_traffic_read_again_and_removed(
         expected = {row[0]: row[1:] for row in connection.execute("SELECT id, version, note FROM t")}
     assert {id_: (row["version"], row["note"]) for id_, row in rows(pipeline, "public.t").items()} == expected
 
-    told_before = len(told(pipeline))
+    told_before = len(notified(pipeline))
     sent = command("signal", pipeline, "execute-snapshot", "-t", "public.t", "--filter", "id < 10", "--id", "again")
     assert sent["data"]["additional-conditions"] == [{"data-collection": "public.t", "filter": "id < 10"}]
-    until(lambda: told(pipeline)[told_before:][-1:] == ["COMPLETED"], running)
+    until(lambda: notified(pipeline)[told_before:][-1:] == ["COMPLETED"], running)
 
     assert command("remove", pipeline, "public.t")["edit"]["value"] == r"public\.other"
     until(lambda: running.progress().offset["snapshots"]["tables"] == {}, running)

@@ -12,7 +12,7 @@ from tailrace.connectors.postgres.server import publication_watch as watch
 from tailrace.connectors.postgres.server import published
 from tailrace.errors import SourceError
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.signalling import GIVEN, SIGNALS, drained, told
+from tests.behaviour.signalling import GIVEN, SIGNALS, drained, keyed
 from tests.conftest import Database
 
 NAMED = r"public\.a,public\.b"
@@ -81,7 +81,7 @@ def test_without_an_include_list_the_publication_may_choose(tables: Database, ca
     with capturing(tables, **{**properties(), "table__include__list": ""}) as capture:
         drained(capture)
         tables.execute("INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (2)")
-        assert told(drained(capture)) == [("c", 1)]
+        assert keyed(drained(capture)) == [("c", 1)]
         assert "lacks public.b" in warnings(capture)
     assert "lacks public.b" in caplog.text
 
@@ -98,7 +98,7 @@ def test_a_named_table_that_the_publication_loses_stops_the_pipeline(capture: Ca
     alter(capture.database, "ADD TABLE b")
     capture.database.execute("INSERT INTO b VALUES (3)")
     third = restarted(second)
-    assert told(drained(third)) == [("c", 3)]
+    assert keyed(drained(third)) == [("c", 3)]
     third.close()
 
 
@@ -116,12 +116,12 @@ def test_operations_that_nobody_wants_may_be_missing(capture: Capture) -> None:
     alter(capture.database, "SET (publish = 'insert')")
     second = restarted(capture, **{"skipped.operations": "u,d,t"})
     capture.database.execute("INSERT INTO a VALUES (1)", "DELETE FROM a")
-    assert told(drained(second)) == [("c", 1)]
+    assert keyed(drained(second)) == [("c", 1)]
     assert warnings(second) == ""
     second.close()
     third = restarted(second, **{"skipped.operations": "none"})
     capture.database.execute("INSERT INTO a VALUES (2)")
-    assert told(drained(third)) == [("c", 2)]
+    assert keyed(drained(third)) == [("c", 2)]
     assert "does not publish update, delete, truncate" in warnings(third)
     third.close()
 
@@ -133,7 +133,7 @@ def test_a_new_table_that_only_a_pattern_matches_is_a_warning_until_it_is_publis
         drained(capture)
         tables.execute("CREATE TABLE scratch (id int PRIMARY KEY)")
         tables.execute("INSERT INTO scratch VALUES (1)", "INSERT INTO a VALUES (1)")
-        assert told(drained(capture)) == [("c", 1)]
+        assert keyed(drained(capture)) == [("c", 1)]
         assert "lacks public.scratch" in warnings(capture)
         assert caplog.text.count("lacks public.scratch") == 1
         monkeypatch.setattr(watch, "REPEAT_SECONDS", 0.0)
@@ -152,9 +152,9 @@ def test_a_new_snapshot_of_a_pipeline_that_has_begun_demands_no_more_than_its_st
     with capturing(tables, **{**properties(r"public\..*"), "snapshot__mode": "always"}) as capture:
         drained(capture)
         tables.execute("CREATE TABLE scratch (id int PRIMARY KEY)", "INSERT INTO a VALUES (1)")
-        assert told(drained(capture)) == [("c", 1)]
+        assert keyed(drained(capture)) == [("c", 1)]
         second = restarted(capture)
-        assert told(drained(second)) == [("r", 1)]
+        assert keyed(drained(second)) == [("r", 1)]
         assert "lacks public.scratch" in warnings(second)
         second.close()
 
@@ -191,11 +191,11 @@ def test_a_table_that_a_filtered_publication_gets_again_is_incomplete(tables: Da
         assert table["table"] == "public.b"
         assert "was not in the publication" in table["why"]
         tables.execute("INSERT INTO b VALUES (2)")
-        assert told(drained(second)) == [("c", 2)]
+        assert keyed(drained(second)) == [("c", 2)]
         with tables.connect() as connection:
             data = '{"data-collections": ["public.b"]}'
             connection.execute("INSERT INTO signals VALUES ('s', 'execute-snapshot', %s)", [data])
-        assert told(drained(second)) == [("r", 1), ("r", 2)]
+        assert keyed(drained(second)) == [("r", 1), ("r", 2)]
         assert "incomplete" not in second.offset["snapshots"]
         second.close()
 
@@ -215,7 +215,7 @@ def test_a_lock_on_a_table_keeps_nobody_waiting(capture: Capture, caplog: pytest
     with psycopg.connect(database.dsn) as locking:
         locking.execute("LOCK TABLE a IN ACCESS EXCLUSIVE MODE")
         database.execute("INSERT INTO b VALUES (1)")
-        assert told(drained(capture)) == [("c", 1)]
+        assert keyed(drained(capture)) == [("c", 1)]
         drained(capture)
         assert warnings(capture).count("a session locks a published table") == 1
         assert caplog.text.count("a session locks a published table") == 1

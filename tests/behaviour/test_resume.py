@@ -128,7 +128,7 @@ def test_the_first_batch_is_reported_as_running(tables: Database) -> None:
 def test_the_progress_is_reported(tables: Database) -> None:
     """By checkpoint and server alone, while it runs and when it is stopped in the middle."""
 
-    def told(capture: Capture, before: dict[str, Any]) -> Report | None:
+    def report_of(capture: Capture, before: dict[str, Any]) -> Report | None:
         position, admin = Position(Batch(2, capture.offset), Batch(1, before)), PostgresAdmin(capture.config)
         return first(position, admin.state(position.pipeline), lambda: estimate(admin, capture.config), time.time())
 
@@ -137,7 +137,7 @@ def test_the_progress_is_reported(tables: Database) -> None:
         for _ in range(3):
             before = capture.offset
             capture.step()
-        report = told(capture, before)
+        report = report_of(capture, before)
         assert report is not None
         assert (report.tables, report.running, report.chunk, report.total) == (4, True, 2, 4700)
         assert report.chunks is not None
@@ -145,15 +145,15 @@ def test_the_progress_is_reported(tables: Database) -> None:
         assert report.seconds_left is not None
         restart(capture)
         # The server takes a moment to see that the connections have ended.
-        stopped = eventually(lambda: report if (report := told(capture, before)) and not report.running else None)
+        stopped = eventually(lambda: report if (report := report_of(capture, before)) and not report.running else None)
         assert (stopped.running, stopped.seconds_left) == (False, None)
         before = capture.offset
         capture.step()
-        again = told(capture, before)
+        again = report_of(capture, before)
         assert again is not None
         assert again.running, "under another snapshot"
         to_the_log(capture)
-        assert told(capture, capture.offset) is None
+        assert report_of(capture, capture.offset) is None
 
 
 def end_holder(capture: Capture) -> None:

@@ -13,7 +13,7 @@ from tailrace.connectors.postgres.snapshot import signal_table
 from tailrace.errors import SourceError
 from tailrace.snapshot import matching
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, send, told
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, keyed, send
 from tests.conftest import Database
 
 ALL = [("r", n) for n in range(1, 11)]
@@ -143,7 +143,7 @@ def test_settings_that_a_condition_changes_end_with_its_chunk(victim: Database) 
     with capturing(victim, **GIVEN, incremental__snapshot__watermarking__strategy="insert_delete") as capture:
         capture.step()
         ask(capture, "incremental", "set_config('search_path', 'evil, public', false) IS NOT NULL")
-        assert [row for row in told(drained(capture)) if row != ("d", 77)] == ALL
+        assert [row for row in keyed(drained(capture)) if row != ("d", 77)] == ALL
     assert is_whole(victim)
 
 
@@ -152,13 +152,13 @@ def test_settings_that_a_condition_changes_end_with_its_chunk(victim: Database) 
 )
 def test_a_condition_may_end_in_a_comment_and_read_other_tables(capture: Capture, condition: str) -> None:
     ask(capture, "incremental", condition)
-    assert told(drained(capture)) == [("r", 1), ("r", 2)]
+    assert keyed(drained(capture)) == [("r", 1), ("r", 2)]
 
 
 @pytest.mark.parametrize("select", ["SELECT * FROM t WHERE id < 3 ; \n", "SELECT * FROM t WHERE id < 3 -- comment"])
 def test_a_select_may_end_in_a_semicolon_or_a_comment(capture: Capture, select: str) -> None:
     ask(capture, "blocking", select)
-    assert told(drained(capture)) == [("r", 1), ("r", 2)]
+    assert keyed(drained(capture)) == [("r", 1), ("r", 2)]
 
 
 def test_an_expression_without_end_is_refused_once(
@@ -174,7 +174,7 @@ def test_an_expression_without_end_is_refused_once(
         conditions = f', "additional-conditions": [{{"data-collection": "{endless}", "filter": "true"}}]'
         execute(victim, "slow too", conditions, table="public.a_table_with_a_rather_long_name")
         execute(victim, "good")
-        assert told(drained(capture)) == ALL
+        assert keyed(drained(capture)) == ALL
         assert time.monotonic() - began < 20
         offset, properties = capture.offset, dict(capture.config.given)
     assert caplog.text.count("cannot be matched") == 2
@@ -186,16 +186,16 @@ def test_an_expression_without_end_is_refused_once(
 
 
 def test_the_keys_of_a_signal_are_limited(capture: Capture, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def keyed(count: int) -> None:
+    def send_keys(count: int) -> None:
         data = {"data-collections": ["public.t"], "keys": [[str(n)] for n in range(1, count + 1)]}
         send(capture.database, f"k{count}", "execute-snapshot", json.dumps(data))
 
     capture.database.execute("ALTER TABLE signals ALTER data TYPE text")
-    keyed(10_000)
-    found = told(drained(capture))
+    send_keys(10_000)
+    found = keyed(drained(capture))
     assert found[:10] == ALL
     assert len(found) == 10_000
-    keyed(20_001)
+    send_keys(20_001)
     assert drained(capture) == []
     assert "names 20,001 keys, and a signal may name 10,000" in caplog.text
     assert "send 3 signals" in caplog.text
@@ -231,13 +231,13 @@ def test_a_table_of_too_many_signals_is_read_once_rows_are_deleted(
     )
     drained(capture)
     execute(database, "last")
-    assert told(drained(capture)) == ALL
+    assert keyed(drained(capture)) == ALL
     execute(database, "one too many")
     assert drained(capture) == []
     assert caplog.text.count("holds more than 1,000 signals") == 1
     assert "remedy: DELETE the rows" in caplog.text
     database.execute("DELETE FROM signals WHERE id LIKE 'i%'")
-    assert told(drained(capture)) == ALL
+    assert keyed(drained(capture)) == ALL
     assert len(capture.offset["snapshots"]["handled"]) == 2
 
 

@@ -12,7 +12,7 @@ from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.connectors.postgres.snapshot.chunks import flushed
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, send, told, write
+from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, Row, drained, execute, keyed, send, write
 from tests.conftest import Database
 
 
@@ -34,21 +34,21 @@ def capture(table: Database) -> Iterator[Capture]:
 def test_an_incremental_snapshot_reads_every_row_once(table: Database, capture: Capture) -> None:
     execute(table, "s1")
     rows = drained(capture)
-    assert told(rows) == [("r", n) for n in range(1, 11)]
+    assert keyed(rows) == [("r", n) for n in range(1, 11)]
     assert {row["snapshot"] for row in rows} == {"incremental"}
     assert {(row["source"]["txId"], row["source"]["lsn"]) for row in rows} == {(None, None)}
     table.execute("UPDATE t SET version = 1 WHERE id = 1")
-    assert told(drained(capture)) == [("u", 1)]
+    assert keyed(drained(capture)) == [("u", 1)]
 
 
 def test_conditions_surrogate_keys_and_patterns(table: Database, capture: Capture) -> None:
     condition = ', "additional-conditions": [{"data-collection": "public.t", "filter": "id > 8 OR id = 2"}]'
     execute(table, "s1", condition, table=r"public\\..*")
-    assert told(drained(capture)) == [("r", 2), ("r", 9), ("r", 10)]
+    assert keyed(drained(capture)) == [("r", 2), ("r", 9), ("r", 10)]
     execute(table, "s2", ', "additional-condition": "id < 3"')
-    assert told(drained(capture)) == [("r", 1), ("r", 2)]
+    assert keyed(drained(capture)) == [("r", 1), ("r", 2)]
     execute(table, "s3", ', "surrogate-key": "note"')
-    assert [id_ for _, id_ in told(drained(capture))] == [1, 10, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert [id_ for _, id_ in keyed(drained(capture))] == [1, 10, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
 def test_keys_of_several_columns_in_their_own_order(database: Database) -> None:
@@ -87,7 +87,7 @@ def test_a_malformed_signal_is_logged_and_nothing_stops(
     send(table, "bad", "execute-snapshot", data)
     send(table, "odd", "dance", "{}")
     table.execute("DELETE FROM t WHERE id = 3")
-    assert told(drained(capture)) == [("d", 3)]
+    assert keyed(drained(capture)) == [("d", 3)]
     assert "signal bad" in caplog.text
     assert "'dance' is unknown" in caplog.text
 
@@ -98,7 +98,7 @@ def test_a_table_that_cannot_be_named_is_logged_and_nothing_stops(
 ) -> None:
     send(table, "bad", "add-tables", f'{{"data-collections": ["{name}"]}}')
     table.execute("DELETE FROM t WHERE id = 3")
-    assert told(drained(capture)) == [("d", 3)]
+    assert keyed(drained(capture)) == [("d", 3)]
     assert "signal bad (add-tables) is ignored" in caplog.text
     assert name in caplog.text
 
@@ -111,11 +111,11 @@ def test_a_signal_table_that_cannot_be_read_is_logged_once(
     with capturing(database, **GIVEN) as capture:
         capture.step()
         database.execute("DELETE FROM t WHERE id = 3")
-        assert told(drained(capture)) == [("d", 3)]
+        assert keyed(drained(capture)) == [("d", 3)]
         assert caplog.text.count('"public"."signals" needs columns id, type, data') == 1
         database.execute("DROP TABLE IF EXISTS signals", SIGNALS)
         execute(database, "s1", ', "additional-condition": "id = 5"')
-        assert told(drained(capture)) == [("r", 5)]
+        assert keyed(drained(capture)) == [("r", 5)]
 
 
 def test_a_condition_that_fails_gives_up_that_table_alone(
@@ -123,19 +123,19 @@ def test_a_condition_that_fails_gives_up_that_table_alone(
 ) -> None:
     execute(table, "bad", ', "additional-condition": "no_such_column > 1"')
     execute(table, "good", ', "additional-condition": "id = 5"')
-    assert told(drained(capture)) == [("r", 5)]
+    assert keyed(drained(capture)) == [("r", 5)]
     assert "no_such_column" in caplog.text
 
 
 def test_pause_resume_and_stop(table: Database, capture: Capture) -> None:
     execute(table, "s1")
-    first = told(capture.step()[1:])
+    first = keyed(capture.step()[1:])
     send(table, "p", "pause-snapshot", None)
-    paused = told(drained(capture))
+    paused = keyed(drained(capture))
     send(table, "r", "resume-snapshot", None)
-    rest = told([row for row in capture.step() if row["table"] == "public.t"])
+    rest = keyed([row for row in capture.step() if row["table"] == "public.t"])
     send(table, "x", "stop-snapshot", '{"data-collections": ["public.t"], "type": "incremental"}')
-    assert told(drained(capture)) == []
+    assert keyed(drained(capture)) == []
     seen = [id_ for op, id_ in (*first, *paused, *rest) if op == "r"]
     assert seen == list(range(1, len(seen) + 1))
     assert len(seen) < 10
@@ -148,37 +148,37 @@ def test_an_id_used_again_is_another_signal(database: Database) -> None:
         capture.step()
         for number in (1, 2):
             execute(database, "x", f', "additional-condition": "id = {number}"')
-            assert told(drained(capture)) == [("r", number)]
+            assert keyed(drained(capture)) == [("r", number)]
         database.execute("DELETE FROM signals WHERE id = 'x'")
         execute(database, "x", ', "additional-condition": "id = 3"')
-        assert told(drained(capture)) == [("r", 3)]
+        assert keyed(drained(capture)) == [("r", 3)]
         database.execute("DELETE FROM signals WHERE id = 'x'", "VACUUM FULL signals")
         assert drained(capture) == []
 
 
 def test_signals_of_an_offset_that_stores_only_ids_are_not_carried_out_again(table: Database, capture: Capture) -> None:
     send(table, "a", "execute-snapshot", '{"data-collections": ["public.t"], "additional-condition": "id = 1"}')
-    assert told(drained(capture)) == [("r", 1)]
+    assert keyed(drained(capture)) == [("r", 1)]
     capture.offset["snapshots"]["handled"] = ["a"]
     assert drained(capture) == []
     execute(table, "b", ', "additional-condition": "id = 2"')
     table.execute("VACUUM FULL signals")
-    assert told(drained(capture)) == [("r", 2)]
+    assert keyed(drained(capture)) == [("r", 2)]
     assert [mark["id"] for mark in capture.offset["snapshots"]["handled"]] == ["a", "b"]
 
 
 def test_a_blocking_snapshot_runs_while_an_incremental_one_is_paused(table: Database, capture: Capture) -> None:
     table.execute("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (11), (12)")
     execute(table, "nightly")
-    first = told([row for row in capture.step() if row["op"] == "r"])
+    first = keyed([row for row in capture.step() if row["op"] == "r"])
     send(table, "p", "pause-snapshot", None)
     drained(capture)
     # Of the same id: signals are told apart by what they ask for.
     table.execute("DELETE FROM signals WHERE id = 'nightly'")
     execute(table, "nightly", ', "type": "blocking"', table="public.u")
-    assert told(drained(capture)) == [("r", 11), ("r", 12)]
+    assert keyed(drained(capture)) == [("r", 11), ("r", 12)]
     send(table, "r", "resume-snapshot", None)
-    assert first + told(drained(capture)) == [("r", n) for n in range(1, 11)]
+    assert first + keyed(drained(capture)) == [("r", n) for n in range(1, 11)]
 
 
 @pytest.mark.parametrize("restarts", [1, 2, 3, 4])
@@ -198,7 +198,7 @@ def test_a_restart_resumes_and_reads_at_most_one_chunk_again(table: Database, re
         second.offset = offset
         rows += drained(second)
         second.close()
-    seen = [id_ for op, id_ in told(rows) if op == "r"]
+    seen = [id_ for op, id_ in keyed(rows) if op == "r"]
     assert set(seen) == set(range(1, 11))
     assert len(seen) <= 13
     assert seen == sorted(seen)
@@ -219,7 +219,7 @@ def test_dots_in_names_of_schemas_and_tables(database: Database, kind: str) -> N
         connection.execute("INSERT INTO \"my.signals\" VALUES ('s', 'execute-snapshot', %s)", [data])
         connection.commit()
         rows = [row for row in drained(capture) if row["table"] != "public.my.signals"]
-    assert told(rows) == [("r", 1), ("r", 2)]
+    assert keyed(rows) == [("r", 1), ("r", 2)]
 
 
 @pytest.mark.parametrize("mode", ["all_tables", "filtered"])
@@ -236,7 +236,7 @@ def test_read_only_writes_nothing(table: Database) -> None:
     with capturing(table, read__only="true", **GIVEN) as capture:
         capture.step()
         execute(table, "s1")
-        assert told(drained(capture)) == [("r", n) for n in range(1, 11)]
+        assert keyed(drained(capture)) == [("r", n) for n in range(1, 11)]
     with table.connect() as connection:
         assert connection.execute("SELECT count(*) FROM signals").fetchone() == (1,)
 
@@ -276,7 +276,7 @@ def test_a_blocking_snapshot_is_exact(table: Database, capture: Capture) -> None
     versions = [row["after"]["version"] for row in rows if (row["after"] or {}).get("id") == 4]
     assert versions == sorted(versions)
     table.execute("DELETE FROM t WHERE id = 1")
-    assert told(drained(capture)) == [("d", 1)]
+    assert keyed(drained(capture)) == [("d", 1)]
 
 
 @pytest.mark.parametrize("kind", ["incremental", "blocking"])

@@ -75,7 +75,7 @@ def run_history(database: Database, definition: Definition, spark: SparkSession)
     run(definition, spark)
 
 
-def told(key: str | bytes | None, value: str | bytes | None) -> tuple[str | None, int | None]:
+def op_and_id(key: str | bytes | None, value: str | bytes | None) -> tuple[str | None, int | None]:
     """A record as in HISTORY."""
     return json.loads(value)["op"] if value else None, json.loads(key)["id"] if key else None
 
@@ -94,7 +94,7 @@ def test_pipeline_into_kafka(kafka: EmbeddedKafka, database: Database, spark: Sp
         database, pipeline(database, tmp_path, {"kafka": {"bootstrap.servers": kafka.bootstrap}}, steps=[route]), spark
     )
     found = list(consumed(kafka, name))
-    assert [told(message.key(), message.value()) for message in found] == HISTORY
+    assert [op_and_id(message.key(), message.value()) for message in found] == HISTORY
     headers = dict(found[0].headers() or [])
     assert headers["__debezium.context.connectorName"] == b"postgresql"
     assert "__debezium.newkey" in dict(found[7].headers() or []), "a tombstone has its delete's headers"
@@ -112,7 +112,7 @@ def test_pipeline_into_kafka_and_a_replayed_batch(
     names.append(topic(kafka, name=f"__debezium-heartbeat.{prefix}"))
     run_history(database, definition, spark)
     before = [found(kafka, name) for name in names]
-    assert [told(*record) for record in before[0]] == HISTORY
+    assert [op_and_id(*record) for record in before[0]] == HISTORY
     replay_last_batch(tmp_path / "state")
     run(definition, spark)
     after = [found(kafka, name) for name in names]
@@ -139,7 +139,7 @@ def test_a_restored_checkpoint_loses_nothing_in_kafka(
     (tmp_path / "older").rename(tmp_path / "state")
     database.execute("INSERT INTO items VALUES (4, 'four')")
     run(definition, spark)
-    events = [told(*record) for record in found(kafka, name)]
+    events = [op_and_id(*record) for record in found(kafka, name)]
     assert events == [("r", 1), ("r", 2), ("c", 3), ("c", 3), ("c", 4)]
 
 
@@ -339,5 +339,5 @@ def test_the_kafka_shape_goes_through_sparks_own_sink(
     database.execute(*CHANGES)
     write()
     found = list(consumed(kafka, name))
-    assert [told(message.key(), message.value()) for message in found] == HISTORY
+    assert [op_and_id(message.key(), message.value()) for message in found] == HISTORY
     assert "__debezium.newkey" in dict(found[7].headers() or [])

@@ -58,9 +58,9 @@ def test_a_table_that_is_no_longer_captured_sends_a_drop(source: SqlServerSource
         )
         source.run(disable)
         source.run("INSERT INTO signals VALUES ('x', 'x', NULL)")
-        (told,) = stream.step()[1]
-        (change,) = told["tableChanges"]
-        assert (change["type"], change["table"], told["ddl"]) == ("DROP", None, None)
+        (notified,) = stream.step()[1]
+        (change,) = notified["tableChanges"]
+        assert (change["type"], change["table"], notified["ddl"]) == ("DROP", None, None)
         assert stream.step()[1] == []
 
 
@@ -319,7 +319,7 @@ def test_a_window_is_marked_in_the_database_of_its_table(source: SqlServerSource
     assert other.run(opened) == []
 
 
-def told(file: Path, *databases: SqlServerSource) -> list[tuple[str, str]]:
+def notified(file: Path, *databases: SqlServerSource) -> list[tuple[str, str]]:
     """Type and tables of the notifications so far, the names of databases as their letter."""
     found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     file.unlink()
@@ -346,14 +346,14 @@ def test_a_snapshot_of_each_database_sends_notifications(
             listed = ",".join(f"{database}.dbo.{name}" for name in names)
             rows = [(kind, listed) for _ in names for kind in ("IN_PROGRESS", "TABLE_SCAN_COMPLETED")]
             expected += [("STARTED", ""), *(rows if mode == "initial" else []), ("COMPLETED", "")]
-        found = told(file, other, source)
+        found = notified(file, other, source)
         assert [(kind, ",".join(sorted(names.split(",")))) for kind, names in found] == expected
     again = Stepped("sqlserver", source, dict(stream.config.given))
     again.offset = here
     source.run("INSERT INTO orders VALUES (1, 1, N'a')")
     again.step()
     again.close()
-    assert told(file, other, source) == [("SKIPPED", "")] * 2
+    assert notified(file, other, source) == [("SKIPPED", "")] * 2
 
 
 def test_a_database_without_tables_sends_notifications_as_well(
@@ -365,7 +365,7 @@ def test_a_database_without_tables_sends_notifications_as_well(
         database = {"a": other, "b": source}[name].name
         lists = {"snapshot__include__collection__list": rf"{database}\.dbo\.orders", "signal__data__collection": ""}
         with stepping("sqlserver", source, **both(other, source, **noted, **lists)):
-            kinds = [kind for kind, _ in told(file, other, source)]
+            kinds = [kind for kind, _ in notified(file, other, source)]
         empty, read = ["STARTED", "COMPLETED"], ["STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "COMPLETED"]
         assert kinds == empty * before + read + empty * after
 

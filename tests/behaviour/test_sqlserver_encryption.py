@@ -17,7 +17,7 @@ from tests.servers.sqlserver.tds.certificate import tls_context
 from tests.servers.tls import Authority
 
 
-def asked(server: SqlServer, **given: str) -> Any:
+def answer_over(server: SqlServer, **given: str) -> Any:
     """What a server says over a connection of these properties; a dot of a name is two underscores."""
     properties = {
         "database.hostname": "localhost",
@@ -47,15 +47,15 @@ def trusted(sqlserver: SqlServer, tmp_path: Path) -> str:
 @pytest.mark.parametrize("encrypt", ["true", "mandatory"])
 def test_a_trusted_certificate_is_taken(sqlserver: SqlServer, trusted: str, encrypt: str) -> None:
     before = os.environ.get("FREETDSCONF")
-    assert asked(sqlserver, driver__encrypt=encrypt, driver__trustStore=trusted) == 1
-    assert asked(sqlserver, database__encrypt=encrypt, database__trustStore=trusted) == 1
+    assert answer_over(sqlserver, driver__encrypt=encrypt, driver__trustStore=trusted) == 1
+    assert answer_over(sqlserver, database__encrypt=encrypt, database__trustStore=trusted) == 1
     assert os.environ.get("FREETDSCONF") == before
 
 
 def test_any_certificate_is_accepted_if_configured(sqlserver: SqlServer) -> None:
-    assert asked(sqlserver, driver__encrypt="true", driver__trustServerCertificate="true") == 1
+    assert answer_over(sqlserver, driver__encrypt="true", driver__trustServerCertificate="true") == 1
     # Nothing but the login is encrypted then, by any certificate, as of the reference engine's driver.
-    assert asked(sqlserver, driver__encrypt="false") == 1
+    assert answer_over(sqlserver, driver__encrypt="false") == 1
 
 
 def test_a_certificate_of_another_authority_is_refused(sqlserver: SqlServer, tmp_path: Path) -> None:
@@ -64,17 +64,17 @@ def test_a_certificate_of_another_authority_is_refused(sqlserver: SqlServer, tmp
     # Neither is tried again: a certificate does not become right by waiting.
     for given in ({"driver__trustStore": str(other)}, {}):
         with pytest.raises(SourceError, match="the server's certificate is not trusted: self") as caught:
-            asked(sqlserver, driver__encrypt="true", **given)
+            answer_over(sqlserver, driver__encrypt="true", **given)
         assert "driver.trustStore" in (caught.value.remedy or "")
 
 
 def test_a_certificate_for_another_host_is_refused(sqlserver: SqlServer, trusted: str) -> None:
     given = {"driver__encrypt": "true", "driver__trustStore": trusted, "database__hostname": "127.0.0.1"}
     with pytest.raises(SourceError, match="IP address mismatch"):
-        asked(sqlserver, **given)
-    assert asked(sqlserver, **given, driver__hostNameInCertificate="localhost") == 1
+        answer_over(sqlserver, **given)
+    assert answer_over(sqlserver, **given, driver__hostNameInCertificate="localhost") == 1
     with pytest.raises(SourceError, match="Hostname mismatch"):
-        asked(sqlserver, **given, driver__hostNameInCertificate="elsewhere")
+        answer_over(sqlserver, **given, driver__hostNameInCertificate="elsewhere")
 
 
 def test_an_expired_certificate_is_an_error(
@@ -85,7 +85,7 @@ def test_an_expired_certificate_is_an_error(
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     monkeypatch.setattr(sqlserver, "_tls", (context, ""))
     with pytest.raises(SourceError, match="the server's certificate has expired") as caught:
-        asked(sqlserver, driver__encrypt="true", driver__trustStore=str(authority.path))
+        answer_over(sqlserver, driver__encrypt="true", driver__trustStore=str(authority.path))
     assert "renew" in (caught.value.remedy or "")
     assert caught.value.where == f"localhost:{sqlserver.port}"
 
@@ -96,7 +96,7 @@ def test_a_server_that_does_not_encrypt_is_an_error(
     monkeypatch.setattr(sqlserver, "encryption", "off")
     for given in ({"driver__trustStore": trusted}, {"driver__trustServerCertificate": "true"}):
         with pytest.raises(SourceError, match="the server does not encrypt connections") as caught:
-            asked(sqlserver, driver__encrypt="true", **given)
+            answer_over(sqlserver, driver__encrypt="true", **given)
         assert "driver.encrypt=false" in (caught.value.remedy or "")
         assert sqlserver.password not in str(caught.value)
 
@@ -105,29 +105,29 @@ def test_a_server_that_takes_encrypted_connections_only_gets_them(
     sqlserver: SqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlserver, "encryption", "required")
-    assert asked(sqlserver, driver__encrypt="false") == 1
+    assert answer_over(sqlserver, driver__encrypt="false") == 1
 
 
 def test_a_trust_store_that_cannot_be_used_is_an_error(sqlserver: SqlServer, tmp_path: Path) -> None:
     store = tmp_path / "store.jks"
     store.write_bytes(b"\xfe\xed\xfe\xed")
     with pytest.raises(SourceError, match="is no PEM file") as caught:
-        asked(sqlserver, driver__encrypt="true", driver__trustStore=str(store))
+        answer_over(sqlserver, driver__encrypt="true", driver__trustStore=str(store))
     assert f"keytool -list -rfc -keystore {store}" in (caught.value.remedy or "")
     with pytest.raises(SourceError, match="there is no file"):
-        asked(sqlserver, driver__encrypt="true", driver__trustStore=str(tmp_path / "none"))
+        answer_over(sqlserver, driver__encrypt="true", driver__trustStore=str(tmp_path / "none"))
     with pytest.raises(SourceError, match="cannot be read: Is a directory"):
-        asked(sqlserver, driver__encrypt="true", driver__trustStore=str(tmp_path))
+        answer_over(sqlserver, driver__encrypt="true", driver__trustStore=str(tmp_path))
 
 
 def test_a_server_that_is_away_is_not_mistaken(trusted: str, sqlserver: SqlServer) -> None:
     given = {"database__port": "1", "errors__max__retries": "0", "driver__trustStore": trusted}
     with pytest.raises(SourceError, match="cannot be reached"):
-        asked(sqlserver, driver__encrypt="true", **given)
+        answer_over(sqlserver, driver__encrypt="true", **given)
 
 
 def test_what_freetds_cannot_do_is_refused(sqlserver: SqlServer) -> None:
     with pytest.raises(ConfigError, match="strict"):
-        asked(sqlserver, driver__encrypt="strict")
+        answer_over(sqlserver, driver__encrypt="strict")
     with pytest.raises(ConfigError, match="serverCertificate"):
-        asked(sqlserver, driver__serverCertificate="a.pem")
+        answer_over(sqlserver, driver__serverCertificate="a.pem")

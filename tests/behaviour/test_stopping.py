@@ -68,17 +68,17 @@ def running(pipeline: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate(timeout=60)
 
 
-def said(pipeline: Path) -> str:
+def stderr_of(pipeline: Path) -> str:
     return pipeline.with_name("stderr.txt").read_text(encoding="utf-8")
 
 
 def ends(process: subprocess.Popen[str], pipeline: Path, code: int) -> None:
     """The process ends with that code, says little, and leaves no process behind."""
     family = descendants(process.pid)
-    assert process.wait(timeout=90) == code, said(pipeline)
-    assert "Traceback" not in said(pipeline), said(pipeline)
-    assert "Error" not in said(pipeline), said(pipeline)
-    assert len(said(pipeline).splitlines()) <= 4, said(pipeline)
+    assert process.wait(timeout=90) == code, stderr_of(pipeline)
+    assert "Traceback" not in stderr_of(pipeline), stderr_of(pipeline)
+    assert "Error" not in stderr_of(pipeline), stderr_of(pipeline)
+    assert len(stderr_of(pipeline).splitlines()) <= 4, stderr_of(pipeline)
     deadline = time.monotonic() + 30
     while left := [pid for pid in family if Path(f"/proc/{pid}/exe").exists()]:
         assert time.monotonic() < deadline, left
@@ -123,7 +123,7 @@ def test_in_a_batch(database: Database, pipeline: Path, send: Sent) -> None:
     with running(pipeline) as process:
         state = str(pipeline.with_name("state"))
         while position(state).planned is None:
-            assert process.poll() is None, said(pipeline)
+            assert process.poll() is None, stderr_of(pipeline)
             time.sleep(0.05)
         assert position(state).committed is None
         send(process, signal.SIGTERM)
@@ -139,7 +139,7 @@ def test_while_spark_starts(pipeline: Path, send: Sent, moment: str) -> None:
     with running(pipeline) as process:
         log = pipeline.with_name("state") / "shop.log"
         while len(descendants(process.pid)) < 2 or (moment == "session" and not (log.exists() and log.stat().st_size)):
-            assert process.poll() is None, said(pipeline)
+            assert process.poll() is None, stderr_of(pipeline)
             time.sleep(0.02)
         send(process, signal.SIGTERM)
         ends(process, pipeline, 0)
@@ -151,13 +151,13 @@ def test_a_second_signal_does_not_wait(pipeline: Path) -> None:
     with running(pipeline) as process:
         first_batch(process)
         to_group(process, signal.SIGTERM)
-        while "Stopping" not in said(pipeline):
+        while "Stopping" not in stderr_of(pipeline):
             time.sleep(0.01)
         began = time.monotonic()
         to_group(process, signal.SIGTERM)
         assert process.wait(timeout=30) in (0, -signal.SIGTERM)
         assert time.monotonic() - began < 10
-        assert "Traceback" not in said(pipeline)
+        assert "Traceback" not in stderr_of(pipeline)
 
 
 @pytest.mark.crash

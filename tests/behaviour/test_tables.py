@@ -12,7 +12,7 @@ import pytest
 
 import tailrace
 from tests.behaviour.capture import Capture, capturing
-from tests.behaviour.signalling import ROWS, Row, drained, told, write
+from tests.behaviour.signalling import ROWS, Row, drained, keyed, write
 from tests.conftest import Database
 
 MODES = ["all_tables", "filtered", "disabled"]
@@ -58,18 +58,18 @@ def published(database: Database) -> set[str]:
 def test_an_added_table_is_read_and_followed_and_a_removed_one_is_not(capture: Capture) -> None:
     database = capture.database
     signal(capture, "add-tables", "public.t")
-    assert told(drained(capture)) == [("r", n) for n in range(1, 11)]
+    assert keyed(drained(capture)) == [("r", n) for n in range(1, 11)]
     assert {"t", "other"} <= published(database)
     database.execute(
         "INSERT INTO other VALUES (7)", "UPDATE t SET version = 2 WHERE id = 1", "DELETE FROM t WHERE id = 2"
     )
-    assert sorted(told(drained(capture))) == [("c", 7), ("d", 2), ("u", 1)]
+    assert sorted(keyed(drained(capture))) == [("c", 7), ("d", 2), ("u", 1)]
     signal(capture, "remove-tables", "public.t")
     assert drained(capture) == []
     is_filtered = capture.config.text("publication.autocreate.mode") == "filtered"
     assert ("t" in published(database)) != is_filtered
     database.execute("INSERT INTO other VALUES (8)", "DELETE FROM t WHERE id = 3")
-    assert told(drained(capture)) == [("c", 8)]
+    assert keyed(drained(capture)) == [("c", 8)]
 
 
 def test_a_table_with_dots_in_its_name(capture: Capture) -> None:
@@ -78,10 +78,10 @@ def test_a_table_with_dots_in_its_name(capture: Capture) -> None:
     database.execute('INSERT INTO "my.s"."d.t" VALUES (1)')
     assert drained(capture) == []
     signal(capture, "add-tables", '"my.s"."d.t"')
-    assert told(drained(capture)) == [("r", 1)]
+    assert keyed(drained(capture)) == [("r", 1)]
     second = restarted(capture)
     database.execute('INSERT INTO "my.s"."d.t" VALUES (2)')
-    assert told(drained(second)) == [("c", 2)]
+    assert keyed(drained(second)) == [("c", 2)]
     signal(second, "remove-tables", '"my.s"."d.t"')
     drained(second)
     database.execute('INSERT INTO "my.s"."d.t" VALUES (3)')
@@ -95,15 +95,15 @@ def test_a_restart_keeps_what_was_added_until_the_configuration_has_it(capture: 
     assert drained(capture) == []
     second = restarted(capture)
     database.execute("DELETE FROM t WHERE id = 2")
-    assert told(drained(second)) == [("d", 2)]
+    assert keyed(drained(second)) == [("d", 2)]
     assert second.offset["snapshots"]["tables"] == {"public.t": True}
     third = restarted(second, **{"table.include.list": r"public\.other,public\.t"})
     database.execute("DELETE FROM t WHERE id = 3")
-    assert told(drained(third)) == [("d", 3)]
+    assert keyed(drained(third)) == [("d", 3)]
     assert third.offset["snapshots"]["tables"] == {}
     fourth = restarted(third, **{"table.include.list": r"public\.other"})
     database.execute("DELETE FROM t WHERE id = 4", "INSERT INTO other VALUES (1)")
-    assert told(drained(fourth)) == [("c", 1)]
+    assert keyed(drained(fourth)) == [("c", 1)]
     fourth.close()
 
 

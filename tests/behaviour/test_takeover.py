@@ -281,27 +281,27 @@ def test_the_slot_of_another_checkpoint_stays_at_a_stop(database: Database) -> N
 
 
 def test_check_reports_a_foreign_slot(database: Database) -> None:
-    def told(begun: Any, **more: str) -> list[tuple[bool | None, str]]:
+    def slot_findings(begun: Any, **more: str) -> list[tuple[bool | None, str]]:
         with capturing(database, publication__autocreate__mode="filtered", **more) as capture:
             return [(one.ok, f"{one.what} {one.remedy}") for one in check(capture.config, begun) if one.name == "slot"]
 
-    assert told((None, None)) == [(True, f"{slot(database)} will be created None")]
+    assert slot_findings((None, None)) == [(True, f"{slot(database)} will be created None")]
     with idle(database) as first:
-        ((ok, what),) = told((None, None))
+        ((ok, what),) = slot_findings((None, None))
         assert ok is False
         assert TAKEN in what
         assert "slot.takeover=true" in what
-        assert told((None, None), slot__takeover="true") == [(True, f"{slot(database)} exists None")]
+        assert slot_findings((None, None), slot__takeover="true") == [(True, f"{slot(database)} exists None")]
         own = (first.offset, first.offset)
-        assert told(own) == told(None) == [(True, f"{slot(database)} exists None")]
+        assert slot_findings(own) == slot_findings(None) == [(True, f"{slot(database)} exists None")]
         restart(first)
         read(first)
         first.forget_streams()
-        ((ok, what),) = told((None, None))
+        ((ok, what),) = slot_findings((None, None))
         assert ok is False
         assert "is used by a run: server process" in what
         own = (first.offset, first.offset)
-        assert told(own) == [(True, f"{slot(database)} exists None")]
+        assert slot_findings(own) == [(True, f"{slot(database)} exists None")]
 
 
 def test_two_runs_of_one_checkpoint(database: Database) -> None:

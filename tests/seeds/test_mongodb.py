@@ -14,7 +14,7 @@ import pytest
 from bson import Binary, Int64, ObjectId
 
 from tests.servers.mongodb.server import Client, ReplicaSet
-from tests.servers.mongodb.stream import NAME, Record, Stream, parsed, streaming, told
+from tests.servers.mongodb.stream import NAME, Record, Stream, parsed, payloads_of, streaming
 
 SAMPLES = Path(__file__).parent / "samples"
 DEMANDS = {"S000": 54, "S001": 81}
@@ -70,7 +70,7 @@ def test_the_oplog_era(client: Client, servers: ReplicaSet) -> None:
     with streaming(servers, compat__version="1.1", schema__name__adjustment__mode="none") as stream:
         changed(client)
         records = stream.records()
-    create, update, delete, tombstone = told(records)
+    create, update, delete, tombstone = payloads_of(records)
     assert [create["op"], update["op"], delete["op"], tombstone] == ["c", "u", "d", None]
     schema = sample("000", 1)["schema"]
     expected = {**schema, "name": f"{NAME}.inventory.customers.Envelope"}
@@ -90,7 +90,7 @@ def test_the_oplog_era(client: Client, servers: ReplicaSet) -> None:
 def test_the_time_and_place_of_a_change(client: Client, servers: ReplicaSet) -> None:
     with streaming(servers, compat__version="1.1") as stream:
         client.inventory.customers.insert_many([{"_id": 1}, {"_id": 2}])
-        first, second = told(stream.records())
+        first, second = payloads_of(stream.records())
     assert first["source"]["ts_ms"] % 1000 == 0
     assert (second["source"]["ts_ms"], second["source"]["ord"]) > (first["source"]["ts_ms"], first["source"]["ord"])
     assert first["ts_ms"] >= first["source"]["ts_ms"]
@@ -101,7 +101,7 @@ def test_the_time_and_place_of_a_change(client: Client, servers: ReplicaSet) -> 
 def test_the_sample_of_a_read(client: Client, servers: ReplicaSet) -> None:
     client.inventory.customers.insert_one(dict(ANNE))
     stream = Stream(servers.url(), compat__version="1.1")
-    (found,) = told(stream.records())
+    (found,) = payloads_of(stream.records())
     stream.capture.close()
     expected = sample("000", 1)["payload"]
     assert (found["op"], found["patch"], found["filter"]) == ("r", None, None)
@@ -117,7 +117,7 @@ def test_the_oplog_gives_the_events_of_a_translated_change_stream(client: Client
     with streaming(servers, compat__version="1.1") as stream, streaming(servers, capture__mode="oplog") as oplog:
         changed(client)
         records = [each.records() for each in (stream, oplog)]
-    translated, tailed = ([event and {**event, "ts_ms": None} for event in told(each)] for each in records)
+    translated, tailed = ([event and {**event, "ts_ms": None} for event in payloads_of(each)] for each in records)
     assert [event["op"] for event in translated if event] == ["c", "u", "d"]
     assert tailed == translated
 
@@ -126,7 +126,7 @@ def test_the_oplog_gives_the_events_of_a_translated_change_stream(client: Client
 def test_the_samples_of_an_update_and_a_deletion(client: Client, servers: ReplicaSet) -> None:
     with streaming(servers, compat__version="1.1") as stream:
         changed(client)
-        _, update, delete, _ = told(stream.records())
+        _, update, delete, _ = payloads_of(stream.records())
     for found, number in ((update, 2), (delete, 3)):
         expected = sample("000", number)["payload"]
         assert found["op"] == expected["op"]
@@ -142,7 +142,7 @@ def test_patches_rebuild_the_document(client: Client, servers: ReplicaSet) -> No
         customers.update_one({"_id": 1}, {"$set": {"a.b": 2}, "$unset": {"gone": ""}})
         customers.update_one({"_id": 1}, [{"$set": {"list": {"$slice": ["$list", 2]}}}])
         customers.replace_one({"_id": 1}, {"new": True})
-        _, first, second, third = told(stream.records())
+        _, first, second, third = payloads_of(stream.records())
     assert parsed(first["patch"]) == {"$set": {"a.b": 2}, "$unset": {"gone": True}}
     assert parsed(second["patch"]) == {"$set": {"list": [1, 2]}}
     assert parsed(third["patch"]) == {"_id": 1, "new": True}
@@ -157,7 +157,7 @@ def test_schemas_of_change_streams(client: Client, servers: ReplicaSet, version:
         changed(client)
         records = stream.records()
     assert {record["topic"] for record in records} == {f"{NAME}.inventory.customers"}
-    assert [payload and payload["op"] for payload in told(records)] == ["c", "u", "d", None]
+    assert [payload and payload["op"] for payload in payloads_of(records)] == ["c", "u", "d", None]
     schemas = [record["value"]["schema"] for record in records[:3]]
     assert schemas[0] == schemas[1] == schemas[2]
     assert {(part, name) for part in ("key", "value") for name in records[0][part]} == parts
@@ -194,7 +194,7 @@ def test_the_sample_of_a_create(client: Client, servers: ReplicaSet) -> None:
     expected = sample("001", 5)["payload"]
     with streaming(servers, compat__version="2.1", capture__mode="change_streams") as stream:
         client.inventory.customers.insert_one(dict(ANNE))
-        (found,) = told(stream.records())
+        (found,) = payloads_of(stream.records())
     assert (found["op"], parsed(found["after"])) == (expected["op"], parsed(expected["after"]))
     assert found["before"] is None
     for name in ("connector", "name", "snapshot", "db", "rs", "collection"):
@@ -214,10 +214,10 @@ def test_the_samples_of_an_update_and_a_delete_in_a_transaction(client: Client, 
         with client.start_session() as session:
             with session.start_transaction():
                 customers.update_one({"_id": 1004}, {"$set": {"first_name": "Anne Marie"}}, session=session)
-            (update,) = told(stream.records())
+            (update,) = payloads_of(stream.records())
             with session.start_transaction():
                 customers.delete_one({"_id": 1004}, session=session)
-        delete, _ = told(stream.records())
+        delete, _ = payloads_of(stream.records())
     for found, number in ((update, 6), (delete, 7)):
         expected = sample("001", number)["payload"]
         assert found["op"] == expected["op"]
@@ -252,8 +252,8 @@ def test_documents_by_capture_mode(client: Client, servers: ReplicaSet, mode: st
         records = stream.records()
         customers.delete_one({"_id": 1})
         deleted = stream.records()
-    create, update, _ = told(records)
-    delete, tombstone = told(deleted)
+    create, update, _ = payloads_of(records)
+    delete, tombstone = payloads_of(deleted)
     assert parsed(create["after"]) == {"_id": 1, "a": 1, "b": 2}
     assert parsed(update["after"]) == ({"_id": 1, "a": 3} if "update_full" in mode else None)
     assert parsed(update["before"]) == ({"_id": 1, "a": 1, "b": 2} if "pre_image" in mode else None)

@@ -62,7 +62,7 @@ def streaming(servers: ReplicaSet, **properties: str) -> Iterator[Stream]:
         stream.capture.close()
 
 
-def told(records: list[Record]) -> list[Any]:
+def payloads_of(records: list[Record]) -> list[Any]:
     """The payloads of values, None for a tombstone."""
     return [record["value"] and record["value"]["payload"] for record in records]
 

@@ -67,11 +67,11 @@ class Planned(SplitPlanner):
 
 
 def test_a_first_snapshot_sends_structures_by_name_or_in_its_order() -> None:
-    def told(dialect: Dialect) -> list[str]:
+    def order_of_structures(dialect: Dialect) -> list[str]:
         return [each.id.table for each in Planned(dialect, "dbo.c,dbo.b", "b", "c", "a").structures()]
 
-    assert told(DIALECT) == ["a", "b", "c"]
-    assert told(DB2) == ["c", "b", "a"]
+    assert order_of_structures(DIALECT) == ["a", "b", "c"]
+    assert order_of_structures(DB2) == ["c", "b", "a"]
 
 
 def test_types_that_were_altered_in_place_are_those_of_another_structure() -> None:

@@ -106,7 +106,7 @@ def lamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def pipeline(tmp_path: Path) -> Path:
     """The file that `init` writes, with a checkpoint that has one committed batch."""
     file = tmp_path / "pipeline.yaml"
-    said(0, "init", "lamp:///box", "-o", str(file), "--sink", "console")
+    output_of(0, "init", "lamp:///box", "-o", str(file), "--sink", "console")
     for folder in ("offsets", "commits"):
         (tmp_path / "checkpoint" / folder).mkdir(parents=True)
         offset = json.dumps({"phase": "stream", "place": "m", "pipeline": "p", "ts_us": 1})
@@ -114,7 +114,7 @@ def pipeline(tmp_path: Path) -> Path:
     return file
 
 
-def said(code: int, *arguments: str) -> str:
+def output_of(code: int, *arguments: str) -> str:
     done = CliRunner().invoke(app, list(arguments))
     assert done.exit_code == code, (done.output, done.exception)
     return done.output
@@ -129,11 +129,11 @@ def test_init_finds_the_connector_by_the_url(pipeline: Path) -> None:
 
 
 def test_check_uses_the_connector_of_the_pipeline_or_of_the_class(pipeline: Path, tmp_path: Path) -> None:
-    assert "folder: /box is small, begun: True" in said(3, "check", str(pipeline))
+    assert "folder: /box is small, begun: True" in output_of(3, "check", str(pipeline))
     file = tmp_path / "connector.json"
     given = {"connector.class": "com.acme.LampConnector", "topic.prefix": "t", "lamp.folder": "/bag"}
     file.write_text(json.dumps(given), encoding="utf-8")
-    assert "folder: /bag is small, begun: False" in said(3, "check", str(file))
+    assert "folder: /bag is small, begun: False" in output_of(3, "check", str(file))
 
 
 def test_check_and_run_name_ignored_properties_that_change_what_arrives(pipeline: Path, tmp_path: Path) -> None:
@@ -141,26 +141,26 @@ def test_check_and_run_name_ignored_properties_that_change_what_arrives(pipeline
     content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
     content["source"]["config"] |= {**given, "topic.creation.default.partitions": 3, "errors.log.enable": "true"}
     pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
-    found = json.loads(said(3, "check", str(pipeline), "--json"))
+    found = json.loads(output_of(3, "check", str(pipeline), "--json"))
     names = {*given, "folder", "topic.creation.default.partitions"}
     assert {finding["name"] for finding in found} == names
     assert all(finding["remedy"] for finding in found)
-    assert "errors.tolerance: has no effect, a faulty record stops the pipeline" in said(3, "check", str(pipeline))
+    assert "errors.tolerance: has no effect, a faulty record stops the pipeline" in output_of(3, "check", str(pipeline))
     assert {finding.name for finding in before_start(load(pipeline))} == names
     file = tmp_path / "connector.json"
     file.write_text(json.dumps({"connector.class": "com.acme.LampConnector", **content["source"]["config"]}), "utf-8")
-    assert {finding["name"] for finding in json.loads(said(3, "check", str(file), "--json"))} == {*given, "folder"}
+    assert {finding["name"] for finding in json.loads(output_of(3, "check", str(file), "--json"))} == {*given, "folder"}
 
 
 def test_status_prints_the_details_of_the_database(pipeline: Path) -> None:
-    shown = json.loads(said(0, "status", str(pipeline), "--json"))
+    shown = json.loads(output_of(0, "status", str(pipeline), "--json"))
     assert {name: shown[name] for name in ("position", "current", "lag_bytes", "lamp")} == {
         "position": "m",
         "current": "n",
         "lag_bytes": None,
         "lamp": "out",
     }
-    text = said(0, "status", str(pipeline))
+    text = output_of(0, "status", str(pipeline))
     assert "lamp" in text
     assert "slot" not in text
 

@@ -16,7 +16,7 @@ MINIMAL = {"database.hostname": "db", "database.user": "cdc", "database.dbname":
 TOLD = (Notice(INITIAL, STARTED), scanned(INITIAL, "public.t", "public.t").with_rows(3))
 
 
-def told(**properties: object) -> list[dict[str, Any]]:
+def notified(**properties: object) -> list[dict[str, Any]]:
     """What `notify` makes for a topic with these properties, dots written as two underscores."""
     given = {name.replace("__", "."): str(value) for name, value in properties.items()}
     batches = notify(resolve({**MINIMAL, **given}), TOLD)
@@ -30,7 +30,7 @@ def test_every_channel_gets_the_same_notifications(
     (tmp_path / "shop_notes.py").write_text("seen = []\n\ndef note(payload):\n    seen.append(payload)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     file = tmp_path / "told.jsonl"
-    records = told(
+    records = notified(
         notification__enabled__channels="sink, log,file,callback",
         notification__sink__topic__name="notes",
         notification__file=file,
@@ -47,7 +47,7 @@ def test_every_channel_gets_the_same_notifications(
 
 
 def test_a_channel_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    told(
+    notified(
         notification__enabled__channels="file,callback",
         notification__file=tmp_path / "none" / "told.jsonl",
         notification__callback="nowhere.at.all:note",
@@ -67,4 +67,4 @@ def test_a_channel_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog
 )
 def test_what_a_channel_needs(properties: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        told(**properties)
+        notified(**properties)

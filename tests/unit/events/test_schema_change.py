@@ -37,17 +37,17 @@ ALTERED = SchemaChange(
 )
 
 
-def told(change: SchemaChange, table: TableId = X) -> ChangeBatch:
+def batch_of_change(change: SchemaChange, table: TableId = X) -> ChangeBatch:
     """The batch that holds a schema change."""
     return replace(changes(TableSchema(table, (), (), ()), {"op": "s"}), schema_change=change)
 
 
 @pytest.mark.parametrize("change", [ALTERED, SchemaChange(DROP, None, 1)])
 def test_a_schema_change_passes_ipc(change: SchemaChange) -> None:
-    again = from_ipc(told(change).to_ipc())
+    again = from_ipc(batch_of_change(change).to_ipc())
     assert isinstance(again, ChangeBatch)
     assert again.schema_change == change
-    assert again.rows.to_pylist() == told(change).rows.to_pylist()
+    assert again.rows.to_pylist() == batch_of_change(change).rows.to_pylist()
 
 
 def encoded(properties: dict[str, str], *batches: ChangeBatch) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def test_transforms_see_the_record() -> None:
         "transforms.f.type": "io.debezium.transforms.SchemaChangeEventFilter",
         "transforms.f.schema.change.event.exclude.list": "DROP",
     }
-    batches = [told(ALTERED), told(SchemaChange(DROP, "DROP TABLE x", 2))]
+    batches = [batch_of_change(ALTERED), batch_of_change(SchemaChange(DROP, "DROP TABLE x", 2))]
     plain, filtered = encoded({}, *batches), encoded(chosen, *batches)
     assert (len(plain), len(filtered)) == (2, 1)
     for name in ("topic", "partition", "key", "headers"):
@@ -73,9 +73,9 @@ def test_transforms_see_the_record() -> None:
 
 
 def test_none_is_written_where_none_is_wanted() -> None:
-    assert encoded({"include.schema.changes": "false"}, told(ALTERED)) == []
+    assert encoded({"include.schema.changes": "false"}, batch_of_change(ALTERED)) == []
     # A renamed table is told to both its names, but recorded once.
-    whole = told(ALTERED)
+    whole = batch_of_change(ALTERED)
     assert encoded({}, replace(whole, rows=whole.rows.slice(0, 0))) == []
 
 
@@ -89,7 +89,7 @@ def shaped(shape: str, *batches: ChangeBatch, steps: str = "[]") -> list[dict[st
 
 
 def test_shapes_keep_its_place() -> None:
-    batches = [batch("c"), told(ALTERED), batch("u", [4])]
+    batches = [batch("c"), batch_of_change(ALTERED), batch("u", [4])]
     assert [row["table"] for row in shaped("arrow", *batches)] == [
         "public.things",
         "public.x",
@@ -106,4 +106,4 @@ def test_shapes_keep_its_place() -> None:
 def test_a_filter_step_is_for_schema_changes_too() -> None:
     for tables, count in (("public\\.x", 1), ("public\\.things", 1)):
         step = json.dumps([{"filter": {"tables": [tables], "operations": ["create"]}}])
-        assert len(shaped("kafka", batch("cu"), told(ALTERED), steps=step)) == count + 2
+        assert len(shaped("kafka", batch("cu"), batch_of_change(ALTERED), steps=step)) == count + 2

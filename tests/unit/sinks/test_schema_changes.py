@@ -14,7 +14,7 @@ from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
 from tailrace.sinks.replica.reshape import reshaping
 from tests.unit.events.changes import batch
-from tests.unit.events.test_schema_change import told
+from tests.unit.events.test_schema_change import batch_of_change
 
 HERE = pa.schema([("a", pa.int32()), ("b", pa.string()), ("c", pa.date32())])
 
@@ -46,11 +46,11 @@ def test_schema_changes_are_parts_of_their_own() -> None:
     batches: list[ChangeBatch] = [
         batch("c"),
         batch("u", [4]),
-        told(SchemaChange(CREATE, None, 1)),
-        told(altered(dropped=("z",))),
+        batch_of_change(SchemaChange(CREATE, None, 1)),
+        batch_of_change(altered(dropped=("z",))),
         batch("c"),
-        told(renamed),
-        told(SchemaChange(DROP, None, 2)),
+        batch_of_change(renamed),
+        batch_of_change(SchemaChange(DROP, None, 2)),
     ]
     found = [*parts(pa.py_buffer(each.to_ipc()) for each in batches)]
     assert [part.extent.number for part in found] == [0, 1, 2, 3, 4, 5]
