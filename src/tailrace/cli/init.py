@@ -69,11 +69,16 @@ def command(
     results.print(f"{len(found)} tables found; {wrote}")
     if installed:
         results.print(escape(installed))
+    _print_next_steps(file, statements, [source.variables[name] for name in secrets])
+
+
+def _print_next_steps(file: str, statements: list[str], variables: list[str]) -> None:
+    """Print the statements for an administrator, and the commands that follow."""
     if statements:
         results.print("The database needs these first; leave out those of tables that you do not want:")
         for statement in statements:
             results.print(escape(statement), soft_wrap=True, highlight=False)
-    exports = " ".join(f"{source.variables[name]}=..." for name in secrets)
+    exports = " ".join(f"{variable}=..." for variable in variables)
     results.print(f"Next: export {exports}, tailrace check {file}, tailrace run {file}")
 
 

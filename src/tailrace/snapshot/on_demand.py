@@ -103,6 +103,10 @@ class AdHocSnapshots:
             return self._block(progress, start, moves, notices)
         if is_behind or not progress.is_next(INCREMENTAL):
             return Step(progress, moves=moves, notices=notices)
+        return self._chunk(progress, moves, notices)
+
+    def _chunk(self, progress: Progress, moves: bool, notices: tuple[Notice, ...]) -> Step:
+        """An incremental snapshot: the batch reads a chunk, unless none can be read now."""
         stages, chunk = self._incremental.chunk(progress)
         if not stages:
             return Step(progress, moves=moves, notices=notices)

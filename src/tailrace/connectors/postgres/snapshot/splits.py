@@ -66,15 +66,10 @@ def plan(
                     select = as_table(catalog, captured, select, origin)
                 cut = _ranges(catalog, captured, select, place, resumed)
                 found = _table_splits(connection, moment, captured, cut)
-            if resumed is not None:
-                found = [replace(split, began=resumed.began) for split in found]
-            elif found:
-                is_first = not splits and not empty and (place is None or place.is_whole)
-                first = "first" if is_first else "first_in_data_collection"
-                found[0] = replace(found[0], first=first)
-            else:
+            is_first = not splits and not empty and (place is None or place.is_whole)
+            if not found and resumed is None:
                 empty.append(captured.schema)
-            splits.extend(found)
+            splits.extend(_with_beginning(found, resumed, is_first=is_first))
         if splits:
             splits[-1] = replace(splits[-1], last="last")
         if is_wanted(config):
@@ -82,6 +77,14 @@ def plan(
             listed = tables if wanted is not None else [one for one in known if lists(one)]
             return _with_notices(catalog, moment, splits, empty, tables, listed)
         return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
+
+
+def _with_beginning(found: list[SnapshotSplit], resumed: Place | None, *, is_first: bool) -> list[SnapshotSplit]:
+    """A table's splits with the snapshot that began it if it is `resumed`, else with the marker of its first row."""
+    if resumed is not None:
+        return [replace(split, began=resumed.began) for split in found]
+    first = "first" if is_first else "first_in_data_collection"
+    return [replace(split, first=first) for split in found[:1]] + found[1:]
 
 
 def _moment(connection: psycopg.Connection, export: Export) -> Moment:
