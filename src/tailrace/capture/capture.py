@@ -57,7 +57,7 @@ class Capture:
         return self._connector.source_type
 
     def is_passing(self, error: Exception) -> bool:
-        """Whether the same may succeed when it is tried again later: the server or the network was away."""
+        """Whether a retry may succeed: the server or the network was not reachable."""
         return isinstance(error, SourceAwayError) or self._connector.snapshots.failures.is_transient(error)
 
     def discover(self) -> list[TableSchema]:
@@ -130,7 +130,7 @@ class Capture:
                 yield from self._connector.rows(self.config, split)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         self._end_bounded()
         self._planner.close()
         self._connector.close()

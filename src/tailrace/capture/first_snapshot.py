@@ -1,4 +1,4 @@
-"""Decides when the tables are read: at first, again at a start, or because the log is lost."""
+"""Decides when whole tables are read: at the first start, again at a later start, or because the log is lost."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class FirstSnapshot:
 
     @staticmethod
     def continues(start: Offset, end: Offset) -> bool:
-        """Whether the batch from `start` to `end` belongs to a snapshot of several that has begun before."""
+        """Whether the batch from `start` to `end` continues a snapshot of several batches."""
         return start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
 
     def begin(self, start: Offset, end: Offset) -> Sequence[Any]:
@@ -83,7 +83,7 @@ class FirstSnapshot:
         return self._initial.splits(end.reading)
 
     def is_lost_meanwhile(self, start: Offset, end: Offset) -> bool:
-        """Whether a range that an earlier process planned is lost, and a new snapshot comes instead.
+        """Whether a range that an earlier process planned is lost, so that a new snapshot replaces it.
 
         What keeps the log is dropped, so that the snapshot is taken whatever happens before that.
         """
@@ -97,24 +97,24 @@ class FirstSnapshot:
         return True
 
     def close(self) -> None:
-        """Let go of the snapshot."""
+        """Close the snapshot."""
         self._initial.close()
 
     def _first(self, here: Offset, log_end: LogEnd) -> Offset:
-        """The offset behind the first batch. It is stored before that prepares the log. Raises SourceError."""
+        """The offset behind the first batch. It is stored before that batch prepares the log. Raises SourceError."""
         position, remembered = self._connector.first(log_end, reads_tables=self._mode.at_first)
         reading = self._initial.first() if self._mode.at_first else None
         return here.at(phase=SNAPSHOT, position=position, log=remembered, reading=reading)
 
     def _again(self, here: Offset, log_end: LogEnd) -> Offset:
-        """The offset behind the first batch of a new snapshot. It is stored before that prepares the log."""
+        """The offset behind the first batch of a new snapshot. It is stored before that batch prepares the log."""
         remembered = self._connector.again(here, log_end)
         # The time distinguishes this snapshot from one before it.
         again = here.at(phase=SNAPSHOT, position=None, ts_us=time.time_ns() // 1000, log=remembered)
         return again.at(reading=self._initial.first())
 
     def _is_lost_amid(self, here: Offset) -> bool:
-        """Whether a snapshot of several batches that another process began has to begin again. Raises OffsetError."""
+        """Whether a snapshot of several batches that another process began must start again. Raises OffsetError."""
         lost = self._connector.lost(here)
         if lost is not None and lost.is_foreign:
             raise lost.error()

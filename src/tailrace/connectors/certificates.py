@@ -1,4 +1,4 @@
-"""Why an encrypted connection is refused: what is wrong with a server's certificate or with a file of certificates.
+"""Finds out why an encrypted connection is refused: a server's certificate, or a file of certificates.
 
 A driver may only say that it has not connected. Then the handshake is done once more here, before any login.
 """

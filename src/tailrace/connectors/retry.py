@@ -1,4 +1,4 @@
-"""Waits that properties ask for: during reconnects, and before a snapshot or the stream begins."""
+"""Waits as properties say: between reconnects, and before a snapshot or the stream."""
 
 from __future__ import annotations
 

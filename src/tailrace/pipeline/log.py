@@ -1,4 +1,4 @@
-"""The file that Spark's and Java's lines go to: what Tailrace's own processes warn of in it, and its rotation."""
+"""The log file of Spark and Java: finds the warnings of Tailrace's own processes in it, and rotates it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the tables that a wrong name probably means."""
+"""Suggests tables with names similar to an unknown one."""
 
 from __future__ import annotations
 

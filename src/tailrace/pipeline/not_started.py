@@ -1,4 +1,4 @@
-"""Says why Spark did not start: by its error, or by what Java printed to the log before it ended."""
+"""Finds out why Spark did not start: from its error, or from what Java printed to the log."""
 
 from __future__ import annotations
 

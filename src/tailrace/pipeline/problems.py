@@ -1,4 +1,4 @@
-"""Says what is wrong in a pipeline file, in its own terms, from what the validation library found."""
+"""Converts the validation library's errors to sentences about the keys of a pipeline file."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How often a waiting run looks at its query and the clock; Spark refuses to wait for nothing.
+# How often a waiting run checks its query and the clock; Spark rejects a wait of 0 seconds.
 _LOOK_SECONDS, _LEAST_SECONDS = 0.5, 0.001
 # Workers that are started before the first tasks of a new checkpoint, each of 100 MB; the log itself needs one.
 _SNAPSHOT_WORKERS = 4
@@ -89,8 +89,8 @@ class Run:
         self._was_set_back = 0.0
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
         self._due: float | None = None
-        # What is to be said of the restart, and from when: a signal to the whole group ends Spark's workers a moment
-        # before it reaches this process, which then stops and says nothing of them.
+        # The restart's log line, and from when it is logged: a signal to the whole process group ends Spark's workers
+        # shortly before it reaches this process, which then stops and must not log them as failed.
         self._notice: tuple[float, str] | None = None
         self._watch(query)
         self._written: Counts = getattr(target, "written", Counts())
@@ -105,9 +105,9 @@ class Run:
         self._lease.keep(lambda: self._due is not None or self._is_active(), self._lost, self._caught_up)
 
     def await_(self, seconds: float | None = None) -> bool:
-        """Waits until the pipeline ends, or for so long; says whether it has ended. Raises what it failed of.
+        """Waits until the pipeline ends, or the time is up; whether it has ended. Raises the error that ended it.
 
-        A query that fails of what may pass is started again, see `Restarts`, and so is one whose clock was set back.
+        A query whose error may pass is started again, see `Restarts`, and so is one after the clock was set back.
         """
         end = math.inf if seconds is None else time.monotonic() + seconds
         while not (is_over := self._looked(max(_LEAST_SECONDS, min(end - time.monotonic(), _LOOK_SECONDS)))):

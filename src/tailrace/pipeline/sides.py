@@ -1,4 +1,4 @@
-"""Reads both sides of one table of a replica as hashes of rows: the source at a moment, the target at a version."""
+"""Reads one table of source and replica as hashes of rows: the source at one moment, the replica at one version."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class BlockingSnapshots:
         except SnapshotGone as error:
             if self._failures.is_transient(error):
                 raise
-            # The position has nothing to do with the tables: another snapshot at a later one is as good.
+            # Any snapshot will do: one at a later position is exported instead.
             log.warning("%s; the snapshot is exported again", error.what)
             self.close()
             return Planned(self._exported(start))
@@ -89,6 +89,6 @@ class BlockingSnapshots:
         if self._export is None or self._export.position != start:
             self.close()
             with self._failures.translated("a snapshot cannot be exported"):
-                # Once: the stream waits meanwhile, and the next try comes anyway.
+                # Once, as the stream waits meanwhile and the next planning tries again.
                 self._export = self._server.open(self.config, "tailrace", once=True)
         return self._export.position

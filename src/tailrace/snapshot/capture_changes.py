@@ -22,7 +22,7 @@ from tailrace.snapshot.signals import ADD, requests
 log = logging.getLogger(__name__)
 
 NOT_READ = "none"
-# Tables that signals may have added or removed, beside what the configuration says: the offset names them.
+# The most tables that signals may add or remove in addition to the configuration: the offset lists them.
 MOST_TABLES = 1000
 
 
@@ -60,7 +60,7 @@ def change(server: OnDemandSnapshots, config: Config, signal: Signal, progress: 
 
 
 def settled(config: Config, progress: Progress) -> Progress:
-    """Without the tables that the configuration now treats the same way."""
+    """The state without added or removed tables for which the configuration says the same by now."""
     said = TableFilter.from_config(replace(config, tables=()))
     tables = [(table_named(config, name), name, is_in) for name, is_in in progress.tables]
     left = tuple((name, is_in) for table, name, is_in in tables if said.captures(table) != is_in)
@@ -75,7 +75,7 @@ def _added(
     changed: Progress,
     tables: list[TableId],
 ) -> Progress:
-    """The state with added tables, and what is to be read of them; as before where the signal says that wrongly."""
+    """The state with added tables and the requests to read them; unchanged if the signal is malformed."""
     how = str((signal.content() or {}).get("type", "")).lower()
     asked = [] if how == NOT_READ else requests(signal, tables)
     wanted = [request for request in asked if request.table in map(str, tables)]

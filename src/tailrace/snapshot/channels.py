@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 FILE, KAFKA = "file", "kafka"
 _ENDING = ".json"
-# Files that one look takes: the offset has their names until the batch is committed.
+# The most files of one poll: the offset has their names until the batch is committed.
 MOST_FILES = 100
 
 
@@ -42,7 +42,7 @@ class Arrived:
 
 
 class Channels:
-    """The channels of one pipeline, looked at every `signal.poll.interval.ms`, the first time at once."""
+    """The channels of one pipeline, polled at once and then every `signal.poll.interval.ms`."""
 
     def __init__(self, config: Config) -> None:
         enabled = config.names("signal.enabled.channels")
@@ -57,11 +57,11 @@ class Channels:
 
     @staticmethod
     def are_configured(config: Config) -> bool:
-        """Whether there is any channel, that of the signal table aside."""
+        """Whether any channel other than the signal table is configured."""
         return bool(config.optional("signal.folder") or {FILE, KAFKA} & {*config.names("signal.enabled.channels")})
 
     def poll(self, files: tuple[str, ...], topic: int | None) -> Arrived | None:
-        """What came since; None while it is not time to look. `files` and `topic` are those of a committed offset."""
+        """The signals since the last poll; None if it is too early. `files` and `topic` are those of a committed offset."""
         now = time.monotonic()
         if now < self._next:
             return None
@@ -73,7 +73,7 @@ class Channels:
         for folder in self._folders:
             for name, text in folder.take(files):
                 names.append(name)
-                # Who keeps an emptied file open without appending to it leaves zeros where the old text was.
+                # A writer that keeps the file open without append mode leaves zeros in place of the old text.
                 lines = [line for line in text.replace("\0", "").splitlines() if line.strip()]
                 signals += [signal for line in lines if (signal := parsed(line, None)) is not None]
         if self._topic is not None:
@@ -82,13 +82,13 @@ class Channels:
         return Arrived(tuple(signals), tuple(names), topic)
 
     def close(self) -> None:
-        """Let go of the connection to Kafka."""
+        """Close the connection to Kafka."""
         if self._topic is not None:
             self._topic.close()
 
 
 def send(folder: str, signal: Signal) -> str:
-    """Put a signal into a pipeline's folder, whole or not at all; returns the file. Raises ConfigError.
+    """Write a signal into a pipeline's folder atomically; returns the file. Raises ConfigError.
 
     The names of such files ascend with time, so that signals are carried out in their order.
     """
@@ -106,12 +106,12 @@ def send(folder: str, signal: Signal) -> str:
 
 
 def is_there(folder: str, file: str) -> bool:
-    """Whether a file that `send` wrote is there still: it goes when the batch that read it is committed."""
+    """Whether a file that `send` wrote still exists: it is removed when the batch that read it is committed."""
     return bool(_located(folder)[0].get_file_info(file).type == fs.FileType.File)
 
 
 class _Folder:
-    """Files of signals, each complete once it bears a name that `is_one` knows."""
+    """Files of signals. A file is complete once `is_one` accepts its name."""
 
     def __init__(self, location: str, is_one: Callable[[str], bool]) -> None:
         self._location = location
@@ -135,7 +135,7 @@ class _Folder:
                 with system.open_input_stream(file.path) as stream:
                     taken.append((file.base_name, stream.read().decode("utf-8", "replace")))
         except (OSError, pa.ArrowException) as error:
-            # Logged once: a checkpoint in a file system that only Spark knows takes no signals by files.
+            # Logged once: signals by files do not work with a checkpoint in a file system that only Spark can access.
             level = logging.DEBUG if self._is_silent else logging.ERROR
             log.log(level, "signals cannot be read from %s: %s", self._location, error)
             self._is_silent = True
@@ -152,7 +152,7 @@ def _located(location: str) -> tuple[fs.FileSystem, str]:
 
 
 def _claim(file: Path) -> None:
-    """Move what is in `signal.file` to a file of its own, where it waits until it is carried out.
+    """Move the content of `signal.file` to another file, which stays until its signals are carried out.
 
     `signal.file` itself stays and is emptied, as whoever writes it may keep it open.
     """
@@ -167,7 +167,7 @@ def _claim(file: Path) -> None:
                 return
             with part.open("wb") as copy:
                 shutil.copymode(file, part)
-                # What comes while the copy is written belongs to it, too.
+                # Lines that are written during the copy belong to it as well.
                 while text:
                     copy.write(text)
                     copy.flush()

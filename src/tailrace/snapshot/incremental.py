@@ -37,7 +37,7 @@ _LONGEST_KEY = 16 << 10
 
 
 class IncrementalSnapshots:
-    """Carries out what signals ask for, over connections of the planner."""
+    """Executes the snapshots that signals request, over connections of the planner."""
 
     def __init__(self, config: Config, server: OnDemandSnapshots) -> None:
         self.config = config
@@ -47,7 +47,7 @@ class IncrementalSnapshots:
         self._not_before = 0.0
 
     def chunk(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
-        """Read the next chunk: of the present table, or, where that is at its end or cannot be read, of one after it.
+        """Read the next chunk: of the current table or, if that is finished or cannot be read, of a later one.
 
         The stages on the way to there are none where nothing can be read just now; no chunk where no table has rows.
         """
@@ -146,7 +146,7 @@ class IncrementalSnapshots:
 
 
 def _given_up(failures: Failures, progress: Progress, error: Exception) -> Stage:
-    """The state without the present table, whose rows stay unread."""
+    """The state without the current table, whose rows stay unread."""
     request, why = progress.queue[0], reason(failures, error)
     log.error("the incremental snapshot of %s is given up: %s", request.table, why)
     return progress.without_present().giving_up([request], why), "SQL_EXCEPTION"
@@ -166,7 +166,7 @@ def _changes(reads: pa.StructArray, gone: pa.StructArray, table: ChunkTable, end
     return pa.RecordBatch.from_pydict(
         {
             "op": pa.concat_arrays([repeat(READ, len(reads)), repeat(DELETE, len(gone))]),
-            # Behind everything of the log that the batch holds.
+            # Behind everything of the log in the batch.
             "order": pa.array(range(1 << 62, (1 << 62) + count), pa.int64()),
             "ts_us": pa.repeat(pa.scalar(time.time_ns() // 1000, pa.int64()), count),
             "snapshot": repeat("incremental", count),

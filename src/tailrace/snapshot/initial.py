@@ -73,7 +73,7 @@ class InitialSnapshot:
         return []
 
     def resume(self, application: str, reading: Reading) -> Any:
-        """Where the snapshot stands that the next batch reads under; None if nothing is left.
+        """The position of the snapshot that the next batch reads under; None if nothing is left.
 
         A process that has none yet, or whose own has ended, exports one for what is left before the last batch planned.
         """
@@ -87,12 +87,12 @@ class InitialSnapshot:
                 with self._failures.translated("the snapshot cannot be planned"):
                     self._resume(application, place)
             except SourceError:
-                self.close()  # half a plan, which another try must not take for one
+                self.close()  # an incomplete plan must not be used by the next attempt
                 raise
         return None if self._export is None else self._export.position
 
     def next(self, reading: Reading) -> Reading:
-        """The state after the batch that follows; `reading` itself, rid of what is no longer needed, after the last."""
+        """The state after the next batch; after the last one `reading` itself, without what is no longer needed."""
         before = reading.place if self._is_resumed else reading.undo or reading.place
         since = reading.since_ms, reading.since_splits
         if not self._is_resumed:
@@ -113,7 +113,7 @@ class InitialSnapshot:
         return self._kept[1] if self._kept is not None and self._kept[0] == reading else []
 
     def close(self) -> None:
-        """Let go of the exported snapshot."""
+        """Close the exported snapshot."""
         if self._export is not None:
             self._export.close()
             self._export = None
@@ -141,7 +141,7 @@ class InitialSnapshot:
         return taken
 
     def _place(self) -> Place:
-        """What is left now."""
+        """What is left to read."""
         names = dict.fromkeys(name for split in self._left for name in split.names)
         point = self._left[0].resume_point if self._left else None
         return Place(tuple(names)) if point is None else replace(point, left=tuple(names))

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What a chunk changes of a Progress, as it was before."""
+    """The fields of a Progress that a chunk changes, with their values before it."""
 
     queue: tuple[Request, ...]
     last: PagingKey | None
@@ -31,21 +31,20 @@ class Undo:
     key: str | None
 
 
-# What the requests in the queue may take of an offset, which is written for every batch.
+# The most bytes that requests may take in an offset, which is written for every batch.
 QUEUE_BYTES = 512 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`handled`: marks of the signals seen that are still in the table. `queue`: what is to be read, the present first.
+    """`handled`: marks of the signals read that are still in the table. `queue`: what is to be read, the current first.
 
-    `last` and `maximum` are keys of the present table, as text, of the columns and types that `key` tells; `rows`
-    is how many of it are read, `total` how many it was thought to have when its first chunk was read, at
-    `since_ms`. `undo` is the state before the batch that this offset ends: the rows of such a batch are lost if the
-    driver dies before its commit, so the first batch after a restart reads them again. `files` of signals and the
-    `topic` up to that position are read. `tables` were added or removed since the start; nothing is read before all
-    transactions up to number `wait` have ended. `incomplete` are the tables whose snapshots were given up, `warnings`
-    what is wrong with the source at present.
+    `last` and `maximum` are keys of the current table as texts, with the columns and types in `key`. `rows` is how many
+    rows of it are read, `total` the server's estimate when its first chunk was read, at `since_ms`. `undo` is the state
+    before the batch that this offset ends: the rows of such a batch are lost if the driver dies before its commit, so
+    the first batch after a restart reads them again. `files` of signals and the `topic` up to that position are read.
+    `tables` were added or removed since the start; nothing is read before all transactions up to number `wait` have
+    ended. `incomplete` are the tables whose snapshots were given up, `warnings` the current problems of the source.
     """
 
     handled: tuple[Mark, ...] = ()
@@ -87,7 +86,7 @@ class Progress:
         }
 
     def _undo_json(self, state: Undo) -> dict[str, Any]:
-        """A state before; in its queue a number stands for a request of the present one, as none is stored twice."""
+        """An Undo as JSON. A number in its queue is the index of a request in this state's queue, which stores it."""
         places = {request: place for place, request in enumerate(self.queue)}
         return {
             "queue": [places.get(request, request.to_json()) for request in state.queue],
@@ -135,11 +134,11 @@ class Progress:
         return state if state.queue[:1] == self.queue[:1] else replace(state, total=None, since_ms=None)
 
     def after_chunk(self, last: PagingKey, maximum: PagingKey, rows: int) -> Progress:
-        """The state once a chunk of the present table is read."""
+        """The state once a chunk of the current table is read."""
         return replace(self, last=last, maximum=maximum, rows=self.rows + rows)
 
     def without_present(self) -> Progress:
-        """The state once the present table is read."""
+        """The state once the current table is read."""
         return replace(self._at_next(), queue=self.queue[1:])
 
     def undoing(self, before: Progress) -> Progress:
@@ -147,11 +146,11 @@ class Progress:
         return replace(self, undo=before._now())
 
     def by(self, key: str) -> Progress:
-        """The state for reading the present table by such a key: one read by another begins again."""
+        """The state for reading the current table by this key. A table that was read by another key starts again."""
         return self if self.key == key or (self.key is None and self.last is None) else self._at_next()
 
     def _at_next(self) -> Progress:
-        """Nothing is read of the table that comes next."""
+        """The state in which nothing of the next table is read."""
         return replace(self, last=None, maximum=None, rows=0, total=None, since_ms=None, key=None)
 
     @property
@@ -160,7 +159,7 @@ class Progress:
         return ",".join(request.table for request in self.queue if request.kind == INCREMENTAL)
 
     def is_next(self, kind: str) -> bool:
-        """Whether a table is to be read next, and in that way. As in Debezium a pause holds no blocking one up."""
+        """Whether the next request is of this kind. As in Debezium a pause does not delay a blocking snapshot."""
         if kind == BLOCKING:
             return bool(self._blocking())
         return bool(self.queue) and not self.paused and self.queue[0].kind == kind
@@ -183,7 +182,7 @@ class Progress:
         return replace(self, undo=self._now())._with(queue), tuple(present.values())
 
     def _with(self, queue: tuple[Request, ...]) -> Progress:
-        """The state with another queue; nothing is paused where nothing is left that could be."""
+        """The state with another queue; a pause ends when no incremental snapshot is left."""
         return replace(self, queue=queue, paused=self.paused and _any_incremental(queue))
 
     def _now(self) -> Undo:
@@ -211,7 +210,7 @@ class Progress:
         return replace(self, queue=self.queue + more, incomplete=_asked_again(self.incomplete, more))
 
     def giving_up(self, requests: Iterable[Request], why: str) -> Progress:
-        """The state in which it is known that the rows of these requests were never read."""
+        """The state in which the tables of these requests are incomplete."""
         state = self
         for request in requests:
             reason = f"{why} (signal {request.signal}, {request.kind} snapshot)"
@@ -241,7 +240,7 @@ class Progress:
         return self.without(names)
 
     def without(self, names: Container[str]) -> Progress:
-        """The state when nobody wants the rows of these tables any more."""
+        """The state after a stop of these tables: their requests are removed, and they are no longer incomplete."""
         state = replace(self, incomplete=without_tables(self.incomplete, names))
         left = tuple(request for request in self.queue if request.table not in names)
         if left[:1] == self.queue[:1]:
@@ -274,7 +273,7 @@ def _key(node: list[str | None] | None) -> PagingKey | None:
 
 
 def _mark(node: Any) -> Mark:
-    """A mark; in version 1 a list, and in the first releases the id alone."""
+    """A mark from JSON: a list in version 1, and only the id in the first releases."""
     if isinstance(node, str):
         return node, None
     return (node["id"], node["row"]) if isinstance(node, dict) else (node[0], node[1])

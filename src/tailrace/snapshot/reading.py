@@ -14,7 +14,7 @@ from tailrace.connectors.snapshots import Place
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A first snapshot underway.
+    """The state of a first snapshot that is not finished.
 
     `undo` is the place before the batch that this offset ends: its rows are lost if the driver dies before they are
     committed, so a restart continues from there. None where that batch read no rows. `touched` are the tables of which

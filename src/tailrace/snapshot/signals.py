@@ -29,7 +29,7 @@ _CONDITIONS = 'list of {"data-collection": ..., "filter": ...}, both texts'
 
 
 def check_size(signal: Signal) -> None:
-    """Raise SignalError for a signal that is too large, whoever sends it."""
+    """Raise SignalError for a signal that is too large."""
     if len(signal.data or "") > DATA_BYTES:
         raise SignalError(f"its data is longer than {DATA_BYTES:,} characters", remedy="ask for less at a time")
     keys = _keys(signal) if signal.type in (EXECUTE, ADD) else None

@@ -18,7 +18,7 @@ from tailrace.model.change import TRUNCATE, UPDATE, ChangeBatch
 
 @dataclass
 class Window:
-    """The rows of a chunk, read under a snapshot, while the log up to a later position passes by.
+    """The rows of a chunk, read under a snapshot, and the changes of the log after it that supersede them.
 
     A row that is changed by a transaction that the snapshot does not contain is dropped: the log has sent what came
     later. So is a row of op `d`, which says that there is no row of its key, if the log brings one. All others are
@@ -38,7 +38,7 @@ class Window:
     _is_truncated: bool = False
 
     def observe(self, *batches: ChangeBatch) -> None:
-        """Note what batches of the log change of the rows."""
+        """Note which rows the batches of the log change."""
         later = [changes for batch in batches if (changes := self._not_contained(batch)) is not None]
         for changes in later:
             self._is_truncated |= bool(pc.any(pc.equal(changes.rows.column("op"), TRUNCATE)).as_py())
@@ -58,7 +58,7 @@ class Window:
         return ChangeBatch(batch.table, batch.rows.filter(mask(later))) if later.any() else None
 
     def _old(self, changes: ChangeBatch) -> pa.Array:
-        """What distinguishes the changed rows: an update that leaves that alone has no old image."""
+        """The identity columns of changed rows: an update that does not change them has no old image."""
         updated = pc.equal(changes.rows.column("op"), UPDATE)
         stayed = pc.if_else(updated, _keys(changes, "after", self.identity), None)
         return pc.coalesce(_keys(changes, "before", self.identity), stayed)
@@ -67,7 +67,7 @@ class Window:
         return _keys(self.rows, "after", self.identity)
 
     def survivors(self) -> ChangeBatch:
-        """The rows that the log leaves standing."""
+        """The rows that no change in the log supersedes."""
         if self._is_truncated or not len(self.rows):
             return self.rows.slice(0, 0)
         if not self._brought:
@@ -88,7 +88,7 @@ class Window:
         return self.rows.with_rows(rows.filter(mask(kept)))
 
     def _became(self, own: list[str | None]) -> dict[int, dict[str, Any]]:
-        """What changed rows are, by their places, in the end, where the log does not tell all their columns."""
+        """The final state of changed rows whose columns the log does not contain completely, by their places."""
         names = frozenset(self.rows.rows.schema.field("after").type.names)
         # By identity: place, image, and the columns that no later change contains. Rows of a chunk are few, so a loop
         # will do.

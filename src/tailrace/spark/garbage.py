@@ -1,4 +1,4 @@
-"""Takes what a worker has imported out of Python's garbage collection, which Spark runs after each task."""
+"""Freezes the modules that a worker has imported, so that the garbage collection after each Spark task skips them."""
 
 from __future__ import annotations
 

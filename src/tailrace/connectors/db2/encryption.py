@@ -1,4 +1,4 @@
-"""Encryption of connections: why server and driver do not agree on one."""
+"""Finds out why server and driver do not agree on encryption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encryption of connections: the files of certificates, and why server and driver do not agree."""
+"""Encryption of connections: checks the files of certificates, and finds out why server and driver do not agree."""
 
 from __future__ import annotations
 

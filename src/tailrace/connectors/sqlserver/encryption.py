@@ -1,4 +1,4 @@
-"""Encryption of connections: which certificates FreeTDS accepts, and why it has refused one."""
+"""Encryption of connections: which certificates FreeTDS accepts, and why it refused one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes a replica's tables: names that a catalog takes, and columns about the last change of each row."""
+"""Names and extra columns of a replica's tables: names for a catalog, and columns about each row's last change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a server why it refuses a login: libpq passes on its words, in any language, and drops the SQLSTATE.
+"""Finds the SQLSTATE of a refused login: libpq passes on the server's text, in any language, but not the SQLSTATE.
 
 The trace that libpq can write of a connection has the SQLSTATE, so the login is tried once more with a trace.
 """
