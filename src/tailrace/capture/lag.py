@@ -33,7 +33,7 @@ class Lag:
     def seconds(self, now: float, here: Any) -> float:
         """How long ago the log ended at `here` or before it; 0 if it still does.
 
-        Nothing is asked of earlier positions afterwards.
+        Earlier positions are not queried afterwards.
         """
         if self._end is None or not here < self._end:
             self._looks, self._every = self._looks[-1:], 1

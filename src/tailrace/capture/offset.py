@@ -15,7 +15,7 @@ from tailrace.snapshot.reading import Reading
 class Offset(Reached):
     """How far a pipeline has come; the only state there is.
 
-    `progress` is how far snapshots have come that signals asked for, None without a signal channel. `reading` is how
+    `progress` is the state of snapshots that signals requested, None without a signal channel. `reading` is how
     far the first snapshot has come, None if one micro-batch reads it.
     """
 

@@ -40,7 +40,7 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as one line of JSON.")] = False,
 ) -> None:
-    """Write a pipeline file for a database. The password (environment, URL, or asked for) is not written."""
+    """Write a pipeline file for a database. The password (from environment, URL or prompt) is not written."""
     is_kept = output.exists() and not force
     if is_kept and not ddl:
         raise ConfigError("exists already", where=str(output), remedy="Choose another --output, or --force.")

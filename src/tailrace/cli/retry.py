@@ -30,5 +30,5 @@ def command(
     elif sent is None:
         results.print("No table is set aside.")
     else:
-        results.print(f"A snapshot of {escape(', '.join(sent.data['data-collections']))} is asked for.")
+        results.print(f"A snapshot of {escape(', '.join(sent.data['data-collections']))} is requested.")
         results.print(f"A running pipeline takes it within {sent.seconds:g} s, a stopped one when it starts.")

@@ -69,7 +69,7 @@ def content(path: str, where: str, remedy: str) -> bytes:
 def objection(host: str, port: int, authorities: str | None, timeout: float) -> str | None:
     """OpenSSL's reason to refuse the certificate of a server that begins with TLS; None if it finds none.
 
-    `authorities` is a PEM file, None stands for the authorities that the system trusts; `timeout` is in seconds.
+    `authorities` is a PEM file, None means the authorities that the system trusts; `timeout` is in seconds.
     """
     try:
         context = ssl.create_default_context(cafile=authorities)

@@ -1,7 +1,7 @@
 """User-supplied converters (`converters`): Python entry points that give columns another schema and other values.
 
 An entry point of the group `tailrace.converters` is a factory: called with the settings `<name>.*` (a dict of texts
-without that prefix), it gives a function that is asked about each column and answers with a Conversion, or None for
+without that prefix), it returns a function that is called for each column and returns a Conversion, or None for
 the built-in one. Debezium's documentation, "Custom converters", has the same in Java.
 """
 
@@ -21,7 +21,7 @@ from tailrace.model.schema import ConnectSchema
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A column that a converter is asked about; `default` is the expression of its default."""
+    """A column that a converter is called for; `default` is the expression of its default."""
 
     table: str
     name: str

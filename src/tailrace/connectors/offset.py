@@ -80,7 +80,7 @@ def stored(
 ) -> dict[str, Any]:
     """The offset as Spark stores it. The order of keys is part of the format, as Spark compares the text.
 
-    `text` prints a position. `snapshots` is the state of snapshots that signals asked for, `reading` that of a first
+    `text` prints a position. `snapshots` is the state of snapshots that signals requested, `reading` that of a first
     snapshot of several micro-batches; None if there is none.
     """
     return {

@@ -106,7 +106,7 @@ class NewSource:
 
     `name` is a name for the pipeline, `database` what the URL points at. `properties` are complete; a secret is a
     reference to the environment variable that `variables` names. `secrets` are those that the URL contains, `prompts`
-    the questions for those that a person has to be asked for.
+    the texts of prompts for the others.
     """
 
     name: str

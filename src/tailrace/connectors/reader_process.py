@@ -28,7 +28,7 @@ from tailrace.connectors.reader_socket import ClientGone, Kind, Request, Source,
 
 log = logging.getLogger(__name__)
 
-# How long nobody asks before the source is asked whether the pipeline still runs.
+# After how long without a request the source is queried whether the pipeline still runs.
 IDLE_SECONDS = 10.0
 # How long a worker may take nothing while another one waits: a task that Spark has given up may hang for ever.
 _STALLED_SECONDS = 10.0

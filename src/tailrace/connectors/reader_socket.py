@@ -30,7 +30,7 @@ _HEADER = struct.Struct("=BQQ")
 
 @dataclass(frozen=True)
 class Block:
-    """Some of what was asked for: bytes, and what has to be known about them."""
+    """A part of the answer: bytes, and a description of them."""
 
     about: Any
     data: bytes | bytearray

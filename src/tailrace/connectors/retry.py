@@ -55,7 +55,7 @@ def driver_error_of(error: BaseException) -> BaseException:
 def is_listed(config: Config, error: BaseException | None) -> bool:
     """Whether internal.custom.retriable.exception matches the message of an error or of what caused it.
 
-    As in Debezium the expression stands for the whole message; here its first line alone is enough as well.
+    As in Debezium the expression must match the whole message; here a match of its first line is enough as well.
     """
     pattern = config.optional("internal.custom.retriable.exception")
     while pattern and error is not None:

@@ -66,7 +66,7 @@ class SharedLogConnector(Connector):
         """See Connector.give_up: nothing keeps the log."""
 
     def needed(self, here: Reached, position: Any) -> Any:
-        """The position from which `lost` is asked for the log; None before the first snapshot."""
+        """The position from which `lost` checks the log; None before the first snapshot."""
         begins = here.log.get(BEGINS)
         return position or here.position or (None if begins is None else self.parse(begins))
 

@@ -133,7 +133,7 @@ class SourceBlock:
     def as_old(self, fields: tuple[Field, ...], *, has_transaction: bool) -> SourceBlock:
         """The block as Debezium 1 had it (`compat.version`), with these fields of the connector's own.
 
-        No schema versions, no `ts_us` and `ts_ns`, a boolean `snapshot`, and `transaction` only if it is asked for.
+        No schema versions, no `ts_us` and `ts_ns`, a boolean `snapshot`, and `transaction` only if it is configured.
         """
         return replace(self._coarse(OLD_SNAPSHOT, has_transaction=has_transaction), fields=fields, is_old=True)
 

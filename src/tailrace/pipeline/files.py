@@ -48,7 +48,7 @@ class LocalFile:
     def read(self) -> str | None:
         """The content, None if there is no such file."""
         try:
-            return self._asked(lambda: self._path.read_text(encoding="utf-8", errors="replace"))
+            return self._translated(lambda: self._path.read_text(encoding="utf-8", errors="replace"))
         except _NotThereError:
             return None
 
@@ -61,7 +61,7 @@ class LocalFile:
                 stream.write(content)
 
         try:
-            self._asked(create)
+            self._translated(create)
         except _ThereError:
             return False
         return True
@@ -75,14 +75,14 @@ class LocalFile:
             draft.write_text(content, encoding="utf-8")
             draft.replace(self._path)
 
-        self._asked(write)
+        self._translated(write)
 
     def delete(self) -> None:
         """Remove the file."""
         with suppress(_NotThereError):
-            self._asked(self._path.unlink)
+            self._translated(self._path.unlink)
 
-    def _asked(self, question: Callable[[], T]) -> T:
+    def _translated(self, question: Callable[[], T]) -> T:
         try:
             return question()
         except FileNotFoundError as error:
@@ -107,7 +107,9 @@ class HadoopFile:
         self._path = jvm.org.apache.hadoop.fs.Path(folder, name)
         conf = session._jsparkSession.sessionState().newHadoopConf()
         # An instance of its own: the files have no checksums, which are a second file that is written later.
-        self._system = self._asked(lambda: jvm.org.apache.hadoop.fs.FileSystem.newInstance(self._path.toUri(), conf))
+        self._system = self._translated(
+            lambda: jvm.org.apache.hadoop.fs.FileSystem.newInstance(self._path.toUri(), conf)
+        )
         self._system.setWriteChecksum(False)
         self._system.setVerifyChecksum(False)
 
@@ -137,7 +139,7 @@ class HadoopFile:
                 stream.close()
 
         try:
-            return self._asked(read)
+            return self._translated(read)
         except _NotThereError:
             return None
 
@@ -155,7 +157,7 @@ class HadoopFile:
 
     def delete(self) -> None:
         """Remove the file."""
-        self._asked(lambda: self._system.delete(self._path, False))
+        self._translated(lambda: self._system.delete(self._path, False))
 
     def _write(self, content: str, *, overwrite: bool) -> None:
         def write() -> None:
@@ -165,9 +167,9 @@ class HadoopFile:
             finally:
                 stream.close()
 
-        self._asked(write)
+        self._translated(write)
 
-    def _asked(self, question: Callable[[], T]) -> T:
+    def _translated(self, question: Callable[[], T]) -> T:
         from py4j.protocol import Py4JError, Py4JJavaError
 
         try:

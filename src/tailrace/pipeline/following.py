@@ -44,7 +44,7 @@ class Follower:
 
     @property
     def progress(self) -> Progress:
-        """What signals asked for and is not done."""
+        """The requests of signals that are not finished."""
         return Progress.from_json(self.offset.get("snapshots"))
 
     def position(self) -> Position | None:

@@ -66,7 +66,7 @@ class TableReport:
 
 @dataclass
 class Found:
-    """A report, and what a repair goes by: the table's sides, the keys that were asked for, which of them are wrong."""
+    """A report, and what a repair needs: the table's sides, the keys that were queried, which of them are wrong."""
 
     report: TableReport
     sides: Sides | None = None
@@ -116,7 +116,7 @@ class Reconciler:
         return found
 
     def examine(self, found: Found) -> None:
-        """Look at the keys that were asked for, and put what they are into the report."""
+        """Decide the keys that were queried, and put the results into the report."""
         sides, asked, report = found.sides, found.asked, found.report
         assert sides is not None
         assert asked is not None

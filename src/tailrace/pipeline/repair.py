@@ -82,7 +82,7 @@ def _done(reconciler: Reconciler, found: Found, sent: list[Sent]) -> bool:
 
     if reconciler.follower.until(lambda: not any(map(is_waiting, sent))):
         return True
-    _add(found, f"the repair is asked for and not done: {reconciler.follower.position_text()}")
+    _add(found, f"the repair is requested and not done yet: {reconciler.follower.position_text()}")
     return False
 
 

@@ -58,7 +58,7 @@ class Sides:
         return replica
 
     def ask(self, suspects: Suspects) -> KeyQuery:
-        """Keys of rows of either side, as texts with which the source can be asked for them."""
+        """Keys of rows of either side, as texts for queries of the source."""
         with self._admin.now() as now:
             wanted = now.texts(suspects.keys)
             table = now.table(self.table.id)

@@ -61,7 +61,7 @@ class Channels:
         return bool(config.optional("signal.folder") or {FILE, KAFKA} & {*config.names("signal.enabled.channels")})
 
     def poll(self, files: tuple[str, ...], topic: int | None) -> Arrived | None:
-        """The signals since the last poll; None if it is too early. `files` and `topic` are those of a committed offset."""
+        """The signals since the last poll; None if it is too early. `files` and `topic` are of a committed offset."""
         now = time.monotonic()
         if now < self._next:
             return None
@@ -154,7 +154,7 @@ def _located(location: str) -> tuple[fs.FileSystem, str]:
 def _claim(file: Path) -> None:
     """Move the content of `signal.file` to another file, which stays until its signals are carried out.
 
-    `signal.file` itself stays and is emptied, as whoever writes it may keep it open.
+    `signal.file` itself stays and is emptied, as its writer may keep it open.
     """
     part = file.with_name(f"{file.name}.part")
     try:

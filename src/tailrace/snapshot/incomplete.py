@@ -14,7 +14,7 @@ MOST_TABLES, _LONGEST_REASON = 500, 300
 class Incomplete:
     """A table without some of its rows: why, and since when (milliseconds since 1970).
 
-    `of_keys`: only rows of single keys were asked for.
+    `of_keys`: only rows of single keys were requested.
     """
 
     table: str

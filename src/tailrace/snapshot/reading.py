@@ -1,6 +1,6 @@
 """The state of a first snapshot of several micro-batches: part of an offset, so that a restart resumes there.
 
-Each attempt reads under a snapshot of its own, which stands at a position of the log. Before a later attempt reads what
+Each attempt reads under a snapshot of its own, which has a position in the log. Before a later attempt reads what
 is left, the log is read up to that position, so that no key ever steps back; tables still untouched are left out of it.
 """
 

@@ -180,7 +180,7 @@ class Blobs:
         self.sequence = 0
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
-        """One row a batch; of a table's new name one more, without a record, for whoever follows the old name."""
+        """One row for each batch; for a renamed table one more under the old name, without a record."""
         if isinstance(batch, ControlBatch):
             yield self._row(batch.topic, batch)
             return

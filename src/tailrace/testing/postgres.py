@@ -97,7 +97,7 @@ class PostgresServer:
             admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
 
     def drop_database(self, name: str) -> None:
-        """Drop a database, if it is there, with its replication slots and whoever is connected to it."""
+        """Drop a database, if it exists, with its replication slots and connections."""
         with self.connect() as admin:
             if not admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
                 return

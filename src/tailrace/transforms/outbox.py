@@ -121,7 +121,7 @@ class EventRouter:
             yield records.take(np.array(places, np.int64)), Part(schema, array(values, schema))
 
     def _messages(self, records: Records, payload: Part) -> list[Records]:
-        """The messages; those with an empty payload are tombstones where that is asked for."""
+        """The messages; those with an empty payload are tombstones if configured."""
         message = self._message(records, payload)
         if not self.settings.tombstones:
             return [message]

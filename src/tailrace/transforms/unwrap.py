@@ -138,7 +138,7 @@ class ExtractNewRecordState:
         return [self.as_tombstones(records)]
 
     def as_tombstones(self, records: Records) -> Records:
-        """Tombstones with the header of their operation, if that is asked for."""
+        """Tombstones with the header of their operation, if configured."""
         return records.adding(*(Header.of(each.name, STRING, "d") for each in self.headers if each.field == "op"))
 
     def _events(self, records: Records) -> list[Records]:

@@ -69,7 +69,7 @@ class ChangeTableAdmin(SharedLogAdmin):
 
     @contextmanager
     def server(self) -> Iterator[Server]:
-        """A server that is asked, for the time of a block."""
+        """A server to query, closed after the block."""
         server = self._dialect.server(at_once(self.config), "tailrace admin")
         try:
             yield server

@@ -88,29 +88,29 @@ class ChangeTableConnector(SharedLogConnector):
         return self._watched[2]
 
     def _without_instance(self, config: Config) -> Watched:
-        def asked(connection: Connection) -> list[str]:
+        def query(connection: Connection) -> list[str]:
             catalog = self.dialect.catalog(connection, config)
             newest = catalog.newest()
             return [str(table) for table in catalog.captured() if table not in newest]
 
-        missing = self._server.ask(asked)
+        missing = self._server.ask(query)
         return Watched(tuple(f"{table} has no {self.instance}, so its changes are not captured" for table in missing))
 
     def tables(self, config: Config) -> list[TableSchema]:
         """See Connector.tables."""
 
-        def asked(connection: Connection) -> list[TableSchema]:
+        def query(connection: Connection) -> list[TableSchema]:
             catalog = self.dialect.catalog(connection, config)
             numbers, newest = catalog.tables(), catalog.newest()
             found = (catalog.capture(catalog.now(table, newest, numbers[table])) for table in catalog.captured())
             return [each.schema for each in found if each is not None]
 
-        return self._server.ask(asked)
+        return self._server.ask(query)
 
     def log_end(self) -> LogEnd:
-        """See Connector.log_end: where nothing is left to read, change tables are looked at once a second."""
+        """See Connector.log_end: where nothing is left to read, change tables are checked once a second."""
 
-        def asked(connection: Connection) -> LogEnd:
+        def query(connection: Connection) -> LogEnd:
             end, now = self.dialect.log_end(connection, self.config), time.monotonic()
             if now - self._looked >= _LOOKS_S:
                 self._looked = now
@@ -119,15 +119,15 @@ class ChangeTableConnector(SharedLogConnector):
                 return self._end
             return LogEnd(end, self._instances(connection, end))
 
-        self._end = self._server.ask(asked)
+        self._end = self._server.ask(query)
         return self._end
 
-    def _asked(self, connection: Connection) -> LogEnd:
+    def _current_end(self, connection: Connection) -> LogEnd:
         end = self.dialect.log_end(connection, self.config)
         return LogEnd(end, self._instances(connection, end))
 
     def look(self, connection: Any, end: Reading) -> None:
-        """What else is looked at, once a second, when the end is asked for."""
+        """What is checked once a second in addition, when the end is queried."""
 
     def _instances(self, connection: Connection, end: Reading) -> tuple[Instance, ...]:
         catalog = self.dialect.catalog(connection, self.config)
@@ -156,10 +156,12 @@ class ChangeTableConnector(SharedLogConnector):
             return None
         seen = None
         if is_routine:
-            # The end of what is planned next was asked for just now.
+            # The end of the next range was queried just now.
             seen, self._here = self._end, at
         known = here.log.get(INSTANCES, {})
-        return self._server.ask(lambda connection: self._gap(connection, at, known, seen or self._asked(connection)))
+        return self._server.ask(
+            lambda connection: self._gap(connection, at, known, seen or self._current_end(connection))
+        )
 
     def _gap(self, connection: Connection, at: Reading, known: Known, end: LogEnd) -> Gap | None:
         for database, lsn in at.lsns:
@@ -184,7 +186,7 @@ class ChangeTableConnector(SharedLogConnector):
         """See Connector.ranges."""
         to: Reading = end.position
 
-        def asked(connection: Connection) -> LogRange:
+        def query(connection: Connection) -> LogRange:
             # Those that `advanced` has written down, if this process has planned the range.
             is_seen = self._end is not None and to <= self._end.position
             found = self._end.instances if self._end and is_seen else self._instances(connection, to)
@@ -207,7 +209,7 @@ class ChangeTableConnector(SharedLogConnector):
             rows = counted(self.dialect, connection, mine, begin, to)
             return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped)
 
-        whole = self._server.ask(asked)
+        whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()
 
     def _switches(self, connection: Connection, instances: tuple[Instance, ...], known: Known) -> list[Switch]:

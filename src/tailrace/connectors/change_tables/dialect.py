@@ -255,7 +255,7 @@ class Dialect(Protocol):
         """A new connection to a database; without a name to that of the configuration."""
 
     def server(self, config: Config, application: str = "tailrace planner") -> Server:
-        """A server that is asked over a connection of its own."""
+        """A server with a connection of its own."""
 
     def catalog(self, connection: Any, config: Config) -> Catalog:
         """The catalog over a connection."""

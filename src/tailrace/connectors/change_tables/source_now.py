@@ -34,7 +34,7 @@ class ChangeTableNow(SourceNow):
 
     @cached_property
     def horizon(self) -> Reading:
-        """See SourceNow.horizon: asked for when the capture program has had the time for what is committed by now."""
+        """See SourceNow.horizon: queried after the capture program had time to read what is committed by now."""
         with self._translated("the capture program cannot be queried"):
             self._dialect.wait_for_log(self._connection, self._config)
             return self._dialect.log_end(self._connection, self._config)

@@ -221,7 +221,7 @@ class SplitPlanner:
         return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(table)}"))
 
     def _listed(self, select: str, described: Described) -> str:
-        """A SELECT of the user's; the `*` of its list stands for the columns."""
+        """A user-supplied SELECT; a `*` in its list is replaced by the columns."""
         head, star, rest = select.partition("*")
         is_list = star and head.strip().upper() in ("SELECT", "SELECT ALL", "SELECT DISTINCT")
         columns = ", ".join(self.dialect.name(column.name) for column in described.columns)

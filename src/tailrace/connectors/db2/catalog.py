@@ -60,7 +60,7 @@ _CONTROL_TABLES = ("IBMSNAP_", "IBMQREP_")
 
 
 class Catalog(dialect.Catalog):
-    """Implements Catalog. What is asked for once is kept: a catalog is used for one question to the server."""
+    """Implements Catalog. Results are cached: a catalog serves one request to the server."""
 
     def __init__(self, connection: Connection, config: Config) -> None:
         self.connection, self.config = connection, config

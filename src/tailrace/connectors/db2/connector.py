@@ -22,7 +22,7 @@ from tailrace.model.source import SourceBlock
 
 # In the `log` of an offset: the server's time when its log was read up to there.
 READ = "read"
-# So often the server is asked for it, in seconds: RETENTION_LIMIT is given in minutes.
+# How often the server is queried for it, in seconds: RETENTION_LIMIT is given in minutes.
 _ASKED_S = 30.0
 
 

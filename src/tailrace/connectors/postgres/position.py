@@ -102,7 +102,7 @@ class Claim:
     seen: Seen | None = None
 
     def owns(self, confirmed: int | None) -> bool:
-        """Whether a slot with this confirmed position is the one that the pipeline created and nobody else moved."""
+        """Whether a slot with this confirmed position is the one that the pipeline created, and was not moved since."""
         if confirmed is None or (self.start is not None and confirmed <= self.start):
             return True
         if self.moved_from is not None:

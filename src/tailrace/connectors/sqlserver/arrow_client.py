@@ -110,7 +110,7 @@ class ArrowConnection(client.Connection):
             raise self._as_freetds(error) from error
 
     def _as_freetds(self, error: Any) -> pymssql.Error:
-        """The driver gives no numbers: the server is asked for its own, which it has until the next statement."""
+        """The driver gives no numbers: the server is queried for its own, which it keeps until the next statement."""
         text = _line(error)
         if _FROM_SERVER in str(error):
             self._unread = None

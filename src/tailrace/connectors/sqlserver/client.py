@@ -42,7 +42,7 @@ class Connection(dialect.Connection):
     def __init__(self, driver: Any) -> None:
         self._driver = driver
         self.databases: dict[str, str] = {}
-        """The names of databases as the server writes them, by those that were asked for."""
+        """The names of databases as the server writes them, by the configured ones."""
 
     def rows(self, statement: str) -> list[Row]:
         """See Connection.rows."""

@@ -32,7 +32,7 @@ _OURS = re.compile(r"_tailrace(\d+)$")
 
 
 class Renewal:
-    """Looks for new columns where it is asked to. What cannot be done is logged once for each table."""
+    """Finds new columns if configured. What cannot be done is logged once for each table."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

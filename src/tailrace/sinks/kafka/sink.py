@@ -85,7 +85,7 @@ class KafkaSink:
             return
         # Each task needs a transactional id, and the next run cuts all of them off: no more than run at once.
         tasks = max(1, min(splits, context.defaultParallelism, _MOST_TASKS))
-        # After a failure somebody may be left over, of this run as well: then the claim is made again.
+        # After a failure an old task may still run, also of this run: then the ids are claimed again.
         claim = self._claims.pop(query, None) or Claim(settings, query, tasks)
         sent = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)
         claim.done((task, token, end) for _, task, token, end in sent)

@@ -95,7 +95,7 @@ class Replica:
         """The replica of a table as it is now. Raises SinkError."""
         with _readable(place.uri):
             target = place.open()
-        # The source's names: it is asked for rows and keys by them.
+        # The source's names, used in queries of its rows and keys.
         names = {new: old for old, new in column_names(table, place.names).items()}
         layout = Layout.of(table, None if target is None else _renamed(arrow_schema(target), names))
         return Replica(target, layout, names), layout

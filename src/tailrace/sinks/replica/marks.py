@@ -101,7 +101,7 @@ class Record:
 
     @staticmethod
     def from_text(text: object) -> Record | None:
-        """The record of a commit's text, None where it is somebody else's."""
+        """The record in a commit's text, None for a commit of another writer."""
         try:
             node = json.loads(str(text))[_KEY]
             place, aside = node["place"], node.get("aside")

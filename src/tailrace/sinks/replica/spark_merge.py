@@ -126,7 +126,7 @@ class Merging:
         self.failed[new.table] = Failed(new.extent.number, aside.renamed(old.table))
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Release the rows."""
         self._folded.unpersist()
 
 

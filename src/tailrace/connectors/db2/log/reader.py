@@ -75,7 +75,7 @@ class RegisteredTable(ChangeTable):
 
 
 def _times(markers: pa.Array) -> pa.Array:
-    """Microseconds since 1970; now for commits that have no unit of work any more, or whose time is not asked for."""
+    """Microseconds since 1970; now for commits without a unit of work, or without a requested time."""
     found = pc.cast(pc.cast(markers, pa.timestamp("us")), pa.int64())
     return found.fill_null(time.time_ns() // 1000)
 

@@ -183,7 +183,7 @@ def _mark(order: int, status: str, id_: str, ts_us: int) -> dict[str, Any]:
 
 
 def _times(events: ChangeEvents, *, is_coarse: bool = False) -> pa.Array:
-    """Microseconds: of the clock on the wall, else, and where that is asked for, the seconds of the cluster time."""
+    """Microseconds of the wall clock; the seconds of the cluster time without one, or if configured."""
     coarse = pa.array((events.cluster_times.astype(np.uint64) >> np.uint64(32)).astype(np.int64) * 1_000_000)
     return coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
 

@@ -54,7 +54,7 @@ Namespace = tuple[str, str | None]
 
 
 class ChangeEvents:
-    """The events of a batch. Columns are made when they are asked for.
+    """The events of a batch. Columns are created on first use.
 
     `documents` are the events as the server sent them. `after`, `before`, `updated_fields` and `document_keys` are BSON
     values in them, absent where an event has none; `json_text` writes them.

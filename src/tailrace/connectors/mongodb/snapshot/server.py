@@ -28,7 +28,7 @@ from tailrace.model.table import TableId
 
 @dataclass(frozen=True)
 class Handle:
-    """Implements SnapshotHandle: the server keeps documents as of a time for a while, whoever asks for them."""
+    """Implements SnapshotHandle: the server keeps documents as of a time for a while, for every client."""
 
     server: Server
     moment: Moment

@@ -38,8 +38,8 @@ def document_rows(
 ) -> pa.StructArray:
     """A struct for each document: the fields, and `_rest`, which is JSON text of all that is in none of them.
 
-    `held` is a name that somebody else keeps: it is not in `_rest`, either. `texts` are the fields that also hold dates
-    and decimals as texts, see text_column.
+    `held` is a field that another column holds: it is not in `_rest`, either. `texts` are the fields that also hold
+    dates and decimals as texts, see text_column.
 
     A value that its field's type does not hold exactly is in `_rest`, and the field is null. `_rest` is null when there
     is nothing in it; a row without a document is null. Raises ConfigError for a type that no BSON value has.

@@ -154,7 +154,7 @@ def drop(config: Config, begun: Begun | None, *, force: bool = False) -> list[st
 def drop_at_stop(config: Config, begun: Begun) -> None:
     """Drops the slot of a pipeline that was stopped, ending a reader of its own that is still there.
 
-    `begun` are the offsets of its checkpoint. Raises SourceError while somebody else reads the slot.
+    `begun` are the offsets of its checkpoint. Raises SourceError while another process reads the slot.
     """
     with server_errors("the slot cannot be dropped"), connect(config) as connection:
         slot = slots.existing(connection, config)

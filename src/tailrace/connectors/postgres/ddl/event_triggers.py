@@ -1,7 +1,7 @@
 """The DDL triggers: event triggers that insert a row into a table of their own for each change of a table's definition.
 
-Only they may write that table, so nobody else can report a change; the log has the row between the rows of tables
-before and after it. Before a row is believed, the catalog is asked whether the table is theirs.
+Only they may write that table, so no other role can report a change; the log has the row between the rows of tables
+before and after it. Before a row is accepted, the catalog is queried whether the table is theirs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DROP SCHEMA IF EXISTS {OWN_SCHEMA} CASCADE;
 """
 
 # Only who may make event triggers can have made the trigger. Schema, table and function must have the same owner, and
-# nobody else may write the table or a column of it, or attach a trigger to it.
+# no other role may write the table or a column of it, or attach a trigger to it.
 _TRIGGERS = f"""
 SELECT c.oid::int8, coalesce(
     n.nspowner = e.evtowner AND c.relowner = e.evtowner AND p.proowner = e.evtowner AND p.pronamespace = n.oid
@@ -58,7 +58,7 @@ WHERE database = current_database() AND slot_type = 'logical' AND slot_name <> %
 class Triggers:
     """The DDL triggers of a database: the number of their table, None for those of an earlier version, which had none.
 
-    `is_theirs` tells whether nobody else may write it, `is_ours` whether the connection's role may act as its owner.
+    `is_theirs`: no other role may write it, `is_ours` whether the connection's role may act as its owner.
     """
 
     table: int | None

@@ -80,7 +80,7 @@ def ended_by(cause: psycopg.Error) -> Exception:
 
 
 def stream_error(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> TailraceError:
-    """The error for whoever asked for the log: Interrupted where another try is worth it."""
+    """The error for the reader of the log: Interrupted if a retry may succeed."""
     where = f"slot {config.text('slot.name')}"
     said = first_line(error)
     if _worth_retrying(error) or is_listed(config, error):

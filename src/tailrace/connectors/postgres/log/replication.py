@@ -43,7 +43,7 @@ _KEEPALIVE, _KEEPALIVE_BYTES = ord("k"), 18
 _RELATION_OID = slice(XLOG_HEADER + 1, XLOG_HEADER + 5)
 # A server that stops asks for its reader's position as fast as it is answered, until all it sent is confirmed.
 _URGENT_QUESTIONS, _URGENT_SECONDS = 10, 1.0
-# The server is asked for a word at each status update; so many without any mean that the connection is dead.
+# Each status update requests an answer; after so many without one the connection is dead.
 _SILENT_INTERVALS, _LEAST_SILENT_SECONDS = 6, 60.0
 _ASK_SECONDS = 0.02
 _LOG_SECONDS = 60.0

@@ -90,7 +90,7 @@ def left_at(config: Config, now: LogEnd, timeline: int | None, reached: int) -> 
 
 
 def _before_header(lsn: int) -> int:
-    """The same position as the end of the flushed log has it, if it was asked for as the place of the next record.
+    """The same position as the end of the flushed log has it, if it was queried as the place of the next record.
 
     That one lies behind the header of a page of the log, which is longer on the first page of a file.
     """

@@ -132,7 +132,7 @@ def _lacking_to_create(
 
 
 def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> str | None:
-    """The statement by which somebody else makes the publication of these tables; None without any."""
+    """The statement with which an administrator creates the publication of these tables; None without tables."""
     if not tables:
         return None
     name = config.text("publication.name")

@@ -52,7 +52,7 @@ class PublicationWatch:
         return added
 
     def look(self, config: Config) -> tuple[str, ...]:
-        """Warnings, for an offset; the server is asked when the interval is over. Raises SourceError for losses.
+        """Warnings, for an offset; the server is queried when the interval is over. Raises SourceError for losses.
 
         While a published table is locked, the warnings stay as they were, and one more says so.
         """

@@ -21,7 +21,7 @@ _SECONDS, _MOST_BYTES = 10, 100_000
 _NOT_READY = "57P03"
 # SQLSTATE and message, between other fields.
 _REFUSAL = re.compile(r'\tErrorResponse\t .*? C "([0-9A-Z]{5})" M "(.*?)" [A-Za-z] "', re.DOTALL)
-# By the server's words. psycopg does not close the stream that it opens for a trace, so each is asked for once.
+# By the server's text. psycopg does not close the stream that it opens for a trace, so each text is traced once.
 _known: dict[str, str] = {}
 _MOST_KNOWN = 100
 
@@ -33,7 +33,7 @@ def state_of_refusal(given: Mapping[str, Any], said: str) -> str | None:
     now, and where libpq writes no trace: psycopg has that for Linux alone.
     """
     if said not in _known:
-        state, says = _asked(given)
+        state, says = _traced(given)
         if says is not None and says not in said:
             return None
         if state is None or says is None or len(_known) >= _MOST_KNOWN:
@@ -42,7 +42,7 @@ def state_of_refusal(given: Mapping[str, Any], said: str) -> str | None:
     return _known[said]
 
 
-def _asked(given: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _traced(given: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """SQLSTATE and words of the server; no words if it takes the connection."""
     if sys.platform != "linux":
         return None, None

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How long a server may say nothing before it is asked what it does, and how long that may take.
+# How long a server may be silent before its state is queried, and how long that may take.
 QUIET_SECONDS = 30.0
 _PROBE_SECONDS = 10
 # How long an answer that the server has sent may take to arrive.

@@ -185,7 +185,7 @@ def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch
 
 @lru_cache(maxsize=1)
 def _same(moment: Moment, row_type: pa.StructType, rows: int) -> pa.RecordBatch:
-    """What all rows of a table share, kept from block to block: made again it costs a tenth of the reading."""
+    """What all rows of a table share, cached from block to block: to create it again costs a tenth of the read."""
     source = [
         pa.repeat(pa.scalar(value, field.type), rows)
         for value, field in zip((moment.xid, moment.lsn, *[None] * 4), SOURCE_TYPE, strict=True)

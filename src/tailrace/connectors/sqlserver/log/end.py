@@ -49,21 +49,21 @@ def databases(connection: Connection, config: Config) -> list[str]:
 
 
 class AgentCheck:
-    """Says once why a database has no maximum LSN: a fault if the Agent is down, else normal."""
+    """Logs once for each database why it has no maximum LSN: an error if the Agent is down, otherwise a warning."""
 
     def __init__(self, config: Config) -> None:
         self._query = config.text("database.sqlserver.agent.status.query")
-        self._asked: set[str] = set()
+        self._logged: set[str] = set()
 
     def look(self, connection: Connection, database: str, end: str) -> None:
-        """Ask the server, unless there is an end, or it was asked already."""
+        """Log it, unless the database has an end, or it was logged already."""
         if end:
-            self._asked.discard(database)
-        elif database not in self._asked:
-            self._asked.add(database)
-            self._tell(connection, database)
+            self._logged.discard(database)
+        elif database not in self._logged:
+            self._logged.add(database)
+            self._log(connection, database)
 
-    def _tell(self, connection: Connection, database: str) -> None:
+    def _log(self, connection: Connection, database: str) -> None:
         try:
             runs = is_agent_running(connection, self._query, database)
         except FAILURES.driver_error as error:

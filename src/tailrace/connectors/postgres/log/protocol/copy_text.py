@@ -29,7 +29,7 @@ def cells(lines: Sequence[bytes | memoryview], columns: int, where: str) -> tupl
     ends = text[separators] == _NEWLINE
     whole = len(separators) == columns * len(lines) == columns * np.count_nonzero(ends)
     if not whole or not ends[columns - 1 :: columns].all():
-        raise DecodeError(f"rows do not have the {columns} columns asked for", where=where, remedy=CORRUPT)
+        raise DecodeError(f"rows do not have the {columns} selected columns", where=where, remedy=CORRUPT)
     starts = np.concatenate([[0], separators[:-1] + 1])
     lengths = separators - starts
     is_null = (lengths == 2) & (buffer[starts] == _BACKSLASH) & (buffer[starts + 1] == _N)
