@@ -1,4 +1,4 @@
-"""Every type over its whole range: all roads agree, and give what is computed from the server's own account.
+"""Every type over its whole range: text and binary conversions agree, and equal values computed by models.
 
 The default suite draws 100 values a type, `make types` 10,000; TAILRACE_TYPE_EXAMPLES sets the number.
 """

@@ -49,7 +49,7 @@ def databases(connection: Connection, config: Config) -> list[str]:
 
 
 class AgentCheck:
-    """Logs once for each database why it has no maximum LSN: an error if the Agent is down, otherwise a warning."""
+    """Logs once, for a database without a maximum LSN, that SQL Server Agent is down or cannot be queried."""
 
     def __init__(self, config: Config) -> None:
         self._query = config.text("database.sqlserver.agent.status.query")
