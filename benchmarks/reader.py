@@ -1,4 +1,4 @@
-"""The process that is measured: one Tailrace pipeline, started when told to, which then says what it has seen.
+"""The measured process: runs one Tailrace pipeline on request, and reports what it read.
 
 It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `kind`), says READY when Spark runs, waits
 for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `rows` does so into rows of Spark,

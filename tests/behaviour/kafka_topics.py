@@ -1,4 +1,4 @@
-"""Topics of the tests: made, read to their end as committed or as they are, and forbidden."""
+"""Kafka topics for tests: created, read to their end (committed records or all), and closed to a user by ACLs."""
 
 from __future__ import annotations
 

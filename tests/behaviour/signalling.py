@@ -1,4 +1,4 @@
-"""Signals by their table, and what comes of them: a table to snapshot, its writers, the rows of a captured pipeline."""
+"""Helpers for signals by a table: a table to snapshot, its writers, and the rows of a captured pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large tables come by another road than small ones: the same rows, the same sentences when something is wrong."""
+"""Large tables are read in binary form: the same rows and the same errors as by text COPY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Db2's log in odd hours: pairs of rows, registrations that come and go, pruning, cut connections. By the stand-in."""
+"""Unusual contents of Db2's log: row pairs, changed registrations, pruning, cut connections. On the stand-in."""
 
 from __future__ import annotations
 

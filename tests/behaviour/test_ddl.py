@@ -1,4 +1,4 @@
-"""DDL told by the triggers of `tailrace init --ddl`: what comes, in which order, and what does not come."""
+"""DDL that the triggers of `tailrace init --ddl` report: which events are sent, in which order, and which are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo, with less traffic: its replica ends equal to its source, and it would tell if not."""
+"""The demo, with less traffic: its replica equals its source at the end, and a difference would be reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labels in the schemas of enums: those of when a range of the log was planned, whoever reads it and when."""
+"""The labels in the schemas of enums are those of when a log range was planned, at every read of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""snapshot.mode=when_needed into a replica: what was deleted while the log was lost is gone there as well."""
+"""snapshot.mode=when_needed with a replica: rows that were deleted in the lost log are removed from it."""
 
 from __future__ import annotations
 

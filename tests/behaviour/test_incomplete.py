@@ -1,4 +1,4 @@
-"""A snapshot that is given up stays visible until its rows are asked for again, and is then read."""
+"""A snapshot that is given up stays visible until its rows are requested again, and is then read."""
 
 from __future__ import annotations
 

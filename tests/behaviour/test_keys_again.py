@@ -1,4 +1,4 @@
-"""The signal that reads some keys again: rows that are there come as reads, keys of none as deletions."""
+"""Snapshots of single keys: existing rows are sent as reads, keys without a row as deletes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MongoDB refuses, as `tailrace check` tells it."""
+"""Requests that MongoDB rejects, as `tailrace check` reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of snapshots on a real server, from the first to the last, in Debezium's order and words."""
+"""Notifications of snapshots on a real server, in Debezium's order and words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with odd names: read by both roads, and in a replica written, changed, found by `reconcile`."""
+"""Tables with odd names: read in text and binary form, written into a replica, and found by `reconcile`."""
 
 from __future__ import annotations
 

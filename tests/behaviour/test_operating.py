@@ -1,4 +1,4 @@
-"""A pipeline that runs is told from outside what to do: the commands, Spark and a replica together."""
+"""Commands on a running pipeline, with Spark and a replica."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The publication on a real server: made, adapted or refused as its properties say."""
+"""The publication on a real server: created, altered or refused as its properties say."""
 
 from __future__ import annotations
 

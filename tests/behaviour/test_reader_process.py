@@ -1,4 +1,4 @@
-"""The process that holds a slot for all Python workers of an executor: nothing is connected anew, nothing is left."""
+"""The process that holds a slot for an executor's Python workers: no needless reconnects, nothing left behind."""
 
 from __future__ import annotations
 

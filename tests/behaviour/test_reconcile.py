@@ -1,4 +1,4 @@
-"""A replica compared with its source while both go on: what is damaged is found and repaired, and nothing else told."""
+"""A replica is compared with its source while both change: only damaged rows are reported, and they are repaired."""
 
 from __future__ import annotations
 

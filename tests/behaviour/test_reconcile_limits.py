@@ -1,4 +1,4 @@
-"""What a comparison cannot tell for certain, or not at all, and that it says so."""
+"""What a comparison cannot decide is reported as undecided."""
 
 from __future__ import annotations
 

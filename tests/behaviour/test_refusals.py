@@ -1,4 +1,4 @@
-"""What a refusal means is told by its SQLSTATE, as the words are in the server's language."""
+"""The meaning of an error is derived from its SQLSTATE, as its text is in the server's language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replicas through real Spark and real Delta tables: whatever comes, and comes again, they equal the source.
+"""Replicas with real Spark and real Delta tables equal their source, also after repeated micro-batches.
 
 Both engines run these tests: `deltalake` here, `spark` from test_replica_spark.py.
 """

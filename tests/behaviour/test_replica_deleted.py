@@ -1,4 +1,4 @@
-"""A replica's folder that somebody deletes while its pipeline runs: the log says so, and how its rows come back."""
+"""A replica's folder that is deleted while its pipeline runs: it is logged, and a snapshot restores the rows."""
 
 from __future__ import annotations
 

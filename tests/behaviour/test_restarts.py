@@ -1,4 +1,4 @@
-"""A pipeline goes on by itself after failures that pass, limits of the role, and a clock that was set back."""
+"""A pipeline restarts after passing failures, limits of the role, and a clock that was set back."""
 
 from __future__ import annotations
 

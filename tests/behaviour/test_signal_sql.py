@@ -1,4 +1,4 @@
-"""What a signal can make the server do: one query that only reads. And what it can make of an offset: little."""
+"""SQL in a signal runs as one read-only query, and a signal takes limited room in an offset."""
 
 from __future__ import annotations
 

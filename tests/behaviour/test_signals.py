@@ -1,4 +1,4 @@
-"""Snapshots asked for by signals, on a real server: what is read, beside which changes, and what a restart does."""
+"""Snapshots that signals request, on a real server: what is read, under concurrent changes and after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that go silent: planner, stream and snapshot come back by themselves, or end with an error, in time."""
+"""Silent connections: planner, stream and snapshot reconnect, or end with an error, within a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL Server's log in odd hours: instances that go, half updates, clean-up, a stopped Agent. By the stand-in."""
+"""Unusual contents of SQL Server's log: dropped instances, half updates, clean-up, a stopped Agent. On the stand-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slot of a stream: who holds it, and what is said if it was dropped, moved or belongs to somebody else."""
+"""The slot of a stream: who holds it, and the error if it was dropped, moved or belongs to another pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a real server, by both roads: the snapshot's COPY and the log must give the same values for the same rows."""
+"""Values of a real server: the snapshot's COPY and the log give the same values for the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill -9 in the middle of renames and drops that a replica follows: nothing is lost, and nothing comes twice."""
+"""Kill -9 in the middle of renames and drops that a replica follows: nothing is lost, and nothing is applied twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Array literals: what the server prints comes back, anything else gives elements or a DecodeError."""
+"""Array literals: what the server prints is parsed back; anything else gives elements or a DecodeError."""
 
 from __future__ import annotations
 

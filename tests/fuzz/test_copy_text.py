@@ -1,4 +1,4 @@
-"""COPY's text format: what was escaped comes back, anything else gives cells or a DecodeError."""
+"""COPY's text format: escaped values are parsed back; anything else gives cells or a DecodeError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wire's bytes in pieces of any size become the same messages; keepalives, notices and ends are told apart."""
+"""Bytes of the wire in pieces of any size give the same messages, without keepalives, notices and ends."""
 
 from __future__ import annotations
 

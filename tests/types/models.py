@@ -1,4 +1,4 @@
-"""What a value becomes, computed anew from what the server says of it: plain Python, nothing of the connector's."""
+"""The expected event value, computed in plain Python from the server's description, without code of the connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fills a table a type, and reads it by all roads: the snapshot's as text and in binary form, and the log's."""
+"""Fills a table for each type, and reads it in all ways: by snapshot in text and binary form, and from the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which snapshots tell the structures of their tables."""
+"""Which snapshots send the structures of their tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `run` says and when: a line a batch for machines, for people no more than they can read."""
+"""What `run` prints and when: a JSON line for each batch, and few lines for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailrace signal`: what its options make of a signal's data."""
+"""`tailrace signal`: how its options become a signal's data."""
 
 from __future__ import annotations
 

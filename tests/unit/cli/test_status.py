@@ -1,4 +1,4 @@
-"""What `status` makes of a checkpoint and a server."""
+"""`tailrace status`: how checkpoint and server become the printed status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals are noted, not raised, and the handlers of before come back."""
+"""Stop signals are recorded, not raised, and the previous handlers are restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns a mask reaches, and what it says in their schemas."""
+"""Which columns a mask applies to, and how it changes their schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reader process from a worker's side: found, started, asked, and gone when it has to be."""
+"""The reader process from a worker's side: it is found or started, answers, and ends when it must."""
 
 from __future__ import annotations
 

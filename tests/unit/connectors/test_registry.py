@@ -1,4 +1,4 @@
-"""Finding a connector: by name, class, URL and entry point; and what is said where there is none."""
+"""Finding a connector by name, class, URL and entry point; and the errors if there is none."""
 
 from __future__ import annotations
 

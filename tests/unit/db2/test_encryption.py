@@ -1,4 +1,4 @@
-"""What the driver says of encrypted connections that it has not made, and the errors that it becomes."""
+"""The driver's errors of failed encrypted connections, and the errors that they become."""
 
 from __future__ import annotations
 

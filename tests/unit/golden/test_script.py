@@ -1,4 +1,4 @@
-"""Scenario scripts come apart at the right places."""
+"""Scenario scripts are split at the right places."""
 
 from tests.golden.script import Directive, Statement, split
 

@@ -1,4 +1,4 @@
-"""The archive of Spark's classes: where it lies, and when Java is told to use it."""
+"""The archive of Spark's classes: its place, and when Java uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline file: what may be written, what it means, and what is said about what may not."""
+"""The pipeline file: what is allowed, what it means, and the errors for everything else."""
 
 from __future__ import annotations
 

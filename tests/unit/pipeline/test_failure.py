@@ -1,4 +1,4 @@
-"""Our sentence is found again in what Spark makes of it."""
+"""Tailrace's own error is found inside Spark's."""
 
 from __future__ import annotations
 

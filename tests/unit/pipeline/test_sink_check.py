@@ -1,4 +1,4 @@
-"""A sink's local path is looked at before anything starts: it is a folder that can be written, or one can be made."""
+"""A sink's local path is checked before anything starts: it is a writable folder, or can be created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an error of Delta's says, and what helps."""
+"""Errors of Delta become messages with a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commits say of their origin: read back, whoever else commits, and by tables that an older release wrote."""
+"""Records in commits: read back among commits of other writers, and from tables that an older release wrote."""
 
 from __future__ import annotations
 

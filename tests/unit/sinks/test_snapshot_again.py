@@ -1,4 +1,4 @@
-"""A snapshot that begins anew under the same batch number replaces what the attempt before it has written."""
+"""A snapshot that starts again under the same batch number replaces the rows of the attempt before it."""
 
 from __future__ import annotations
 

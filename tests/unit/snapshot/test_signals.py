@@ -1,4 +1,4 @@
-"""What a signal asks for: which tables, in which case, with which conditions, and what is no signal at all."""
+"""What a signal requests: its tables, their case, its conditions; and what is no signal."""
 
 from __future__ import annotations
 

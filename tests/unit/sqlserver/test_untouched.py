@@ -1,4 +1,4 @@
-"""Large values that an update did not touch: the placeholder that stands for them."""
+"""Large values that an update did not touch are the placeholder."""
 
 from __future__ import annotations
 
