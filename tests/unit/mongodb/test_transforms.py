@@ -138,6 +138,62 @@ def test_an_empty_array_under_adjusted_names_is_null_for_the_reference(faults: b
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('{"ts": [], "d": {"d": []}}', ["t.ts", "t.d", "t.d.d"]),
+        ('{"a": [{"e": [], "d": {}, "x": {"d": {}}}]}', ["t.a", "t.a._0", "t.a._0.e", "t.a._0.d", "t.a._0.x", None]),
+    ],
+)
+def test_names_of_what_is_empty_in_arrays_as_documents(text: str, names: list[str | None]) -> None:
+    """Debezium: MongoDataConverter.schema and parseMapLists."""
+    found: list[str | None] = []
+
+    def collect(schema: ConnectSchema) -> None:
+        for field in schema.fields:
+            found.append(field.schema.name)
+            collect(field.schema)
+
+    collect(Converter(as_documents=True).struct(parse(text), "t"))
+    assert found == names
+
+
+def test_the_name_of_what_is_empty_in_an_item_is_adjusted_whole() -> None:
+    (array,) = Converter(as_documents=True, adjustment="avro").struct(parse('{"a": [{"e-": []}]}'), "p.t").fields
+    assert array.schema.fields[0].schema.fields[0].schema.name == "p_t_a__0_e_"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "of_reference"),
+    [
+        ('{"a": [{"x": 1}, null]}', [{"x": 1}, None], [{"x": 1}, None]),
+        ('{"a": [null, [1], []]}', [None, [1], []], [None, [1]]),
+        ('{"a": [[], 1.5]}', None, [1.5]),
+        ('{"a": [[], []]}', [[], []], [[], []]),
+    ],
+)
+def test_nulls_and_empty_arrays_beside_other_items(text: str, kept: Any, of_reference: Any) -> None:
+    """Debezium: MongoDataConverter.traverseArray and buildArray."""
+    for faults, expected in ((False, kept), (True, of_reference)):
+        converter = Converter(faults=faults)
+        document = parse(text)
+        if expected is None:
+            with pytest.raises(TransformError):
+                converter.struct(document, "t")
+            continue
+        schema = converter.struct(document, "t")
+        (found,) = array([converter.value(document, schema)], schema).to_pylist()
+        assert found == {"a": expected}
+
+
+def test_documents_in_an_array_of_arrays_have_no_name() -> None:
+    """Debezium: MongoDataConverter.handleNestedArray."""
+    items = Converter().struct(parse('{"a": [[{"x": {"y": 1}}]]}'), "t").fields[0].schema.items
+    assert items is not None
+    assert items.items is not None
+    assert (items.items.name, items.items.fields[0].schema.name) == (None, "null.x")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '{"a": [1, "b"]}',
@@ -234,6 +290,20 @@ def test_a_rewritten_deletion_has_the_document_before_it() -> None:
 def test_documents_of_several_schemas_keep_their_order() -> None:
     found = unwrapped(records(("c", '{"a": 1}', None), ("c", '{"b": "x"}', None), ("c", '{"a": 2}', None)))
     assert [value for _, value in found] == [{"a": 1}, {"b": "x"}, {"a": 2}]
+
+
+def test_a_removed_field_is_not_one_that_was_set() -> None:
+    change = {"removedFields": ["a"], "updatedFields": '{"a": 2, "b": 3}'}
+    assert unwrapped(records(("u", None, change))) == [({"id": 1}, {"b": 3, "_id": 1})]
+
+
+def test_an_empty_document_is_a_tombstone_for_the_reference() -> None:
+    found = records(("c", "{}", None), ("d", None, None))
+    settings = {"delete.tombstone.handling.mode": "drop"}
+    for faults, values in ((False, [{}]), (True, [None])):
+        (group,) = ExtractNewDocumentState.of(Given("", settings, faults)).apply(found)
+        assert [None] * len(group) if group.value is None else group.value.values.to_pylist() == values
+        assert len(group) == 1
 
 
 def test_an_unknown_setting_is_an_error() -> None:

@@ -50,14 +50,16 @@ def _typed(members: Document) -> Any:
     """The value of an object of JSON. A reference (`$ref`) is a document, which Python's driver has a class for."""
     if "$ref" in members:
         return members
-    return _Undefined() if "$undefined" in members else json_util.object_hook(members, _TYPED)
+    is_undefined = "$undefined" in members or "$dbPointer" in members
+    return _Undefined() if is_undefined else json_util.object_hook(members, _TYPED)
 
 
 @dataclass(frozen=True)
 class Converter:
     """Makes schemas and values. `as_documents`: arrays become structs with the fields `_0`, `_1`, ...
 
-    With `faults` a field that is an empty array is null where names are adjusted, as in the reference.
+    With `faults` a field that is an empty array is null where names are adjusted, and empty arrays in an array are
+    left out beside other items, as in the reference.
     """
 
     as_documents: bool = False
@@ -81,19 +83,25 @@ class Converter:
             return self._members({f"_{place}": value for place, value in enumerate(node)}, schema)
         if isinstance(node, list):
             assert schema.items is not None
-            return [self.value(item, schema.items) for item in node]
+            return [self.value(item, schema.items) for item in self._items(node)]
         return None if node is None else _scalar(node)
+
+    def _items(self, items: list[Any]) -> list[Any]:
+        """The items of an array; in the reference arrays that are empty are left out beside others."""
+        some = [item for item in items if item != []] if self.faults else []
+        return some or items
 
     def _members(self, own: Document, schema: ConnectSchema) -> Document:
         is_left_out = self.faults and self.adjustment != "none"
         kept = {name: value for name, value in own.items() if not (is_left_out and value == [])}
         return {field.name: self.value(kept.get(field.name), field.schema) for field in schema.fields}
 
-    def _fields(self, document: Document, parent: str) -> Iterator[Field]:
+    def _fields(self, document: Document, parent: str, *, is_item: bool = False) -> Iterator[Field]:
         seen = set()
         for raw, value in document.items():
             name = self._name(raw)
-            schema = self._schema(name, value, parent)
+            is_nothing = is_item and value in ({}, [])
+            schema = self._of_nothing(name, parent) if is_nothing else self._schema(name, value, parent)
             if schema is not None and name not in seen:
                 seen.add(name)
                 yield Field(name, schema)
@@ -108,18 +116,45 @@ class Converter:
         return _type(value)
 
     def _of_indexes(self, name: str, items: list[Any], parent: str) -> ConnectSchema:
+        if not items:
+            return ConnectSchema("struct", optional=True, name=f"{parent}.{name}")
         own = parent if parent.endswith(name) else f"{parent}.{name}"
-        return self.struct({f"_{place}": item for place, item in enumerate(items)}, own).with_(optional=True)
+        fields = tuple(self._of_index(f"_{place}", item, own) for place, item in enumerate(items))
+        return ConnectSchema(
+            "struct", optional=True, name=own, fields=tuple(field for field in fields if field is not None)
+        )
 
-    def _of_items(self, name: str, items: list[Any], parent: str) -> ConnectSchema:
+    def _of_index(self, index: str, item: Any, parent: str) -> Field | None:
+        name = self._name(index)
+        if isinstance(item, dict) and item:
+            own = f"{parent}.{name}"
+            fields = tuple(self._fields(item, own, is_item=True))
+            return Field(name, ConnectSchema("struct", optional=True, name=own, fields=fields))
+        schema = self._schema(name, item, parent)
+        return None if schema is None else Field(name, schema)
+
+    def _of_nothing(self, name: str, parent: str) -> ConnectSchema:
+        """An empty array or document of a document that is an item: its schema has a name that is adjusted whole."""
+        return ConnectSchema("struct", optional=True, name=self._name(f"{parent}.{name}"))
+
+    def _of_items(self, name: str, items: list[Any], parent: str, *, is_inner: bool = False) -> ConnectSchema:
+        """The schema of an array; of one in another one the documents have no name."""
         if not items:
             return _NOTHING
+        some = [item for item in items if item != []]
+        if some and (self.faults or all(isinstance(item, list) or item is None for item in some)):
+            items = some
         documents = [item for item in items if isinstance(item, dict)]
-        if documents and len(documents) == len(items):
-            merged = _merged(self.struct(item, f"{parent}.{name}") for item in documents)
+        if documents and all(isinstance(item, dict) or item is None for item in items):
+            own = None if is_inner else f"{parent}.{name}"
+            merged = _merged(self.struct(item, own) for item in documents)
             return ConnectSchema("array", optional=True, items=merged.with_(optional=True))
-        kinds = dict.fromkeys(self._schema(name, item, parent) for item in items)
-        found = [kind for kind in kinds if kind is not None]
+        arrays = [item for item in items if isinstance(item, list)]
+        if arrays and all(isinstance(item, list) or item is None for item in items):
+            kinds = [self._of_items(name, item, parent, is_inner=True) for item in arrays]
+        else:
+            kinds = [kind for item in items if (kind := self._schema(name, item, parent)) is not None]
+        found = list(dict.fromkeys(kinds))
         if len(found) != 1:
             raise TransformError(f"the items of the array {name} are of several types", where=parent, remedy=_REMEDY)
         return ConnectSchema("array", optional=True, items=found[0])

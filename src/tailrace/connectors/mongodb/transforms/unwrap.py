@@ -84,12 +84,14 @@ class ExtractNewDocumentState:
         keys = [_key(text) for text in _ids(records)]
         name = _schema_name(envelope.schema.name or "", self.converter.adjustment)
         schemas = [
-            (self.converter.struct(key, None), None if document is None else self.converter.struct(document, name))
+            (self.converter.struct(key, None), self._schema(document, name))
             for key, document in zip(keys, documents, strict=True)
         ]
         out = []
         for (key, schema), places in _groups(schemas):
             if schema is None and self.rows.mode == DROP:
+                places = [place for place in places if documents[place] is not None]
+            if not places:
                 continue
             group = self._with_key(records, keys, key, places)
             if schema is None:
@@ -98,6 +100,11 @@ class ExtractNewDocumentState:
             found = array([self.converter.value(documents[place], schema) for place in places], schema)
             out.append(self._flat(group.with_(value=self._adding(group, Part(schema, found), schema))))
         return out
+
+    def _schema(self, document: Document | None, name: str) -> ConnectSchema | None:
+        """The schema of a document; None where the record has no value, as of an empty one in the reference."""
+        is_null = document is None or (self.converter.faults and not document)
+        return None if is_null else self.converter.struct(document or {}, name)
 
     def _with_key(self, records: Records, keys: list[Document], schema: ConnectSchema, places: list[int]) -> Records:
         values = [self.converter.value(keys[place], schema) for place in places]
@@ -131,6 +138,8 @@ class ExtractNewDocumentState:
     def _partial(self, change: dict[str, Any], id_: str) -> Document:
         """What an update without the whole document tells of it."""
         document = _parsed(change["updatedFields"]) if change["updatedFields"] else {}
+        for name in change.get("removedFields") or ():
+            document.pop(name, None)
         document.setdefault("_id", parse(id_))
         if self.delimiter is not None:
             return {name.replace(".", self.delimiter): value for name, value in document.items()}
