@@ -99,6 +99,33 @@ def test_changes(excluded: str, renamed: str, change: dict[str, Any], expected: 
     assert list(found.items()) == list(expected.items())
 
 
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        (False, [{"a.0": {}, "a.1": {}, "n": 1}, {"x": 2, "a.1": {}}, {"a.0": {}}]),
+        (True, [{"a.0": {}, "a.1": {"b": 2}, "n": 1}, {"x": 2, "a.1": {}}, {"a.0": {}, "a.1.b": 3}]),
+    ],
+)
+def test_the_reference_takes_a_field_from_the_first_of_what_it_is_in(
+    faults: bool, expected: list[dict[str, Any]]
+) -> None:
+    """Debezium: FieldSelector.Path.modifyFieldsWithDotNotation."""
+    fields = rules_for(parse_rules("shop.orders.a.b", ""), "shop", "orders", faults)
+    documents = [
+        {"a.0": {"b": 1}, "a.1": {"b": 2}, "n": 1},
+        {"x": 2, "a.1": {"b": 1}},
+        {"a.0": {"b": 1}, "a.1.b": 3},
+    ]
+    assert edited(fields, documents, changes=True) == expected
+
+
+def test_an_array_in_an_array_is_left_as_it_is() -> None:
+    """Debezium: FieldSelector.Path.excludeNumericItems."""
+    fields = rules("shop.orders.a.b")
+    assert edited(fields, [{"a.0.1.b": 1, "a.0.b": 2}], changes=True) == [{"a.0.1.b": 1}]
+    assert (fields.name("a.0.1.b"), fields.name("a.0.b")) == ("a.0.1.b", None)
+
+
 def test_dotted_names() -> None:
     fields = rules("shop.orders.a.b", "shop.orders.c:x")
     names = ["a", "a.b", "a.0.b", "a.b.c", "a.bc", "c", "c.0.d", "d"]

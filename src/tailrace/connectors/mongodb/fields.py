@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import and_
+
+import numpy as np
 
 from tailrace.connectors.mongodb.types.edit import Edit, apply, compact
-from tailrace.connectors.mongodb.types.layout import Values
+from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
 from tailrace.connectors.mongodb.types.strings import slices
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
@@ -29,10 +32,22 @@ class FieldRule:
             ((way,) if way else ()) + tuple((name,) for name in self.path[used:-1]), {self.path[-1]: self.new_name}
         )
 
+    def edits(self, names: Sequence[str]) -> list[Edit]:
+        """The edits of updated fields with these dotted names: of the field, and of what it is in."""
+        fields = {name: self.renamed(name) for name in names if _is_in(name, self.path)}
+        ways = [(used, tuple(name for name in names if _nodes(name) == self.path[:used])) for used in self._used]
+        return [*([Edit((), fields)] if fields else []), *(self.edit(way, used) for used, way in ways if way)]
+
+    @property
+    def _used(self) -> range:
+        return range(1, len(self.path))
+
     def renamed(self, name: str) -> str | None:
         """The new form of a dotted name that is this field or in it; None where it is left out."""
         if self.new_name is None:
             return None
+        if name == ".".join(self.path):
+            return ".".join((*self.path[:-1], self.new_name))
         nodes, seen = name.split("."), 0
         for place, node in enumerate(nodes):
             if not node.isdecimal():
@@ -46,7 +61,7 @@ class CollectionFields:
     """The rules for one collection, in the order in which they apply: what is left out, then what is renamed.
 
     With `faults` the names of removed fields are chosen as the reference engine chooses them: a rule is for the field
-    and for all that it is in, but not for what is in it.
+    and for all that it is in, but not for what is in it. Of the updated fields that it is in, only the first is edited.
     """
 
     def __init__(self, rules: Sequence[FieldRule], faults: bool = False) -> None:
@@ -66,12 +81,13 @@ class CollectionFields:
         """The updated fields of update descriptions, whose names are dotted and have array indexes among them."""
         values = compact(values)
         for rule in self._rules:
-            names = _member_names(values)
-            fields = {name: rule.renamed(name) for name in names if _is_in(name, rule.path)}
-            values = apply(values, Edit((), fields)) if fields else values
-            for used in range(1, len(rule.path)):
-                way = tuple(name for name in names if _nodes(name) == rule.path[:used])
-                values = apply(values, rule.edit(way, used)) if way else values
+            if not self._faults:
+                for edit in rule.edits(sorted({name for names in _member_names(values) for name in names})):
+                    values = apply(values, edit)
+                continue
+            for rows, names in _alike([_met(names, rule.path) for names in _member_names(values)]):
+                for edit in rule.edits(names):
+                    values = _edited(values, rows, edit)
         return values
 
     def name(self, name: str) -> str | None:
@@ -120,8 +136,15 @@ def _invalid(entry: str, option: str, rest: str) -> ConfigError:
 
 
 def _nodes(name: str) -> tuple[str, ...]:
-    """The names in a dotted name, without the indexes of arrays."""
-    return tuple(node for node in name.split(".") if not node.isdecimal())
+    """The names in a dotted name, without the indexes of arrays.
+
+    An array in an array is left as it is, as in documents. Debezium: FieldSelector.Path.excludeNumericItems.
+    """
+    nodes = tuple(name.split("."))
+    numeric = [node.isdecimal() for node in nodes]
+    if len(nodes) == 1 or any(map(and_, numeric, numeric[1:])):
+        return nodes
+    return tuple(node for node, is_index in zip(nodes, numeric, strict=True) if not is_index)
 
 
 def _is_in(name: str, path: tuple[str, ...]) -> bool:
@@ -131,13 +154,41 @@ def _is_in(name: str, path: tuple[str, ...]) -> bool:
 
 def _holds(name: str, path: tuple[str, ...]) -> bool:
     """Whether a dotted name is the field of that path or one that it is in."""
-    nodes = _nodes(name) if "." in name else (name,)
+    nodes = _nodes(name)
     return nodes == path[: len(nodes)]
 
 
-def _member_names(values: Values) -> list[str]:
+def _met(names: tuple[str, ...], path: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that the reference engine looks at: the field, else those up to the first one that the field is in.
+
+    Debezium: FieldSelector.Path.modifyFieldsWithDotNotation.
+    """
+    if ".".join(path) in names:
+        return (".".join(path),)
+    ends = (place for place, name in enumerate(names, 1) if len(_nodes(name)) < len(path) and _holds(name, path))
+    return names[: next(ends, len(names))]
+
+
+def _alike(names: Sequence[tuple[str, ...]]) -> list[tuple[Flags, tuple[str, ...]]]:
+    """The rows with the same names, and these."""
+    kinds = {each: number for number, each in enumerate(dict.fromkeys(names))}
+    codes = np.array([kinds[each] for each in names], np.int64)
+    return [(codes == code, each) for each, code in kinds.items() if each]
+
+
+def _edited(values: Values, rows: Flags, edit: Edit) -> Values:
+    """The documents, with those in these rows edited."""
+    kinds = np.where(rows, values.kinds, ABSENT).astype(np.uint8)
+    edited = apply(Values(values.buffer, kinds, values.starts), edit)
+    return Values(edited.buffer, values.kinds, edited.starts)
+
+
+def _member_names(values: Values) -> list[tuple[str, ...]]:
+    """The names of each document's fields, in their order."""
+    found: list[list[str]] = [[] for _ in range(len(values))]
     elements = members(values)
-    if not len(elements):
-        return []
-    names = slices(values.buffer, elements.names, elements.name_ends)
-    return [str(name) for name in names.unique().to_pylist()]
+    if len(elements):
+        names = slices(values.buffer, elements.names, elements.name_ends).to_pylist()
+        for row, name in zip(elements.rows.tolist(), names, strict=True):
+            found[row].append(str(name))
+    return [tuple(each) for each in found]
