@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,9 +12,15 @@ from tailrace.events.encode.json import encode
 from tailrace.events.parts import text_of
 from tailrace.model.schema import ConnectSchema
 
+_LOGICAL = "org.apache.kafka.connect.data."
+# How many milliseconds a unit of them has.
+_TIMES = {_LOGICAL + "Date": 86_400_000, _LOGICAL + "Time": 1, _LOGICAL + "Timestamp": 1}
+
 
 def header_texts(values: pa.Array, schema: ConnectSchema, converter: Converter, where: str) -> pa.Array:
     """The text of each value. A null has none but as JSON. `where` names the values in errors."""
+    if pa.types.is_null(values.type):  # a null without a schema
+        return pa.nulls(len(values), pa.string())
     if converter.kind == JSON:
         left, right = converter.wrap(schema)
         return text_of([left, encode(values, schema, converter.style), right], 0, len(values), where)
@@ -26,12 +33,26 @@ def _bare(values: pa.Array, schema: ConnectSchema, converter: Converter) -> pa.A
     """As Values.convertToString of Kafka Connect: JSON without quotes around a text, and without a schema."""
     if schema.type == "string":
         return values.cast(pa.string())
+    if schema.name in _TIMES:
+        return _times(values, schema.name)
     text = encode(values, schema, converter.style)
     if schema.type == "bytes":
         # Binary values in base64; numbers have no quotes.
         quoted = pc.starts_with(text, '"')
         text = pc.if_else(quoted, pc.utf8_slice_codeunits(text, 1, -1), text)
     return pc.if_else(values.is_valid(), text, pa.scalar(None, pa.string()))
+
+
+def _times(values: pa.Array, name: str) -> pa.Array:
+    """Dates and times in ISO 8601: a date alone where the time is midnight, a time alone for Connect's Time."""
+    millis = values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    moments = (millis * _TIMES[name]).astype("datetime64[ms]")
+    texts = [f"{text}Z" for text in np.datetime_as_string(moments).tolist()]
+    if name.endswith(".Time"):
+        texts = [text.partition("T")[2] for text in texts]
+    else:
+        texts = [text.removesuffix("T00:00:00.000Z") for text in texts]
+    return pc.if_else(values.is_valid(), pa.array(texts, pa.string()), pa.scalar(None, pa.string()))
 
 
 def _java(values: pa.Array, schema: ConnectSchema, converter: Converter) -> pa.Array:

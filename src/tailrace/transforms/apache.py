@@ -110,7 +110,10 @@ class ReplaceField(Sided):
 
 
 class InsertField(Sided):
-    """Adds the topic, partition, timestamp or a constant; `name!` makes a required field, `name?` an optional one."""
+    """Adds the topic, partition, timestamp or a constant; `name!` makes a required field, `name?` an optional one.
+
+    The timestamp is null unless a transform has set one: Debezium's records have none.
+    """
 
     OPTIONS: Options = (
         setting("topic.field", TEXT),
@@ -146,6 +149,8 @@ class InsertField(Sided):
             return STRING, records.topic
         if kind == "partition":
             return ConnectSchema("int32"), records.partition
+        if kind == "timestamp" and not records.timed:
+            return _TIMESTAMP, pa.nulls(len(records), pa.int64())
         if kind == "timestamp":
             millis = pc.floor_temporal(records.timestamp, unit="millisecond").cast(pa.timestamp("ms", "UTC"))
             return _TIMESTAMP, millis.cast(pa.int64())

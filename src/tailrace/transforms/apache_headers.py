@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT
 from tailrace.events.encode.arrow import flags
-from tailrace.events.records import Header, Part, Records
-from tailrace.model.schema import ConnectSchema
+from tailrace.events.records import Header, Records
 from tailrace.transforms.fields import rebuilt, with_default
+from tailrace.transforms.literals import literal_part
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.transform import require
-
-_INTEGER, _FRACTION = re.compile(r"[+-]?\d+"), re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?")
-_WIDTHS = (("int8", pa.int8(), 7), ("int16", pa.int16(), 15), ("int32", pa.int32(), 31), ("int64", pa.int64(), 63))
-
-
-def literal_part(text: str) -> Part:
-    """A literal as Connect's Values.parseString reads it: a boolean, the narrowest number that holds it, or text."""
-    if text in ("true", "false"):
-        return Part(ConnectSchema("boolean"), pa.array([text == "true"]))
-    if _INTEGER.fullmatch(text):
-        for name, arrow, bits in _WIDTHS:
-            if -(1 << bits) <= int(text) < 1 << bits:
-                return Part(ConnectSchema(name), pa.array([int(text)], arrow))
-    if _FRACTION.fullmatch(text):
-        return Part(ConnectSchema("float"), pa.array([float(text)], pa.float32()))
-    return Part(ConnectSchema("string"), pa.array([text], pa.string()))
 
 
 @dataclass(frozen=True)
@@ -42,8 +24,12 @@ class InsertHeader:
     @staticmethod
     def of(given: Given) -> InsertHeader:
         """From the transform's settings. Raises SettingsError."""
-        config = given.read((setting("header", TEXT, required=True), setting("value.literal", TEXT, required=True)))
-        return InsertHeader(Header(config.text("header"), literal_part(config.text("value.literal")), constant=True))
+        config = given.read((setting("header", TEXT, required=True), setting("value.literal", TEXT)))
+        if not any(name.lower() == "value.literal" for name in given.values):
+            raise given.problem("value.literal", "A value is required")
+        return InsertHeader(
+            Header(config.text("header"), literal_part(config.optional("value.literal") or ""), constant=True)
+        )
 
     def apply(self, records: Records) -> list[Records]:
         """The records with the header behind those they have."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -55,11 +55,15 @@ _OF_EVENT = ("op", "ts_ms", "ts_us", "ts_ns")
 
 @dataclass(frozen=True)
 class Reference:
-    """A field of the envelope, of `struct` or of the envelope itself, and the name under which it is added."""
+    """A field of the envelope, of `struct` or of the envelope itself, and the name under which it is added.
+
+    With `faults` the schema of a struct has no fields, as in the reference, which then takes only null.
+    """
 
     struct: str | None
     field: str
     name: str
+    faults: bool = False
 
     @staticmethod
     def of(text: str, prefix: str) -> Reference:
@@ -85,7 +89,10 @@ class Reference:
         if not owner.has(self.field):
             return None
         part = owner.field(self.field)
-        return Part(part.schema.with_(optional=True, default=None), part.values)
+        schema = part.schema.with_(optional=True, default=None)
+        if self.faults and schema.type == "struct" and part.values.null_count == len(part.values):
+            return Part(schema.with_(fields=()), pa.nulls(len(part.values), pa.struct([])))
+        return Part(schema, part.values)
 
 
 @dataclass(frozen=True)
@@ -218,7 +225,8 @@ class ExtractNewRecordState:
 
 def _references(given: Given, config: Config, name: str) -> tuple[Reference, ...]:
     try:
-        return tuple(Reference.of(text, config.text(f"{name}.prefix")) for text in config.names(name))
+        found = [Reference.of(text, config.text(f"{name}.prefix")) for text in config.names(name)]
+        return tuple(replace(each, faults=given.faults) for each in found)
     except ValueError as error:
         raise given.problem(name, str(error), "write field, struct.field or struct.field:name") from error
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
+from tailrace.events.records import Part, Records, struct
 from tailrace.model.change import ChangeBatch, ControlBatch
-from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.schema import STRING, ConnectSchema, Field
 from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.transforms.registry import TRANSFORMS
+from tailrace.transforms.settings import Given
 from tests.unit.events.changes import changes, table
 from tests.unit.transforms.transformed import UNWRAP, fields, headers, payload, properties, rows, values
 
@@ -51,12 +56,29 @@ def test_metadata_is_inserted_optional_unless_it_is_marked() -> None:
     }
     (row,) = unwrapped("InsertField$Value", settings)
     assert payload(row["value"]) == {
-        **IMAGE, "t": "server1.public.things", "p": None, "at": 1_795_268_705_393, "s": "v"
+        **IMAGE, "t": "server1.public.things", "p": None, "at": None, "s": "v"
     }  # fmt: skip
     schemas = fields(row)
     assert [schemas[name]["optional"] for name in ("t", "p", "at", "s")] == [True, True, True, False]
     with pytest.raises(ConfigError, match="No value specified for static field"):
         unwrapped("InsertField$Value", {"static.field": "s"})
+
+
+def test_a_time_that_the_outbox_has_set_is_inserted() -> None:
+    """Kafka: InsertField; Debezium's records have no time of their own."""
+    records = Records(
+        order=np.arange(1),
+        topic=pa.array(["t"]),
+        partition=pa.nulls(1, pa.int32()),
+        timestamp=pa.array([1_795_268_705_393_000], pa.timestamp("us", "UTC")),
+        key=None,
+        value=struct(ConnectSchema("struct"), [("a", Part(STRING, pa.array(["x"])))], 1),
+    )
+    insert = TRANSFORMS[CONNECT + "InsertField$Value"](Given("t.", {"timestamp.field": "at"}))
+    for timed, at in ((False, None), (True, 1_795_268_705_393)):
+        (made,) = insert.apply(replace(records, timed=timed))
+        assert made.value is not None
+        assert made.value.values.to_pylist() == [{"a": "x", "at": at}]
 
 
 def test_a_key_is_made_of_fields_and_of_one_alone() -> None:

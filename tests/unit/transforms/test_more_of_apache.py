@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
+from tailrace.events.converter import SIMPLE, Converter
+from tailrace.events.header_texts import header_texts
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.transforms.apache_headers import literal_part
+from tailrace.transforms.literals import literal_part
 from tests.unit.events.changes import changes, table
 from tests.unit.transforms.transformed import UNWRAP, headers, payload, properties, rows
 
@@ -49,14 +51,46 @@ def test_a_header_with_a_constant_is_on_every_record() -> None:
         ("128", "int16", 128),
         ("70000", "int32", 70000),
         ("5000000000", "int64", 5_000_000_000),
-        ("99999999999999999999", "string", "99999999999999999999"),
+        ("99999999999999999999", "bytes", Decimal("99999999999999999999")),
         ("1.5", "float", 1.5),
+        ("1.0", "int8", 1),
+        ("1e3", "int16", 1000),
+        ("3.5e38", "double", 3.5e38),
+        ("12:30", "int8", 12),
         ("v1", "string", "v1"),
+        (" v1 ", "string", "v1"),
+        ("-", "string", "-"),
+        ("[1, 300]", "array", [1, 300]),
+        ("[1.5,2]", "array", [1.5, 2.0]),
+        ('["a","b"]', "array", ["a", "b"]),
+        ('[1,"a"]', "string", '[1,"a"]'),
+        ("[1", "string", "[1"),
     ],
 )
 def test_literals_have_the_narrowest_type(text: str, kind: str, value: object) -> None:
+    """Kafka: Values.parseString."""
     found = literal_part(text)
     assert (found.schema.type, found.values.to_pylist()) == (kind, [value])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("2020-01-01", "Date", 18262),
+        ("10:20:30.456Z", "Time", 37_230_456),
+        ("2020-01-01T00:00:00.000Z", "Timestamp", 1_577_836_800_000),
+    ],
+)
+def test_literals_of_times(text: str, name: str, value: int) -> None:
+    found = literal_part(text)
+    assert (found.schema.name, found.values.to_pylist()) == (f"org.apache.kafka.connect.data.{name}", [value])
+    bare = header_texts(found.values, found.schema, Converter(kind=SIMPLE), "h")
+    assert bare.to_pylist() == ["2020-01-01" if name == "Timestamp" else text]
+
+
+def test_a_literal_null_has_no_schema() -> None:
+    given = properties(CONNECT + "InsertHeader", {"header": "h", "value.literal": "null"})
+    assert [row["headers"] for row in rows(changes(table(), *DELETED), given)] == [[{"key": "h", "value": None}]] * 3
 
 
 @pytest.mark.parametrize(("operation", "left"), [("copy", IMAGE), ("move", {"code": "a"})])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,9 @@ class ExtractNewDocumentState:
     @staticmethod
     def of(given: Given) -> ExtractNewDocumentState:
         """From the transform's settings. Raises SettingsError."""
-        own = Given(given.prefix, {name: text for name, text in given.values.items() if name.lower() in _NAMES})
-        others = Given(given.prefix, {name: text for name, text in given.values.items() if name.lower() not in _NAMES})
-        config = own.read(_OWN)
+        own = {name: text for name, text in given.values.items() if name.lower() in _NAMES}
+        others = replace(given, values={name: text for name, text in given.values.items() if name not in own})
+        config = replace(given, values=own).read(_OWN)
         as_documents = config.text("array.encoding") == "document"
         converter = Converter(as_documents, config.text("field.name.adjustment.mode"), given.faults)
         delimiter = config.text("flatten.struct.delimiter") if config.flag("flatten.struct") else None
