@@ -17,15 +17,18 @@ _BYTES = ConnectSchema("bytes", optional=True)
 
 
 def read(text: str) -> Any:
-    """The document in a text that begins with `{` or `[`. Raises ValueError."""
+    """The document in a text that begins with `{` or `[`; what follows it is ignored. Raises ValueError."""
     if not text.startswith(("{", "[")):
         raise ValueError(f"Unable to parse payload starting with '{text[:1]}'")
     # Readers of JSON as strict as Jackson take no NaN.
-    return json.loads(text, parse_constant=_refused)
+    return _DECODER.raw_decode(text)[0]
 
 
 def _refused(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refused)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Expander:
         for raw, value in node.items():
             name = adjusted(raw, self.adjustment, dots=False)
             schema = self.schema(f"{key}.{name}" if key and key.strip() else name, value)
+            if schema is not None and not name:
+                raise ValueError("a field has no name")
             if schema is not None and name not in fields:
                 fields[name] = Field(name, schema)
         return ConnectSchema("struct", optional=True, name=key, fields=tuple(fields.values()))

@@ -80,6 +80,8 @@ class PartitionRouting:
         return self._of_values(part, ".".join(path)) * there, there
 
     def _of_values(self, part: Part, path: str) -> Integers:
+        if part.values.null_count == len(part.values):
+            return np.zeros(len(part.values), np.int64)
         one = murmur if self.murmur else java
         try:
             if pa.types.is_nested(part.values.type):

@@ -91,3 +91,13 @@ def test_nulls_are_left_out_or_optional_bytes() -> None:
 def test_what_is_no_document_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read(text)
+
+
+def test_what_follows_a_document_is_ignored_as_by_jackson() -> None:
+    assert read('{"a": 1} x') == {"a": 1}
+
+
+def test_a_field_without_a_name_is_refused() -> None:
+    """Kafka: SchemaBuilder.field."""
+    with pytest.raises(ValueError, match="no name"):
+        Expander().schema("p", {"": 1})

@@ -69,6 +69,7 @@ def test_fields_that_are_missing_or_null_do_not_count() -> None:
     made = {"op": "c", "after": IMAGE}
     assert partitions("after.code,after.note,after.colour,colour", made) == [3]
     assert partitions("after.colour", made) == [None]
+    assert partitions("after.code,transaction", made) == [3]
 
 
 def test_hashes_are_summed_as_java_sums_integers() -> None:
