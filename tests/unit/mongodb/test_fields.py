@@ -163,3 +163,11 @@ def test_a_wrong_entry_is_an_error(excluded: str, renamed: str, message: str) ->
     with pytest.raises(ConfigError) as error:
         parse_rules(excluded, renamed)
     assert message in str(error.value)
+
+
+def test_commas_at_the_end_are_no_entries() -> None:
+    """Debezium: FieldSelectorBuilder.parse, by Java's split."""
+    assert [rule.path for rule in parse_rules("shop.orders.a,shop.orders.b,,", "")] == [("a",), ("b",)]
+    assert parse_rules(",", ",") == []
+    with pytest.raises(ConfigError):
+        parse_rules("shop.orders.a,,shop.orders.b", "")

@@ -202,6 +202,14 @@ SNAPSHOT = (
     Option(f"{OVERRIDES}.<collection>", TEXT, None, "The condition (JSON) for these documents.", protects=True),
     Option("snapshot.fetch.size", COUNT, "0", "Documents of a round trip; 0 is the server's choice."),
 )
+BINARY = Option(
+    "binary.handling.mode",
+    choice("bytes", "base64", "base64-url-safe", "hex"),
+    "bytes",
+    "How binary data appears.",
+    CONNECT,
+    "documents are JSON, which has its own form for binary data",
+)
 OPTIONS = OptionTable(
     {
         "Connection": CONNECTION,
@@ -210,7 +218,7 @@ OPTIONS = OptionTable(
         "Filters": FILTERS,
         "Dates and decimals out of range": OUT_OF_RANGE,
         "Snapshot": SNAPSHOT,
-        "Events": shared.EVENTS,
+        "Events": (*shared.EVENTS, BINARY),
         "Topics": _with_names(shared.TOPICS, {"topic.prefix": "mongodb.name"}),
         "Converters and transforms": shared.CONVERTERS,
         "Signals, notifications, heartbeats": shared.SIGNALS,

@@ -116,7 +116,8 @@ def rules_for(rules: Sequence[FieldRule], database: str, collection: str, faults
 
 
 def _entries(text: str | None) -> list[str]:
-    return text.strip().split(",") if text and text.strip() else []
+    """The entries of a list; commas at its end are none, as for Java's split."""
+    return text.strip().rstrip(",").split(",") if text and text.strip(" \t\r\n,") else []
 
 
 def _parts(field: str, entry: str, option: str, rest: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
