@@ -20,6 +20,7 @@ from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.schema import STRING, ConnectSchema
 from tailrace.transforms.settings import Given, SettingsError
+from tailrace.transforms.timezone import TimezoneConverter
 
 NAMES = st.text("abcdefgh", min_size=1, max_size=4)
 SCALARS = st.one_of(
@@ -336,3 +337,12 @@ def test_an_expanded_payload_is_a_struct() -> None:
     (message,) = router.apply(records(("c", text, None)))
     assert message.value is not None
     assert message.value.values.to_pylist() == [{"id": 7, "lines": [1, 2]}]
+
+
+def test_times_of_documents_stay_in_other_zones() -> None:
+    """Debezium: TimezoneConverter.getStruct."""
+    zone = TimezoneConverter.of(Given("", {"converted.timezone": "+02:00"}))
+    text = '{"_id": 1, "d": {"$date": 1582979696789}}'
+    _, made = zone.apply(records(("c", text, None)))
+    assert made.value is not None
+    assert made.value.field("after").values.to_pylist() == [text]
