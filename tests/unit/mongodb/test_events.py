@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import struct
+import time
 from typing import Any
 
 import bson
@@ -12,7 +13,9 @@ from bson import Binary, Int64, Timestamp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.connectors.mongodb.config import resolve
 from tailrace.connectors.mongodb.log.batch import read_batch
+from tailrace.connectors.mongodb.log.changes import Writer
 from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.types.json import RELAXED, SPACED, STRICT, json_text
 from tailrace.connectors.mongodb.types.names import Names
@@ -123,6 +126,18 @@ def test_servers_before_60_send_no_wall_time() -> None:
     row = event(1)
     del row["wallTime"]
     assert events_of(row).wall_times.to_pylist() == [None]
+
+
+def test_a_stage_may_leave_out_the_cluster_time() -> None:
+    """Debezium: SourceInfo.Position.getInc."""
+    row, bare = event(1), event(2)
+    del row["clusterTime"], bare["clusterTime"], bare["wallTime"]
+    config = resolve({"mongodb.connection.string": "mongodb://h", "topic.prefix": "t"})
+    (batch,) = Writer(config).chunk(events_of(row, bare, event(3))).batches
+    assert batch.rows.column("source").field("ord").to_pylist() == [-1, -1, 3]
+    known, read, _ = batch.rows.column("ts_us").to_pylist()
+    assert known == round(WALL.timestamp() * 1_000_000)
+    assert abs(read - time.time() * 1_000_000) < 60_000_000
 
 
 @settings(deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from tailrace.connectors.mongodb.catalog import table_id
 from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import Documents, chosen
 from tailrace.connectors.mongodb.fields import CollectionFields
-from tailrace.connectors.mongodb.log.events import ChangeEvents
+from tailrace.connectors.mongodb.log.events import NO_TIME, ChangeEvents
 from tailrace.connectors.mongodb.log.oplog import Oplog
 from tailrace.connectors.mongodb.log.pipeline import captured
 from tailrace.connectors.mongodb.log.stream import ChangeStream
@@ -183,9 +184,14 @@ def _mark(order: int, status: str, id_: str, ts_us: int) -> dict[str, Any]:
 
 
 def _times(events: ChangeEvents, *, is_coarse: bool = False) -> pa.Array:
-    """Microseconds of the wall clock; the seconds of the cluster time without one, or if configured."""
-    coarse = pa.array((events.cluster_times.astype(np.uint64) >> np.uint64(32)).astype(np.int64) * 1_000_000)
-    return coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
+    """Microseconds of the wall clock; the seconds of the cluster time without one, or if configured.
+
+    The time of the read without both. Debezium: AbstractSourceInfoStructMaker.commonStruct.
+    """
+    seconds = (events.cluster_times.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
+    coarse = pa.array(seconds * 1_000_000, pa.int64(), mask=events.cluster_times == NO_TIME)
+    known = coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
+    return known.fill_null(time.time_ns() // 1000)
 
 
 def _source(events: ChangeEvents, set_name: str | None) -> pa.StructArray:

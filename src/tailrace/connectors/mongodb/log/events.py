@@ -26,7 +26,6 @@ from tailrace.connectors.mongodb.types.names import Names
 from tailrace.connectors.mongodb.types.scalars import Style
 from tailrace.connectors.mongodb.types.strings import byte_slices, string_column
 from tailrace.connectors.mongodb.types.walk import members
-from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import indices, mask
 
 _EVENT = Names(
@@ -50,6 +49,7 @@ _KEY = Names(["_id"])
 _DESCRIPTION = Names(["updatedFields", "removedFields", "truncatedArrays"])
 _TRUNCATED = Names(["field", "newSize"])
 _TOKEN = Names(["_data"])
+NO_TIME = -1
 Namespace = tuple[str, str | None]
 
 
@@ -89,10 +89,13 @@ class ChangeEvents:
 
     @cached_property
     def cluster_times(self) -> Ints:
-        """The times in the oplog as 64-bit BSON timestamps: seconds in the upper half, a number in the lower one."""
-        if (self._cluster_times.kinds != TIMESTAMP).any():
-            raise DecodeError("a change event has no clusterTime", remedy="use MongoDB 4.0 or newer")
-        return self.documents.buffer.int64[self._cluster_times.starts]
+        """The times in the oplog as 64-bit BSON timestamps: seconds in the upper half, a number in the lower one.
+
+        -1 where a stage of `cursor.pipeline` has left it out.
+        """
+        there = self._cluster_times.kinds == TIMESTAMP
+        times = self.documents.buffer.int64[np.where(there, self._cluster_times.starts, 0)]
+        return np.where(there, times, NO_TIME)
 
     @cached_property
     def wall_times(self) -> pa.Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tailrace.config import Config
@@ -58,11 +59,14 @@ def captured(config: Config) -> Callable[[TableId], bool]:
     """Whether a collection's changes are captured.
 
     With compat.faults, no database is excluded, one is included by a part of its name, and a collection of signals
-    without any list is captured alone: the reference's stages say so (ChangeStreamPipelineFactory).
+    without any list is captured alone: the reference's stages say so (ChangeStreamPipelineFactory). With
+    `cursor.pipeline.order=user_only` it has no such stages, so that the lists of databases have no effect.
     """
     filters = TableFilter.from_config(config)
     if not config.flag("compat.faults"):
         return filters.captures
+    if config.text("cursor.pipeline.order") == "user_only":
+        return replace(filters, databases=Rule((), ())).captures
     rules = (filters.databases, filters.tables)
     is_listed = any(rule.include or rule.exclude for rule in rules)
     if not is_listed and filters.signals:
