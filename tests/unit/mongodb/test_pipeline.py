@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.config import Config
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.mongodb.catalog import table_id
 from tailrace.connectors.mongodb.config import resolve
 from tailrace.connectors.mongodb.log.pipeline import captured, stages
@@ -48,3 +49,15 @@ def test_no_operation_is_skipped_without_the_own_stages() -> None:
     assert given(compat__faults="true").names("skipped.operations") == ()
     assert given(compat__faults="true", cursor__pipeline__order="user_first").names("skipped.operations") == ("d",)
     assert [list(stage) for stage in stages(given(), {})] == [["$changeStream"]]
+
+
+def test_literal_lists_exclude_in_any_case() -> None:
+    """Debezium: Predicates.excludesLiterals."""
+    lists = {
+        "database.include.list": "Shop,shop",
+        "collection.exclude.list": "Shop.Sec+rets",
+        "skipped.operations": "t",
+    }
+    filter_ = TableFilter.from_config(resolve({**GIVEN, **lists, "filters.match.mode": "literal"}))
+    found = ["shop.sec+rets", "shop.secrets", "SHOP.orders"]
+    assert [name for name in found if filter_.captures(table_id(*name.split(".")))] == ["shop.secrets"]

@@ -255,7 +255,10 @@ def _unskipped(properties: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:
-    """The lists of filters.match.mode=literal as the expressions of these names."""
+    """The lists of filters.match.mode=literal as the expressions of these names.
+
+    What is excluded is so in any case. Debezium: Predicates.excludesLiterals; the server includes by the exact names.
+    """
     given = _named(properties)
     if given.get("filters.match.mode", ("", ""))[1].strip().lower() != "literal":
         return properties
@@ -266,7 +269,8 @@ def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:
         if names and not all(names):
             raise ConfigError(f"{list_} contains empty values", where=list_)
         if names:
-            found[name] = ",".join(f"(?-i:{re.escape(each)})" for each in names)
+            form = "{}" if ".exclude." in list_ else "(?-i:{})"
+            found[name] = ",".join(form.format(re.escape(each)) for each in names)
     return found
 
 
