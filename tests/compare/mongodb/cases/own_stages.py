@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 PROPERTIES = {
-    "cursor.pipeline": '[{"$project": {"clusterTime": 0}}, {"$match": {"operationType": {"$in": ["insert", "update", "delete"]}}}]',
+    "cursor.pipeline": '[{"$project": {"clusterTime": 0}},'
+    ' {"$match": {"operationType": {"$in": ["insert", "update", "delete"]}}}]',
     "cursor.pipeline.order": "user_only",
     "database.include.list": "inventory",
     "collection.exclude.list": "other[.]secrets",
