@@ -15,7 +15,7 @@ from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.values import value_type
 from tailrace.errors import DecodeError
 from tailrace.events.encode.json import encode
-from tests.unit.postgres.test_values import REQUIRED, numeric, read
+from tests.unit.postgres.test_values import REQUIRED, STRING, kind, numeric, read
 
 UNKNOWN = {"include.unknown.datatypes": "true"}
 FAULTS = {"compat.faults": "true"}
@@ -130,6 +130,26 @@ def test_inner_arrays(caplog: pytest.LogCaptureFixture) -> None:
 )
 def test_faults_of_the_reference(name: str, modifier: int, text: str, value: Any) -> None:
     assert read(array(name, modifier, FAULTS), text) == [value]
+
+
+@pytest.mark.parametrize("special", ["NaN", "Infinity", "-Infinity"])
+def test_an_array_with_a_number_that_is_none_is_null_there(special: str) -> None:
+    for mode, value in (("string", ["1.5", None]), ("double", [1.5, None])):
+        properties = {**FAULTS, "decimal.handling.mode": mode}
+        of = array("numeric", numeric(4, 1), properties)
+        assert read(of, f"{{1.5,{special}}}", "{1.5,NULL}", "{}", None) == [None, value, [], None]
+        strict = {**properties, "event.converting.failure.handling.mode": "fail"}
+        with pytest.raises(DecodeError, match="NaN or infinity"):
+            read(array("numeric", -1, strict), f"{{{special}}}")
+    assert read(array("numeric", -1, STRING), "{1.5,NaN}") == [["1.5", "NAN"]]
+
+
+def test_the_arrays_of_the_catalog_are_types_of_their_own() -> None:
+    for name, item in (("oidvector", "int64"), ("int2vector", "int16")):
+        of = kind(name)
+        assert (of.schema.type, of.schema.items.type, of.schema.items.optional) == ("array", item, False)
+        assert read(of, "1 22", "", "3", None) == [[1, 22], [], [3], None]
+        assert read(kind(name, -1, FAULTS), "1 22", "", None) == [[], [], None]
 
 
 def test_arrays_of_domains_are_left_out_there() -> None:

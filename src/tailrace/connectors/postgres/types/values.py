@@ -23,7 +23,7 @@ from tailrace.connectors.types import geometry
 from tailrace.connectors.types.binary import binary_type
 from tailrace.connectors.value_type import AS_IS, Binary, ValueType, as_string, cast_type, is_strict, text_type
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import literal
+from tailrace.events.encode.arrow import join, literal
 from tailrace.model.schema import ConnectSchema
 
 log = logging.getLogger(__name__)
@@ -70,8 +70,12 @@ _PLAIN: dict[str, ValueType] = {
     ),
     "sparsevec": ValueType(extensions.SPARSE_VECTOR, extensions.SPARSE_TYPE, extensions.sparse_vectors, None),
 }
+# The catalog's arrays from 0: types of their own, which the reference engine takes for arrays by their category.
+_VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16())}
 # In the reference engine elements of these are not optional, nor are those of enums and of types without a mapping.
-_REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec")
+_REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec", "oidvector", "int2vector")
+# Elements of NUMERIC[] of which the reference engine's driver can make no decimal.
+_NO_NUMBERS = pa.array(["NaN", "Infinity", "-Infinity"])
 # As there, arrays of these have no mapping.
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
@@ -97,6 +101,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
+    if pg.name in _VECTORS:
+        return _vector(pg.name, faults)
     if pg.name in ("bit", "varbit"):
         return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
     if pg.name == "bytea":
@@ -143,7 +149,9 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             _tell_nested(found.nested, strict)
         values, null = found.lists.values, found.lists.is_null()
         if required and values.null_count:
-            null = pc.or_(null, _with_null_elements(found.lists, strict))
+            null = pc.or_(null, _having(found.lists, values.is_null(), "a null element; these are required", strict))
+        if faults and element.name == "numeric":
+            null = pc.or_(null, _having(found.lists, pc.is_in(values, _NO_NUMBERS), "NaN or infinity", strict))
         if faults:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
@@ -155,13 +163,14 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     return ValueType(schema, arrow, convert, placeholder=has_placeholder or not faults)
 
 
-def _with_null_elements(lists: pa.ListArray, strict: bool) -> pa.Array:
-    """Which arrays have a null element. Where elements are required, the reference makes such an array null."""
-    if strict:
-        raise DecodeError("an array has a null element, and its elements are required")
-    parents = pc.list_parent_indices(lists).filter(lists.flatten().is_null())
+def _having(lists: pa.ListArray, is_found: pa.Array, what: str, strict: bool) -> pa.Array:
+    """Which arrays have such an element: the reference engine makes these null as a whole."""
+    parents = pc.list_parent_indices(lists).filter(pc.fill_null(is_found, False))
     found = pc.is_in(pa.array(range(len(lists)), parents.type), parents)
-    log.warning("%d arrays become null, as elements that are required are null", found.true_count)
+    if found.true_count and strict:
+        raise DecodeError(f"an array has {what}")
+    if found.true_count:
+        log.warning("%d arrays become null: such an array has %s", found.true_count, what)
     return found
 
 
@@ -176,6 +185,17 @@ def _bits(length: int, faults: bool) -> ValueType:
         return _EMPTY_IS_NULL if faults else _BIT
     schema = ConnectSchema("bytes", name="io.debezium.data.Bits", version=1, parameters=(("length", str(length)),))
     return ValueType(schema, pa.binary(), bits.bits, "")
+
+
+def _vector(name: str, faults: bool) -> ValueType:
+    """Numbers between blanks, `1 2`; the reference engine, whose driver reads no such array, shows none of them."""
+    item, arrow = _VECTORS[name]
+
+    def convert(text: pa.Array) -> pa.Array:
+        shown = pc.replace_substring_regex(text, "^.+$", "") if faults else pc.replace_substring(text, " ", ",")
+        return arrays.elements(join("{", shown, "}")).lists.cast(pa.list_(arrow))
+
+    return ValueType(ConnectSchema("array", items=ConnectSchema(item)), pa.list_(arrow), convert)
 
 
 def _hstore(mode: str) -> ValueType:

@@ -1,0 +1,5 @@
+-- Rare types that are left out.
+-- @compare {"requires": ["xml"]}
+-- @property datatype.propagate.source.type=.*
+-- @property decimal.handling.mode=string
+-- @as types-rare
