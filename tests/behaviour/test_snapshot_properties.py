@@ -32,6 +32,14 @@ def test_tables_by_row_count(database: Database, order: str, expected: list[str]
     assert [split.table.schema.id.table for split in splits] == expected
 
 
+def test_tables_without_statistics_are_counted(database: Database) -> None:
+    for name, count in (("a", 3), ("b", 1), ("c", 2)):
+        database.execute(f"CREATE TABLE {name} (id int)", f"INSERT INTO {name} SELECT generate_series(1, {count})")
+    with capturing(database, snapshot__tables__order__by__row__count="ascending") as capture:
+        splits = capture.plan()
+    assert [split.table.schema.id.table for split in splits] == ["b", "c", "a"]
+
+
 def test_one_table_is_cut_into_more_ranges_than_the_others(database: Database) -> None:
     for name in ("a", "b"):
         database.execute(

@@ -24,6 +24,23 @@ def pieces(config: Config, table: str, size: int) -> int:
     return asked if asked > 1 else max(1, -(-size // SPLIT_BYTES))
 
 
+def is_chunked(config: Config) -> bool:
+    """Whether the reference engine reads tables in chunks (RelationalSnapshotChangeEventSource)."""
+    if config.flag("legacy.snapshot.max.threads"):
+        return False
+    factors = [config.number(name) for name in config.values if name.lower().startswith(_MULTIPLIER)]
+    return max(config.number("snapshot.max.threads"), *factors) > 1
+
+
+def order_by_rows(config: Config) -> str:
+    """The value of snapshot.tables.order.by.row.count.
+
+    The reference engine accepts it for every database, but knows how many rows tables have only if it reads chunks.
+    """
+    is_ignored = config.flag("compat.faults") and not is_chunked(config)
+    return "disabled" if is_ignored else config.text("snapshot.tables.order.by.row.count")
+
+
 def _multiplier(config: Config, table: str) -> int:
     """The table's own, or that of all."""
     name = f"{_MULTIPLIER}.{table}".lower()

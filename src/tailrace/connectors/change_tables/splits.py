@@ -14,7 +14,7 @@ from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns
 from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.snapshots import Place
-from tailrace.connectors.split_sizes import pieces
+from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
 from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
 from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice, is_wanted
@@ -40,7 +40,7 @@ class SplitPlanner:
     def to_read(self) -> list[TableId]:
         """The tables that a first snapshot reads, in order."""
         tables = self.catalog.read_first()
-        by = self.config.text("snapshot.tables.order.by.row.count")
+        by = order_by_rows(self.config)
         if by != "disabled":
             rows = {table: self._size_of(table)[1] for table in tables}
             tables.sort(key=lambda table: rows[table], reverse=by == "descending")
@@ -201,7 +201,7 @@ class SplitPlanner:
         names = [str(split.table) for split in splits]
         several = {each for each in names if names.count(each) > 1}
         counts = {str(table): self._count(table) for table in tables if str(table) in several}
-        chunked = self.config.number("snapshot.max.threads") > 1 and not self.config.flag("legacy.snapshot.max.threads")
+        chunked = is_chunked(self.config)
         found: list[Split] = []
         waiting: tuple[Notice, ...] = ()
         for database in databases:

@@ -66,22 +66,27 @@ class ChunkConnections:
         return not waiting
 
 
-@dataclass(frozen=True)
+@dataclass
 class Session:
     """Implements ChunkSession."""
 
     connection: psycopg.Connection
     config: Config
     signals: SignalTable
+    _has_failed: bool = False
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
-        """See ChunkSession.window."""
+        """See ChunkSession.window.
+
+        The reference engine writes over the transaction that a failed query has aborted, and leaves the window open.
+        """
         opened = self.signals.open_window(self.connection)
         try:
             yield
         finally:
-            if not self.connection.closed:
+            is_left_open = self._has_failed and self.config.flag("compat.faults")
+            if not self.connection.closed and not is_left_open:
                 self.signals.close_window(self.connection, opened)
 
     @contextmanager
@@ -89,9 +94,13 @@ class Session:
         """See ChunkSession.table."""
         origin = "the condition of the signal (additional-conditions)" if condition else None
         # Rolled back, which undoes settings that a function of the signal's condition may have changed.
-        with refusals(self.config, table, origin), self.connection.transaction(force_rollback=True):
-            self.connection.execute("SET TRANSACTION READ ONLY")
-            yield LockedTable(self.connection, self.config, self._locked(table), name)
+        try:
+            with refusals(self.config, table, origin), self.connection.transaction(force_rollback=True):
+                self.connection.execute("SET TRANSACTION READ ONLY")
+                yield LockedTable(self.connection, self.config, self._locked(table), name)
+        except (SourceError, Unread) as error:
+            self._has_failed = not isinstance(error, Unread) or error.status == "SQL_EXCEPTION"
+            raise
 
     def _locked(self, id_: TableId) -> CapturedTable:
         """The present table, which nobody alters from here on."""

@@ -16,6 +16,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, remedy_of
 from tailrace.connectors.postgres.server.user_sql import check_select, has_rows, subquery
+from tailrace.connectors.split_sizes import order_by_rows
 from tailrace.connectors.user_select import UserSelect
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -24,15 +25,21 @@ _NO_RIGHT = "42501"
 
 
 def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[TableId]:
-    """The tables in the order of snapshot.tables.order.by.row.count, by the planner's estimates."""
-    order = config.text("snapshot.tables.order.by.row.count")
+    """The tables in the order of snapshot.tables.order.by.row.count: by the server's estimates, else by their rows."""
+    order = order_by_rows(config)
     if order == "disabled":
         return list(tables)
     rows = connection.execute(
-        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        "SELECT n.nspname, c.relname, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE c.relkind IN ('r', 'p')"
     )
-    sizes = {(schema, name): count for schema, name, count in rows}
-    return sorted(tables, key=lambda table: sizes.get((table.schema, table.table), 0), reverse=order == "descending")
+    estimates = {(schema, name): count for schema, name, count in rows}
+    sizes = {table: estimates.get((table.schema, table.table), 0) for table in tables}
+    for table in (table for table, estimate in sizes.items() if estimate < 0):  # the server has none yet
+        with refusals(config, table, None):
+            row = connection.execute(f"SELECT count(*) FROM {quoted(table)}".encode()).fetchone()
+        sizes[table] = 0 if row is None else row[0]
+    return sorted(tables, key=lambda table: sizes[table], reverse=order == "descending")
 
 
 class Selects:

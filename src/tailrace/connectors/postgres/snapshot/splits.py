@@ -22,7 +22,7 @@ from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot.selects import Selects, as_table, in_order, refusals
 from tailrace.connectors.snapshots import Place
-from tailrace.connectors.split_sizes import fits, pieces
+from tailrace.connectors.split_sizes import fits, is_chunked, pieces
 from tailrace.events.notifications import is_wanted
 from tailrace.events.snapshot_notices import around_splits
 from tailrace.model.table import TableId, TableSchema
@@ -122,14 +122,13 @@ def _with_notices(
     Tasks only know how many rows they read themselves: those of a table that several read are counted here.
     """
     connection, config = catalog.connection, catalog.config
-    chunked = config.number("snapshot.max.threads") > 1 and not config.flag("legacy.snapshot.max.threads")
     read = Counter(split.table.schema.id for split in splits)
     several = {split.table.schema.id: split for split in splits if read[split.table.schema.id] > 1 or _is_part(split)}
     counts = {str(table): _count(connection, split) for table, split in several.items()}
     names = [str(split.table.schema.id) for split in splits]
     seen = {*names, *(str(schema.id) for schema in empty)}
     order = [name for name in map(str, tables) if name in seen]
-    around, notices = around_splits(names, order, [str(table) for table in listed], counts, chunked=chunked)
+    around, notices = around_splits(names, order, [str(table) for table in listed], counts, chunked=is_chunked(config))
     with_notices = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
     return [*with_notices, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
 

@@ -1,0 +1,5 @@
+-- Built-in tables are ignored.
+-- @property schema.include.list=public,s1
+-- @property include.schema.comments=true
+-- @property table.exclude.list=public.b_x
+-- @as filters-keys

@@ -1,0 +1,5 @@
+-- Tables in the order of their rows, most first.
+-- @property snapshot.tables.order.by.row.count=descending
+-- @property notification.enabled.channels=sink,log
+-- @property notification.sink.topic.name=notes
+-- @as snapshot-order
