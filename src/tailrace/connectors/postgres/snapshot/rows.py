@@ -141,7 +141,7 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
     order, faults = 0, Faults.of(config)
     # What a SELECT of the user's gives may have other types than the table: nobody knows its size, so it comes as text.
     for block in transfer.blocks(config, split.moment.name, split.table, split.query, split.bytes):
-        batch = _sound(faults, split, block, order)
+        batch = _sound(config, faults, split, block, order)
         if batch is None:
             continue
         order += block.rows * ORDER_STEP
@@ -158,13 +158,26 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
 
 
-def _sound(faults: Faults, split: SnapshotSplit, block: Block, order: int) -> ChangeBatch | None:
+def _sound(config: Config, faults: Faults, split: SnapshotSplit, block: Block, order: int) -> ChangeBatch | None:
     """The rows that can be read; see Faults for the others."""
     return faults.sound(
         block.rows,
-        lambda places: _batch(split, block.images(places), order),
+        lambda places: _batch(split, _selected(config, split, block.images(places)), order),
         lambda row: f"{split.table.schema.id}, snapshot row {order // ORDER_STEP + row}",
     )
+
+
+def _selected(config: Config, split: SnapshotSplit, images: pa.StructArray) -> pa.StructArray:
+    """The images. The reference engine does not select key columns that values leave out, so keys have nothing there
+    (RelationalSnapshotChangeEventSource.getPreparedColumnNames); it selects all columns if values have none."""
+    shown = [column.in_value for column in split.table.schema.columns]
+    if all(shown) or not any(shown) or split.select is not None or not config.flag("compat.faults"):
+        return images
+    columns = [
+        images.field(place) if is_shown else pa.nulls(len(images), images.field(place).type)
+        for place, is_shown in enumerate(shown)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(images.type))
 
 
 def _batch(split: SnapshotSplit, images: pa.StructArray, order: int) -> ChangeBatch:
