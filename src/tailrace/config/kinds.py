@@ -144,12 +144,13 @@ def _identities(text: str) -> tuple[str, ...]:
 
 
 def _operations(text: str) -> tuple[str, ...]:
+    """As Debezium does, `r` is accepted, and reads are sent all the same."""
     items = [item.lower() for item in split_list(text)]
-    if set(items) - {"c", "u", "d", "t", "none"}:
+    if set(items) - {"c", "u", "d", "t", "r", "none"}:
         raise InvalidValue("Invalid operation", "list some of c, u, d, t, or write none")
     if "none" in items and len(items) > 1:
         raise InvalidValue("'none' cannot be specified with other skipped operation types")
-    return tuple(item for item in items if item != "none")
+    return tuple(item for item in items if item not in ("none", "r"))
 
 
 def matching(label: str, expression: str, message: str) -> Kind:

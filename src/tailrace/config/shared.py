@@ -90,7 +90,7 @@ TOPICS = (
         aliases=(Alias("database.server.name"),),
     ),
     Option("topic.delimiter", ADDRESS, ".", "Between the parts of a topic name."),
-    Option("topic.transaction", TEXT, "transaction", "Last part of the transaction topic."),
+    Option("topic.transaction", ADDRESS, "transaction", "Last part of the transaction topic."),
     Option(
         "topic.naming.strategy",
         choice(
@@ -113,12 +113,12 @@ TOPICS = (
     Option("topic.cache.size", INT, "10000", "Number of cached names.", CONNECT, "names are computed once a batch"),
     Option(
         "topic.heartbeat.prefix",
-        TEXT,
+        ADDRESS,
         "__debezium-heartbeat",
         "First part of the heartbeat topic.",
         aliases=(Alias("heartbeat.topics.prefix"),),
     ),
-    Option("topic.heartbeat.name", TEXT, None, "Full name of the heartbeat topic."),
+    Option("topic.heartbeat.name", ADDRESS, None, "Full name of the heartbeat topic."),
     Option(
         "include.schema.changes",
         FLAG,

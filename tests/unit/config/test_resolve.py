@@ -69,6 +69,9 @@ def test_every_declaration_holds_together() -> None:
         ("topic.prefix", "a b", f"topic.prefix: a b {ADDRESS}"),
         ("topic.prefix", " ", "topic.prefix: A value is required"),
         ("database.hostname", "h,i", f"database.hostname: h,i {ADDRESS}"),
+        ("topic.transaction", "tx ü", f"topic.transaction: tx ü {ADDRESS}"),
+        ("topic.heartbeat.prefix", "a b", f"topic.heartbeat.prefix: a b {ADDRESS}"),
+        ("topic.heartbeat.name", "a b", f"topic.heartbeat.name: a b {ADDRESS}"),
         ("tombstones.on.delete", "yes", "tombstones.on.delete: Either 'true' or 'false' is expected"),
         ("database.port", "0", "database.port: A positive, non-zero integer value is expected"),
         ("database.port", "99999", "database.port: A port is expected, a number up to 65535"),
@@ -82,6 +85,7 @@ def test_every_declaration_holds_together() -> None:
         ("message.key.columns", "", "message.key.columns: Must not be empty"),
         ("message.key.columns", "a.b", "a.b has an invalid format (expecting '^\\s*([^:]+):([^:,]+(,[^:,]+)*)\\s*$')"),
         ("skipped.operations", "x", "skipped.operations: Invalid operation"),
+        ("skipped.operations", "none,r", "'none' cannot be specified with other skipped operation types"),
         ("skipped.operations", "none,t", "'none' cannot be specified with other skipped operation types"),
         ("max.queue.size", "0", "max.queue.size: A positive queue size is required"),
         ("max.queue.size", "100", "max.queue.size: Must be larger than the maximum batch size"),
@@ -169,6 +173,12 @@ def test_todays_name_wins_over_the_old_one(order: int) -> None:
 
 def test_none_skips_nothing() -> None:
     assert resolved(skipped__operations="none").names("skipped.operations") == ()
+    assert resolved(skipped__operations="r").names("skipped.operations") == ()
+    assert resolved(skipped__operations="c, r").names("skipped.operations") == ("c",)
+
+
+def test_values_that_have_no_effect_are_accepted_as_by_the_reference() -> None:
+    assert resolved(snapshot__fetch__size="0").number("snapshot.fetch.size") == 0
 
 
 def test_names_are_found_in_any_case() -> None:

@@ -246,7 +246,7 @@ SNAPSHOT = (
     Option("snapshot.query.mode.custom.name", TEXT, None, f"{_OWN} `{QUERIES}`, for `custom`."),
     Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
     Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
-    Option("snapshot.fetch.size", POSITIVE_INT, "10240", "Rows of a round trip.", CONNECT, "rows are streamed by COPY"),
+    Option("snapshot.fetch.size", COUNT, "10240", "Rows of a round trip.", CONNECT, "rows are streamed by COPY"),
     Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", CONNECT, _CORES),
     Option(
         "snapshot.tables.order.by.row.count",
