@@ -113,6 +113,13 @@ def test_a_heartbeat_waits_for_its_interval(database: Database) -> None:
         assert [record["topic"] for record in records(capture)] == ["t.message"]
 
 
+def test_no_heartbeat_follows_a_snapshot_that_is_skipped(database: Database) -> None:
+    with capturing(database, heartbeat__interval__ms="86400000", snapshot__mode="no_data") as capture:
+        capture.step()
+        database.execute(EMIT.format("true", "p", "x"))
+        assert [record["topic"] for record in records(capture)] == ["t.message"]
+
+
 def test_a_failing_heartbeat_query_is_logged_and_harmless(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     with capturing(database, heartbeat__interval__ms="1", heartbeat__action__query="SELECT 1/0") as capture:
         capture.step()
@@ -160,12 +167,14 @@ def test_messages_are_left_out_by_prefix(database: Database) -> None:
 
 
 def test_names_of_control_topics(database: Database) -> None:
-    given = {"heartbeat__interval__ms": "86400000", "topic__heartbeat__name": "beats", "snapshot__mode": "no_data"}
+    given = {"heartbeat__interval__ms": "1", "topic__heartbeat__name": "beats", "snapshot__mode": "no_data"}
     noted = {"notification__enabled__channels": "sink", "notification__sink__topic__name": "notes"}
     with capturing(database, **given, **noted) as capture:
         capture.step()
         database.execute(EMIT.format("true", "p", "x"))
-        assert [record["topic"] for record in records(capture)] == ["t.message", "notes", "beats"]
+        assert [record["topic"] for record in records(capture)] == ["t.message", "notes"]
+        database.execute(EMIT.format("true", "p", "y"))
+        assert [record["topic"] for record in records(capture)] == ["t.message", "beats"]
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     with capturing(database, slot__name="noted", **noted) as capture:
         assert {record["topic"] for record in records(capture)} == {"t.public.t", "notes"}

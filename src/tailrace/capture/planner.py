@@ -22,7 +22,7 @@ from tailrace.connectors.log_ports import Connector, LogEnd
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.retry import pause
 from tailrace.errors import SourceError
-from tailrace.events.notifications import Notice
+from tailrace.events.notifications import SKIPPED, Notice
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.on_demand import AdHocSnapshots, Step
 
@@ -206,9 +206,16 @@ class Planner:
         return [*(replace(first, range=each) for each in parts[:-1]), split]
 
     def _is_heartbeat_due(self, since: Offset, now: int) -> bool:
-        """Whether a multiple of heartbeat.interval.ms lies between two plannings."""
+        """Whether a multiple of heartbeat.interval.ms lies between two plannings.
+
+        The first one follows the snapshot, unless that is skipped.
+        """
         interval = self.config.number("heartbeat.interval.ms") * 1000
-        return interval > 0 and (since.ts_us is None or now // interval > since.ts_us // interval)
+        if interval <= 0:
+            return False
+        if since.ts_us is None:
+            return self._mode.at_first or all(notice.type != SKIPPED for notice in self._connector.told_without_rows)
+        return now // interval > since.ts_us // interval
 
     def _act(self) -> None:
         """Run heartbeat.action.query. A failure is logged and does no harm to the stream, as in Debezium."""

@@ -177,6 +177,22 @@ def test_none_skips_nothing() -> None:
     assert resolved(skipped__operations="c, r").names("skipped.operations") == ("c",)
 
 
+@pytest.mark.parametrize(
+    ("given", "interval"),
+    [
+        ({}, 600_000),
+        ({"heartbeat.interval.ms": "0"}, 600_000),
+        ({"heartbeat.interval.ms": "100"}, 100),
+        ({"provide.transaction.metadata": "true"}, 0),
+    ],
+)
+def test_the_driver_confirms_by_heartbeats(given: dict[str, str], interval: int) -> None:
+    assert (
+        resolve({**BASE, **given, "lsn.flush.mode": "connector_and_driver"}).number("heartbeat.interval.ms") == interval
+    )
+    assert resolve({**BASE, **given}).number("heartbeat.interval.ms") == int(given.get("heartbeat.interval.ms", 0))
+
+
 def test_values_that_have_no_effect_are_accepted_as_by_the_reference() -> None:
     assert resolved(snapshot__fetch__size="0").number("snapshot.fetch.size") == 0
 

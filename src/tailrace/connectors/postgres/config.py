@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
@@ -44,6 +45,7 @@ _NO_WAIT = "a confirmation is sent without waiting for an answer"
 _CORES = "tables are read in ranges of 64 MB, as many at once as Spark has cores"
 _PGOUTPUT = "set plugin.name=pgoutput, which every PostgreSQL since 10 has; it gives the same events"
 _WAL2JSON = ("wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
+_DRIVER_HEARTBEAT_MS = 600_000
 _OWN = "Entry point of the group"
 _SSL = "set database.sslmode=verify-full and database.sslrootcert: they check the server's certificate"
 _SLOT = matching(
@@ -164,7 +166,8 @@ REPLICATION = (
         "lsn.flush.mode",
         choice("connector", "manual", "connector_and_driver"),
         "connector",
-        "Who confirms positions to the server; manual: nobody here.",
+        "Who confirms positions to the server; manual: nobody here. connector_and_driver sends a heartbeat every ten "
+        "minutes, unless heartbeat.interval.ms or provide.transaction.metadata is set.",
         aliases=(Alias("flush.lsn.source", {"true": "connector", "false": "manual"}),),
     ),
     Option("lsn.flush.timeout.ms", LONG_COUNT, "30000", "Time limit for a confirmation.", CONNECT, _NO_WAIT),
@@ -295,7 +298,15 @@ def resolve(properties: Mapping[str, object]) -> Config:
     if str(properties.get("compat.version", "current")).strip() == "1.7":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     converters = split_list(from_mapping(properties).get("converters", ""))
-    return resolution.resolve(properties, _with_settings(converters), _CHECKS, NAMING, elsewhere)
+    return _with_heartbeats(resolution.resolve(properties, _with_settings(converters), _CHECKS, NAMING, elsewhere))
+
+
+def _with_heartbeats(config: Config) -> Config:
+    """Where the driver confirms positions, there are heartbeats (PostgresConnectorConfig)."""
+    has_others = config.number("heartbeat.interval.ms") or config.flag("provide.transaction.metadata")
+    if config.text("lsn.flush.mode") != "connector_and_driver" or has_others:
+        return config
+    return replace(config, values={**config.values, "heartbeat.interval.ms": _DRIVER_HEARTBEAT_MS})
 
 
 def _with_settings(converters: list[str]) -> OptionTable:

@@ -1,0 +1,4 @@
+-- Positions confirmed by the driver, where transactions have metadata.
+-- @property lsn.flush.mode=connector_and_driver
+-- @property provide.transaction.metadata=true
+-- @as flush-driver

@@ -1,0 +1,5 @@
+-- Positions are not confirmed; heartbeats once a minute.
+-- @property lsn.flush.mode=manual
+-- @property heartbeat.interval.ms=60000
+-- @property snapshot.mode=no_data
+-- @as flush-driver
