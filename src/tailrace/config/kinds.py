@@ -121,6 +121,10 @@ def _pattern(text: str) -> str:
 
 
 def _key_columns(text: str) -> tuple[re.Pattern[str], ...]:
+    """Tables and columns joined to expressions as they are (Key.CustomKeyMapper).
+
+    So blanks before a colon stay, and of several tables, between commas or bars, only the last one has the columns.
+    """
     if not text.strip():
         raise InvalidValue("Must not be empty", "write schema.table:column1,column2;other.table:column")
     patterns = []
@@ -128,7 +132,8 @@ def _key_columns(text: str) -> tuple[re.Pattern[str], ...]:
         match = _KEY_ENTRY.match(entry)
         if match is None:
             raise InvalidValue(f"{entry} has an invalid format (expecting '{_KEY_ENTRY.pattern}')")
-        patterns += [rf"(?:{match[1].strip()})\.(?:{column.strip()})" for column in match[2].split(",")]
+        joined = (f"{match[1]}.{column.strip()}" for column in match[2].split(","))
+        patterns += ["|".join(split_list(each)) for each in joined]
     try:
         return tuple(compile_pattern(pattern) for pattern in patterns)
     except re.error as reason:

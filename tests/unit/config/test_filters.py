@@ -165,6 +165,23 @@ def test_a_snapshot_may_read_a_table_of_one_database() -> None:
     assert found == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("given", "tables"),
+    [
+        (" public.a:v", "a"),
+        ("public.a : v , w", ""),  # the blank before the colon is part of the expression
+        ("public.a: v ", "a"),
+        ("public.a|public.b:v", "b"),
+        ("public.a,public.b:v", "b"),
+        ("public.(a|b):v", "a b"),
+    ],
+)
+def test_key_columns_as_the_reference_joins_them(given: str, tables: str) -> None:
+    keys = config(message__key__columns=given)
+    found = [name for name in "ab" if key_columns(keys, table("public", name), ("id", "v")) is not None]
+    assert " ".join(found) == tables
+
+
 def test_key_columns_of_one_database() -> None:
     keys = of_databases(message__key__columns="one.dbo.t:a;dbo.t:b")
     found = [key_columns(keys, TableId(each, "dbo", "t", DATABASE_SCHEMA_TABLE), "ab") for each in ("one", "other")]
