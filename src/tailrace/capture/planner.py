@@ -214,7 +214,7 @@ class Planner:
         if interval <= 0:
             return False
         if since.ts_us is None:
-            return self._mode.at_first or all(notice.type != SKIPPED for notice in self._connector.told_without_rows)
+            return self._mode.at_first or all(notice.type != SKIPPED for notice in self._connector.notices_without_rows)
         return now // interval > since.ts_us // interval
 
     def _act(self) -> None:
