@@ -10,6 +10,7 @@ import pytest
 from tailrace.config import Config
 from tailrace.config import resolve as resolution
 from tailrace.config.filters import tables_of_signals
+from tailrace.connectors.db2.config import resolve as resolve_db2
 from tailrace.connectors.mongodb.config import resolve as resolve_mongodb
 from tailrace.connectors.postgres.config import OPTIONS, resolve
 from tailrace.connectors.sqlserver.config import resolve as resolve_sqlserver
@@ -124,6 +125,15 @@ def test_each_database_of_a_server_may_have_a_table_of_signals() -> None:
     given = {"database.hostname": "h", "database.names": "a,b", "topic.prefix": "t"}
     config = resolve_sqlserver({**given, "signal.data.collection": "a.dbo.s,b.dbo.s"})
     assert [str(table) for table in tables_of_signals(config)] == ["a.dbo.s", "b.dbo.s"]
+
+
+@pytest.mark.parametrize("name", ["snapshot.fetch.size", "query.fetch.size"])
+def test_a_fetch_size_of_zero_is_the_drivers_own(name: str) -> None:
+    """CommonConnectorConfig: isNonNegativeInteger."""
+    given = {"database.hostname": "h", "topic.prefix": "t", name: "0"}
+    assert resolve_sqlserver({**given, "database.names": "a"}).number(name) == 0
+    assert resolve_db2({**given, "database.dbname": "a"}).number(name) == 0
+    assert resolve({**BASE, name: "0"}).number(name) == 0
 
 
 @pytest.mark.parametrize("kind", ["schema", "table", "column", "message.prefix"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tailrace.config.kinds import FLAG, NAMES, POSITIVE_INT, TEXT, choice
+from tailrace.config.kinds import COUNT, FLAG, NAMES, TEXT, choice
 from tailrace.config.option import Alias, Option, Status
 
 READS = (
     Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
     Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
     Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
-    Option("snapshot.fetch.size", POSITIVE_INT, "10000", "Rows that are taken from the connection at once."),
+    Option("snapshot.fetch.size", COUNT, "10000", "Rows that are taken from the connection at once; 0: the default."),
     Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", Status.CONNECT, "Spark's cores decide"),
     Option(
         "snapshot.tables.order.by.row.count",

@@ -26,6 +26,9 @@ from tailrace.events.notifications import notify
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableId, TableSchema
 
+# Rows of a fetch where snapshot.fetch.size is 0.
+_FETCHED = 10_000
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -138,7 +141,7 @@ class _Rows:
         split = self.split
         held: ChangeBatch | None = None
         order = 0
-        for block in connection.blocks(self._statement(), self.config.number("snapshot.fetch.size")):
+        for block in connection.blocks(self._statement(), self.config.number("snapshot.fetch.size") or _FETCHED):
             rows = len(block[0])
             batch = self._batch(images(self.captured, block, rows), order)
             if held is None:

@@ -8,7 +8,7 @@ from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
 from tailrace.config.filters import check_signal_table
-from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, PORT, POSITIVE_INT, TEXT, choice, split_list
+from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, PORT, TEXT, choice, split_list
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
@@ -71,7 +71,7 @@ CHANGES = (
         "0",
         "A micro-batch reads the commits of so many seconds, by their times in IBMSNAP_UOW; 0: all that are captured.",
     ),
-    Option("query.fetch.size", POSITIVE_INT, "10000", "Rows of a page.", CONNECT, _STREAMED),
+    Option("query.fetch.size", COUNT, "10000", "Rows of a page.", CONNECT, _STREAMED),
 )
 SNAPSHOT = (
     *shared.SNAPSHOT,
