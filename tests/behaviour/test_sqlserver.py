@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ from tailrace.connectors.change_tables.databases import in_order
 from tailrace.connectors.sqlserver.arrow_client import ArrowConnection
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
+from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.errors import DecodeError, OffsetError, SourceError
 from tests.behaviour.proxies import proxy
 from tests.behaviour.stepping import Stepped, statements, stepping
-from tests.conformance.sqlserver import LOGIN, PASSWORD, SqlServerSource
+from tests.conformance.sqlserver import ENABLE, LOGIN, PASSWORD, SqlServerSource
 from tests.servers.sqlserver.server import SqlServer
 
 
@@ -297,6 +298,61 @@ def test_any_unique_index_may_be_the_key(source: SqlServerSource) -> None:
         assert any("share an event key" in each.what for each in admin.checks()) is not is_unique
         with admin.now() as now:
             assert (now.obstacle(now.table(table), (columns,)) is None) is is_unique
+
+
+def test_a_clustered_unique_index_is_the_key_before_others(source: SqlServerSource) -> None:
+    """JdbcConnection.readTableUniqueIndices takes the first that sp_statistics has."""
+    source.run(
+        "CREATE TABLE keyed (a int NOT NULL, b int NOT NULL)",
+        "CREATE UNIQUE INDEX first_name ON keyed (a)",
+        "CREATE UNIQUE CLUSTERED INDEX second_name ON keyed (b)",
+    )
+    config = registry.named("sqlserver").load().resolve({**source.properties("p"), "topic.prefix": "t"})
+    with closing(DIALECT.server(config)) as server:
+        found = server.ask(lambda connection: DIALECT.catalog(connection, config).table(source.id("keyed")))
+    assert found is not None
+    assert found.schema.key == ("b",)
+
+
+@pytest.mark.parametrize(("faults", "key"), [("false", ()), ("true", ("a",))])
+def test_a_key_that_is_captured_in_part_is_none(source: SqlServerSource, faults: str, key: tuple[str, ...]) -> None:
+    """A fault of SqlServerConnection.getTableSchemaFromTable: what is captured of it is the key."""
+    source.run(
+        "CREATE TABLE parts (a int NOT NULL, b int NOT NULL, c int)",
+        "CREATE UNIQUE INDEX by_both ON parts (a, b)",
+    )
+    source.run(f"{ENABLE.format('parts')}, @captured_column_list = N'a, c'")
+    given = {**source.properties("p"), "topic.prefix": "t", "compat.faults": faults}
+    config = registry.named("sqlserver").load().resolve(given)
+    with closing(DIALECT.server(config)) as server:
+
+        def asked(connection: Any) -> list[Any]:
+            catalog, table = DIALECT.catalog(connection, config), source.id("parts")
+            newest = catalog.newest()
+            return [catalog.at(newest[table]), catalog.now(table, newest, catalog.tables()[table])]
+
+        assert [found.key for found in server.ask(asked)] == [key, key]
+
+
+def test_alias_types_are_read_as_their_base_types_and_keep_their_names(source: SqlServerSource) -> None:
+    source.run("CREATE TYPE dbo.Remark FROM nvarchar(20)", "CREATE TABLE aliased (id int PRIMARY KEY, r dbo.Remark)")
+    source.run(ENABLE.format("aliased"))
+    lists = {"table__include__list": r"dbo\.aliased", "column__propagate__source__type": r".*\.r"}
+    with stepping("sqlserver", source, **lists) as stream:
+        source.run("INSERT INTO aliased VALUES (1, N'a')")
+        (event,), _ = stream.step()
+        assert event["after"] == {"id": 1, "r": "a"}
+    config = stream.config
+    with closing(DIALECT.server(config)) as server:
+
+        def asked(connection: Any) -> list[Any]:
+            catalog = DIALECT.catalog(connection, config)
+            at, table = catalog.newest()[source.id("aliased")], source.id("aliased")
+            return [catalog.at(at), catalog.described(table, catalog.tables()[table])]
+
+        for found in server.ask(asked):
+            assert [column.type_name for column in found.shown()] == ["int", "Remark"]
+            assert found.columns[1].type.declared == "nvarchar(20)"
 
 
 def both(first: SqlServerSource, second: SqlServerSource, **properties: str) -> dict[str, str]:

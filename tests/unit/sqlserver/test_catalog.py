@@ -21,10 +21,11 @@ _GIVEN = {
 
 
 class _Rows:
-    """A table of one column with a comment, and without keys."""
+    """A table of one column with a comment, of an alias type, and without keys."""
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        return [("note", "nvarchar", 40, 0, 0, True, False, False, None, "said")] if "is_identity" in statement else []
+        column = ("note", "nvarchar", 40, 0, 0, True, False, False, "(N'a')", "said", "Remark")
+        return [column] if "is_identity" in statement else []
 
 
 @pytest.mark.parametrize(("faults", "comment"), [("false", "said"), ("true", None)])
@@ -32,3 +33,16 @@ def test_comments_are_read_and_the_reference_reads_none(faults: str, comment: st
     catalog = Catalog(cast(Connection, _Rows()), resolve({**_GIVEN, "compat.faults": faults}))
     (column,) = catalog.described(TableId("d", "dbo", "t"), 1).columns
     assert (column.comment, catalog.info(column).comment) == (comment, comment)
+
+
+@pytest.mark.parametrize("faults", ["false", "true"])
+def test_an_alias_type_is_named_as_the_driver_names_it(faults: str) -> None:
+    """JdbcConnection.readTableColumn has the name from sp_columns, SqlServerDefaultValueConverter looks it up."""
+    catalog = Catalog(cast(Connection, _Rows()), resolve({**_GIVEN, "compat.faults": faults}))
+    (column,) = catalog.described(TableId("d", "dbo", "t"), 1).columns
+    info = catalog.info(column)
+    assert column.shown(1).type_name == info.type.printed == info.type.reported == info.type.name == "Remark"
+    assert info.value is not None
+    assert (info.value.schema.type, info.type.length, info.type.is_character) == ("string", 20, True)
+    assert info.default is not None
+    assert info.default.literal == (None if faults == "true" else "a")

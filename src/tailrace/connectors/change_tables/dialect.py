@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -93,10 +93,11 @@ class Described:
     columns: tuple[SourceColumn, ...]
     key: tuple[str, ...]
 
-    def only(self, names: Sequence[str]) -> Described:
-        """The table with these of its columns. A key that lacks a column is none."""
+    def only(self, names: Collection[str], *, part_of_key: bool = False) -> Described:
+        """The table with these of its columns. A key that lacks a column is none, or with `part_of_key` the rest."""
         kept = tuple(column for column in self.columns if column.name in names)
-        return replace(self, columns=kept, key=self.key if set(self.key) <= set(names) else ())
+        key = tuple(name for name in self.key if name in names)
+        return replace(self, columns=kept, key=key if part_of_key or key == self.key else ())
 
     def shown(self) -> tuple[DescribedColumn, ...]:
         """The columns as schema changes describe them."""
@@ -176,6 +177,8 @@ class Catalog(Protocol):
 
     filter: TableFilter
     columns: Columns
+    part_of_key: bool = False
+    """Whether the captured columns of a key are one, also where others are not captured."""
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -215,7 +218,8 @@ class Catalog(Protocol):
         whole = self.described(table, number)
         if table not in instances:
             return whole
-        return whole.only([column.name for column in self.at(instances[table]).columns])
+        names = [column.name for column in self.at(instances[table]).columns]
+        return whole.only(names, part_of_key=self.part_of_key)
 
     def table(self, table: TableId) -> CapturedTable | None:
         """A captured table as it is now, None if it is gone."""

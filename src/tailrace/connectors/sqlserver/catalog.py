@@ -36,7 +36,8 @@ JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.start_lsn, c.cre
 """
 _COLUMNS = """
 SELECT c.name, COALESCE(b.name, t.name), c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,
-  c.is_computed, d.definition, CONVERT(nvarchar(4000), e.value)
+  c.is_computed, d.definition, CONVERT(nvarchar(4000), e.value),
+  CASE WHEN t.user_type_id > 255 AND b.name IS NOT NULL THEN t.name END
 FROM {db}.sys.columns c JOIN {db}.sys.types t ON t.user_type_id = c.user_type_id
 LEFT JOIN {db}.sys.types b ON b.user_type_id = c.system_type_id AND b.system_type_id = c.system_type_id
 LEFT JOIN {db}.sys.default_constraints d ON d.object_id = c.default_object_id
@@ -44,13 +45,14 @@ LEFT JOIN {db}.sys.extended_properties e
   ON e.class = 1 AND e.major_id = c.object_id AND e.minor_id = c.column_id AND e.name = N'MS_Description'
 WHERE c.object_id = {id} ORDER BY c.column_id
 """
-# Unique indexes over whole tables: the primary key first, then by name.
+# Unique indexes over whole tables: the primary key first, then the clustered one, then by name, as sp_statistics has
+# them, from which JdbcConnection.readTableUniqueIndices takes the first.
 _KEYS = """
 SELECT i.index_id, i.is_primary_key, c.name FROM {db}.sys.indexes i
 JOIN {db}.sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id
 JOIN {db}.sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id
 WHERE i.object_id = {id} AND i.is_unique = 1 AND i.has_filter = 0 AND k.is_included_column = 0
-ORDER BY i.is_primary_key DESC, i.name, k.key_ordinal
+ORDER BY i.is_primary_key DESC, CASE i.type WHEN 1 THEN 0 ELSE 1 END, i.name, k.key_ordinal
 """
 _SYSTEM = "__$"
 _COMMAND = "__$command_id"
@@ -63,6 +65,8 @@ class Catalog(dialect.Catalog):
         self.connection, self.config = connection, config
         self.filter = TableFilter.from_config(config)
         self.columns = Columns(config)
+        # A fault of SqlServerConnection.getTableSchemaFromTable: such a key does not distinguish rows.
+        self.part_of_key = config.flag("compat.faults")
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -124,13 +128,13 @@ class Catalog(dialect.Catalog):
         own = self.described(instance.table, instance.number)
         source = {column.name: column for column in self.described(instance.table, instance.source).columns}
         columns = tuple(
-            replace(source[column.name], type=column.type) if column.name in source else replace(column, required=False)
+            _retyped(source[column.name], column.type) if column.name in source else replace(column, required=False)
             for column in own.columns
             if not column.name.startswith(_SYSTEM)
         )
         names = {column.name for column in columns}
         key = self._key(name(instance.table.database), instance.source)
-        return Described(instance.table, columns, key if set(key) <= names else ())
+        return Described(instance.table, columns, key).only(names, part_of_key=self.part_of_key)
 
     def has_commands(self, instance: Instance) -> bool:
         """Whether the change table numbers the commands of a transaction; those of old servers do not."""
@@ -166,9 +170,16 @@ class Catalog(dialect.Catalog):
 _SIDES = ("include", "exclude")
 
 
+def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
+    """A column of a source table with the type that a change table has, which knows no alias types."""
+    return replace(column, type=replace(kind, alias=column.type.alias))
+
+
 def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
-    given, kind, size, precision, scale, nullable, identity, computed, default, comment = row
-    known = SqlType(str(kind), int(str(size)), int(str(precision)), int(str(scale)))
+    given, kind, size, precision, scale, nullable, identity, computed, default, comment, alias = row
+    known = SqlType(
+        *(str(kind), int(str(size)), int(str(precision)), int(str(scale))), None if alias is None else str(alias)
+    )
     return SourceColumn(
         name=str(given),
         type=known,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -53,6 +54,25 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     return replace(
         form.read_by(convert), text=_TEXT[name], binary=as_values if is_exact else None, of_default=of_default
     )
+
+
+# As the server's PARSE reads them in us_english, the language of a login without another one.
+_MONTH_FIRST = re.compile(r"^(\d{1,2})/(\d{1,2})/(\d{4})(?=$|[ T])")
+_HALF_DAY = re.compile(r"(?<!\d)(\d{1,2})(:\d\d(?::\d\d(?:\.\d+)?)?)? ?([AP])M$", re.IGNORECASE)
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d")
+
+
+def default_text(text: str, name: str) -> str:
+    """A default of a date or time as ISO has it: `1/31/1900 1:30 PM` is `1900-01-31 13:30`.
+
+    A time of day is taken from a DATE, a day from a TIME. (SqlServerDefaultValueConverter has the server parse it.)
+    """
+    text = _MONTH_FIRST.sub(lambda found: f"{found[3]}-{int(found[1]):02}-{int(found[2]):02}", text.strip())
+    text = _HALF_DAY.sub(lambda found: f"{int(found[1]) % 12 + 12 * (found[3] in 'pP'):02}{found[2] or ':00'}", text)
+    day = _DAY.match(text)
+    if day is None or name not in ("date", "time"):
+        return text
+    return day[0] if name == "date" else text[day.end() :].lstrip(" T") or "00:00"
 
 
 def _completed(text: pa.Array, *, zoned: bool = False) -> pa.Array:

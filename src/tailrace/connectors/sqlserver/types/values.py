@@ -38,12 +38,16 @@ _NO_SCALE = ("char", "varchar", "text", "nchar", "nvarchar", "ntext", "binary", 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A column's type as the catalog has it: name, bytes (-1: max), precision and scale."""
+    """A column's type as the catalog has it: name, bytes (-1: max), precision and scale.
+
+    `alias` is the name of the user-defined type that stands for it, if the column was declared with one.
+    """
 
     name: str
     bytes: int
     precision: int
     scale: int
+    alias: str | None = None
 
     @property
     def is_large(self) -> bool:
@@ -75,8 +79,9 @@ class SqlType:
         return _JDBC.get(self.name, 1111)
 
     def printed(self, *, is_identity: bool) -> str:
-        """The name that the JDBC driver reports: it says `identity` behind it."""
-        return f"{self.name} identity" if is_identity else self.name
+        """The name that the JDBC driver reports: that of an alias type is its own, and it says `identity` behind it."""
+        shown = self.alias or self.name
+        return f"{shown} identity" if is_identity else shown
 
     @property
     def declared(self) -> str:
