@@ -17,7 +17,8 @@ from tailrace.connectors.db2.config import resolve
 from tailrace.connectors.db2.defaults import parse_default
 from tailrace.connectors.db2.package import Db2Package
 from tailrace.connectors.db2.position import LSN_BYTES, literal_of
-from tailrace.connectors.db2.types.values import Db2Type, value_type
+from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
+from tailrace.connectors.defaults import shown_default
 from tailrace.errors import ConfigError, SourceError
 
 DEBEZIUM, CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
@@ -112,7 +113,39 @@ def test_defaults(text: str, kind: Db2Type, literal: str | None) -> None:
 @pytest.mark.parametrize("text", [None, "", "NULL"])
 def test_no_defaults(text: str | None) -> None:
     assert parse_default(text, Db2Type("VARCHAR", 10, 0)) is None
-    assert parse_default("1", Db2Type("DECFLOAT", 16, 0)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "literal"),
+    [
+        ("'it''s'", Db2Type("VARCHAR", 10, 0), "it''s"),
+        ("('NO')", Db2Type("CHAR", 5, 0), "NO   "),
+        ("CURRENT USER", Db2Type("VARCHAR", 20, 0), "CURRENT USER"),
+        ("CURRENT DATE", Db2Type("VARGRAPHIC", 20, 0), "CURRENT DATE"),
+        ("X'01'", Db2Type("VARCHAR", 20, 0, is_binary=True), "01"),
+        ("1", Db2Type("INTEGER", 4, 0), "1"),
+    ],
+)
+def test_defaults_as_the_reference_reads_them(text: str, kind: Db2Type, literal: str) -> None:
+    """Db2DefaultValueConverter: what is in no quotes is the default of a text column as it is."""
+    found = parse_default(text, kind, faults=True)
+    assert found is not None
+    assert (found.literal, found.is_function) == (literal, False)
+    assert parse_default("'a'", Db2Type("LONG VARCHAR", 20, 0), faults=True) is None
+
+
+@pytest.mark.parametrize(("mode", "shown"), [("precise", None), ("double", 3.1), ("string", "3.10")])
+def test_a_decfloat_shows_its_default_unless_it_is_a_struct(mode: str, shown: object) -> None:
+    """Db2DefaultValueConverter leaves out defaults that are structs (KAFKA-12694)."""
+    kind = Db2Type("DECFLOAT", 16, 0)
+    mapped = value_type(kind, resolve({**BASE, "decimal.handling.mode": mode}))
+    assert mapped is not None
+    assert shown_default(parse_default("3.10", kind), False, mapped) == shown
+
+
+def test_types_are_matched_by_the_name_that_the_driver_reports() -> None:
+    """ColumnMappers.mapByDatatype looks at Column.typeName()."""
+    assert source_type(Db2Type("CHAR", 4, 0, is_binary=True)).name == "CHAR () FOR BIT DATA"
 
 
 def test_special_registers_are_functions() -> None:
@@ -201,9 +234,9 @@ def test_wrong_properties_are_named(properties: dict[str, str], words: str) -> N
         resolve({**BASE, **properties})
 
 
-@pytest.mark.parametrize("name", ["SYSCAT.T", "ASNCDC.T", "OTHER.T", "SYSTOOLS.T"])
+@pytest.mark.parametrize("name", ["SYSCAT.T", "ASNCDC.T", "asncdc2.T", "SYSTOOLS.T"])
 def test_schemas_of_the_server_are_not_captured(name: str) -> None:
-    config = resolve({**BASE, "cdc.change.tables.schema": "OTHER"})
+    config = resolve(BASE)
     schema, table = name.split(".")
     from tailrace.config.filters import TableFilter
     from tailrace.model.table import TableId

@@ -74,12 +74,23 @@ class Catalog(dialect.Catalog):
         return [self.database]
 
     def tables(self) -> dict[TableId, int]:
-        """See Catalog.tables."""
+        """See Catalog.tables: control tables and change tables are none, whatever schema they are in.
+
+        Of change tables the reference engine knows those in schemas whose name begins with ASNCDC alone (Db2's
+        ConnectorConfig.SystemTablesPredicate).
+        """
+        own = set() if self.config.flag("compat.faults") else self._change_tables
         return {
             id_: number
             for id_, (number, _) in self._tables.items()
-            if not self.filter.naming.is_system(id_) and not id_.table.upper().startswith(_CONTROL_TABLES)
+            if not self.filter.naming.is_system(id_)
+            and not id_.table.upper().startswith(_CONTROL_TABLES)
+            and id_ not in own
         }
+
+    @cached_property
+    def _change_tables(self) -> set[TableId]:
+        return {self._id(owner, table) for _, _, owner, table, _ in self.registered()}
 
     @cached_property
     def _tables(self) -> dict[TableId, tuple[int, int]]:

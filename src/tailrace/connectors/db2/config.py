@@ -23,7 +23,7 @@ CLASS = "io.debezium.connector.db2.Db2Connector"
 LUW, ZOS = "LUW", "ZOS"
 CURRENT, OLD = "current", "1.9"
 COMMIT, PROCESSING = "commit", "processing"
-# In expressions over names, as they were given; those of control tables have them whatever their schema is called.
+# Control tables and change tables may be in the schema of the tables that they are for: see Catalog.tables.
 _SYSTEM_SCHEMAS = "SYS.*|NULLID|(?i:ASNCDC.*)"
 _DRIVER = "the driver here is IBM's CLI driver"
 _DESCRIBED = "change tables are described by the catalog, so no history of schemas is kept"
@@ -122,12 +122,10 @@ def resolve(properties: Mapping[str, object]) -> Config:
     if str(properties.get("compat.version", CURRENT)).strip() == OLD:
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     given = from_mapping(properties)
-    control = {given.get(f"cdc.{name}.schema", "ASNCDC") for name in ("control", "change.tables")}
-    schemas = "|".join((_SYSTEM_SCHEMAS, *sorted(control)))
     naming = TableNaming(
         SCHEMA_TABLE,
         default_schema=given.get("database.user", "").upper(),
-        system_schemas=schemas,
+        system_schemas=_SYSTEM_SCHEMAS,
         default_database=given.get("database.dbname", ""),
     )
     own = tuple(

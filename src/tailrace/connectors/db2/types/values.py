@@ -123,7 +123,7 @@ def source_type(kind: Db2Type) -> SourceType:
     """The type as it is named in parameters and masks."""
     printed = kind.printed(is_identity=False)
     return SourceType(
-        name=kind.name,
+        name=printed,
         printed=printed,
         reported=printed,
         length=kind.length,

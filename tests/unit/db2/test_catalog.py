@@ -1,0 +1,36 @@
+"""The catalog of Db2 without a server: what is made of the rows that it gives."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from tailrace.connectors.change_tables.dialect import Connection
+from tailrace.connectors.db2.catalog import Catalog
+from tailrace.connectors.db2.config import resolve
+
+_GIVEN = {
+    "database.hostname": "h",
+    "database.dbname": "SHOP",
+    "topic.prefix": "t",
+    "cdc.control.schema": "APP",
+    "cdc.change.tables.schema": "APP",
+}
+
+
+class _OneSchema:
+    """A table beside its change table and the control tables."""
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        if "IBMSNAP_REGISTER r" in statement:
+            return [("APP", "ORDERS", None, "CDC_APP_ORDERS", "A")]
+        names = ("ORDERS", "CDC_APP_ORDERS", "IBMSNAP_REGISTER", "ibmqrep_x")
+        return [("APP", name, number, 3) for number, name in enumerate(names)]
+
+
+@pytest.mark.parametrize(("faults", "found"), [("false", ["ORDERS"]), ("true", ["CDC_APP_ORDERS", "ORDERS"])])
+def test_tables_are_captured_that_share_the_schema_of_their_change_tables(faults: str, found: list[str]) -> None:
+    """Db2ConnectorConfig.SystemTablesPredicate looks at the names of control tables and at ASNCDC."""
+    catalog = Catalog(cast(Connection, _OneSchema()), resolve({**_GIVEN, "compat.faults": faults}))
+    assert [table.table for table in catalog.captured()] == found
