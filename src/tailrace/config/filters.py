@@ -85,8 +85,11 @@ class TableFilter:
             return True
         if self.ignore_system and self.naming.is_system(table):
             return False
-        in_place = self.databases.includes(table.database) and self.schemas.includes(table.schema)
-        return in_place and self.tables.includes(table.filtered)
+        return self.is_in_place(table) and self.tables.includes(table.filtered)
+
+    def is_in_place(self, table: TableId) -> bool:
+        """Whether the lists of databases and schemas let the table in."""
+        return self.databases.includes(table.database) and self.schemas.includes(table.schema)
 
     def names(self, table: TableId) -> bool:
         """Whether the table was added by a signal, or table.include.list has an entry for it alone."""

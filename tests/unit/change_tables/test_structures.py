@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.changes import INSERTED, ChangeRows, in_log_order, paired
@@ -56,11 +57,20 @@ def test_it_has_the_last_change_before_the_first_lsn_of_the_structure() -> None:
 class Planned(SplitPlanner):
     """Plans without asking a server."""
 
-    def __init__(self, dialect: Dialect, include: str, *tables: str) -> None:
-        self.dialect, self.config = dialect, resolve({**GIVEN, "table.include.list": include})
-        known = {"filter": TableFilter.from_config(self.config), "databases": lambda: ["shop"]}
+    def __init__(self, dialect: Dialect, tables: str, **properties: str) -> None:
+        given = {name.replace("__", "."): value for name, value in properties.items()}
+        self.dialect, self.config = dialect, resolve({**GIVEN, **given})
+        self._numbers = {
+            TableId("shop", *name.split("."), shown=DATABASE_SCHEMA_TABLE): place  # type: ignore[misc]
+            for place, name in enumerate(tables.split())
+        }
+        lists = TableFilter.from_config(self.config)
+        first = [table for table in self._numbers if lists.snapshots(table)]
+        known = {"filter": lists, "databases": lambda: ["shop"], "read_first": lambda: first}
         self.catalog = SimpleNamespace(**known)  # type: ignore[assignment]
-        self._numbers = {TableId("shop", "dbo", name, DATABASE_SCHEMA_TABLE): 1 for name in tables}
+
+    def _size_of(self, table: TableId) -> tuple[int, int]:
+        return 0, self._numbers[table]
 
     def _described(self, table: TableId) -> Described:
         return Described(table, (), ())
@@ -68,10 +78,51 @@ class Planned(SplitPlanner):
 
 def test_a_first_snapshot_sends_structures_by_name_or_in_its_order() -> None:
     def order_of_structures(dialect: Dialect) -> list[str]:
-        return [each.id.table for each in Planned(dialect, "dbo.c,dbo.b", "b", "c", "a").structures()]
+        planner = Planned(dialect, "dbo.b dbo.c dbo.a", table__include__list="dbo.c,dbo.b")
+        return [each.id.table for each in planner.structures()]
 
     assert order_of_structures(DIALECT) == ["a", "b", "c"]
-    assert order_of_structures(DB2) == ["c", "b", "a"]
+    # Db2SnapshotChangeEventSource: those of captured tables, in the order of their rows.
+    assert order_of_structures(DB2) == ["c", "b"]
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"), [("", "a.t b.t b.u"), ("databases", "b.t b.u"), ("tables", "b.u"), ("both", "b.u")]
+)
+def test_structures_are_those_of_all_tables_or_of_captured_schemas_or_tables(only: str, expected: str) -> None:
+    """RelationalTableFilters.eligibleForSchemaDataCollectionFilter."""
+    flags = {
+        f"schema__history__internal__store__only__captured__{kind}__ddl": "true"
+        for kind in ("databases", "tables")
+        if only in (kind, "both")
+    }
+    planner = Planned(DIALECT, "b.u a.t b.t", schema__include__list="b", table__include__list="b.u", **flags)
+    assert [each.id.filtered for each in planner.structures()] == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("faults", "threads", "multiplier", "legacy", "expected"),
+    [
+        ("false", "1", "1", "false", "c b a"),
+        ("true", "1", "1", "false", "a b c"),
+        ("true", "2", "1", "false", "c b a"),
+        ("true", "1", "2", "false", "c b a"),
+        ("true", "2", "2", "true", "a b c"),
+    ],
+)
+def test_rows_of_tables_are_counted_by_the_reference_where_it_reads_chunks(
+    faults: str, threads: str, multiplier: str, legacy: str, expected: str
+) -> None:
+    """RelationalSnapshotChangeEventSource.rowCountForTable, which its connectors with change tables do not have."""
+    given = {
+        "compat__faults": faults,
+        "snapshot__max__threads": threads,
+        "snapshot__max__threads__multiplier": multiplier,
+        "legacy__snapshot__max__threads": legacy,
+        "snapshot__tables__order__by__row__count": "descending",
+    }
+    planner = Planned(DIALECT, "dbo.a dbo.b dbo.c", table__include__list="dbo.a,dbo.b,dbo.c", **given)
+    assert [each.table for each in planner.to_read()] == expected.split()
 
 
 def test_types_that_were_altered_in_place_are_those_of_another_structure() -> None:

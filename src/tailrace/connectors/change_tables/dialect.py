@@ -249,6 +249,9 @@ class Dialect(Protocol):
     structures_by_name: bool
     """Whether a first snapshot begins with the structures of tables by name, not in the order of its reads."""
 
+    tells_captured_only: bool
+    """Whether a first snapshot tells the structures of captured tables alone."""
+
     nulls_first: bool
     """Where ORDER BY has nulls."""
 

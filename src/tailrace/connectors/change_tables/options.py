@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailrace.config.kinds import COUNT, FLAG, NAMES, TEXT, choice
-from tailrace.config.option import Alias, Option, Status
+from tailrace.config.option import Option, Status
 
 READS = (
     Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
@@ -21,14 +21,3 @@ READS = (
 SCHEMA_CHANGES = Option(
     "incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", Status.CONNECT, "they are always allowed"
 )
-
-
-def captured_tables_only(default: str) -> Option:
-    """schema.history.internal.store.only.captured.tables.ddl; the connectors have different defaults."""
-    return Option(
-        "schema.history.internal.store.only.captured.tables.ddl",
-        FLAG,
-        default,
-        "At the start, send schema-change events for captured tables only.",
-        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
-    )

@@ -20,6 +20,7 @@ from tailrace.connectors.user_select import UserSelect
 from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice, is_wanted
 from tailrace.model.table import TableId
 
+_STORE_ONLY = "schema.history.internal.store.only.captured"
 # In the reference engine a snapshot of structures alone is one.
 WITHOUT_ROWS: tuple[Notice, ...] = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
 
@@ -81,15 +82,24 @@ class SplitPlanner:
         return self._with_notices(splits, tables, databases, self._listed_tables(tables, wanted))
 
     def structures(self, wanted: Mapping[str, str | None] | None = None) -> tuple[Described, ...]:
-        """The structures of all tables, captured or not, as the reference engine keeps them, or of those `wanted`."""
+        """The structures of the tables that the reference engine keeps, or of those `wanted`."""
         if not self.config.flag("include.schema.changes"):
             return ()
         if wanted is not None:
             return tuple(self._described(table) for table in self._tables(wanted, None))
-        only_captured = self.config.flag("schema.history.internal.store.only.captured.tables.ddl")
-        tables = [each for each in self._numbers if not only_captured or self.catalog.filter.captures(each)]
+        tables = [each for each in self._numbers if self._is_sent(each)]
         order = sorted(tables, key=str) if self.dialect.structures_by_name else self.catalog.filter.order(tables)
         return tuple(self._described(table) for table in by_database(order, self._databases()))
+
+    def _is_sent(self, table: TableId) -> bool:
+        """Whether a first snapshot sends a table's structure, captured or not.
+
+        That is what RelationalTableFilters.eligibleForSchemaDataCollectionFilter lets in.
+        """
+        lists = self.catalog.filter
+        if self.dialect.tells_captured_only or self.config.flag(f"{_STORE_ONLY}.tables.ddl"):
+            return lists.captures(table)
+        return not self.config.flag(f"{_STORE_ONLY}.databases.ddl") or lists.is_in_place(table)
 
     def _described(self, table: TableId) -> Described:
         return self.catalog.now(table, self._instances, self._numbers[table])

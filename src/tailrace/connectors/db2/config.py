@@ -13,7 +13,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
-from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, captured_tables_only
+from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -94,7 +94,15 @@ SNAPSHOT = (
 )
 SHAPES = (
     Option("compat.version", choice(CURRENT, OLD), CURRENT, "Shape of records: of today, or of Debezium 1.9."),
-    captured_tables_only("true"),
+    Option(
+        "schema.history.internal.store.only.captured.tables.ddl",
+        FLAG,
+        "true",
+        "Structures of captured tables only.",
+        CONNECT,
+        "at the start the structures of captured tables are sent, whatever it says",
+        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
+    ),
 )
 _OWN = {option.name for option in (*SNAPSHOT, *CHANGES)}
 OPTIONS = OptionTable(

@@ -24,7 +24,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
-from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, captured_tables_only
+from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -132,7 +132,20 @@ CHANGES = (
         excluded_by="internal.capture.instance.include.list",
         protects=True,
     ),
-    captured_tables_only("false"),
+    Option(
+        "schema.history.internal.store.only.captured.tables.ddl",
+        FLAG,
+        "false",
+        "At the start, send schema-change events for captured tables only.",
+        aliases=(Alias("database.history.store.only.captured.tables.ddl"),),
+    ),
+    Option(
+        "schema.history.internal.store.only.captured.databases.ddl",
+        FLAG,
+        "false",
+        "At the start, send schema-change events for tables in captured schemas only.",
+        aliases=(Alias("database.history.store.only.captured.databases.ddl"),),
+    ),
 )
 SNAPSHOT = (
     *shared.SNAPSHOT,
