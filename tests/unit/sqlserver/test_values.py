@@ -224,3 +224,17 @@ def test_what_is_wrong_in_a_configuration_is_named() -> None:
         resolve({"database.hostname": "h", "topic.prefix": "p", "driver.authentication": "ActiveDirectoryPassword"})
     assert "database.names" in str(caught.value)
     assert "driver.authentication" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "length"), [("hierarchyid", 892, 892), ("geometry", -1, 2**31 - 1), ("Ours", 40, 40)]
+)
+def test_types_of_clr_code_are_bytes(name: str, size: int, length: int) -> None:
+    """The driver reports them as VARBINARY (DataTypeFilter) and returns them as they are stored."""
+    kind = SqlType(name, size, 0, 0, is_clr=True)
+    assert (kind.jdbc, kind.length, kind.digits, kind.printed(is_identity=False)) == (-3, length, None, name)
+    assert converted(kind, b"\x58", binary__handling__mode="hex") == (None, "58")
+    mapped = value_type(kind, resolve(BASE))
+    assert mapped is not None
+    assert shown_default(parse_default("('/1/')", kind), False, mapped) is None
+    assert value_type(SqlType("sql_variant", 8016, 0, 0), resolve(BASE)) is None

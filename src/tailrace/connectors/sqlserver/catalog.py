@@ -37,7 +37,7 @@ JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.start_lsn, c.cre
 _COLUMNS = """
 SELECT c.name, COALESCE(b.name, t.name), c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,
   c.is_computed, d.definition, CONVERT(nvarchar(4000), e.value),
-  CASE WHEN t.user_type_id > 255 AND b.name IS NOT NULL THEN t.name END
+  CASE WHEN t.user_type_id > 255 AND b.name IS NOT NULL THEN t.name END, t.is_assembly_type
 FROM {db}.sys.columns c JOIN {db}.sys.types t ON t.user_type_id = c.user_type_id
 LEFT JOIN {db}.sys.types b ON b.user_type_id = c.system_type_id AND b.system_type_id = c.system_type_id
 LEFT JOIN {db}.sys.default_constraints d ON d.object_id = c.default_object_id
@@ -176,9 +176,14 @@ def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
 
 
 def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
-    given, kind, size, precision, scale, nullable, identity, computed, default, comment, alias = row
+    given, kind, size, precision, scale, nullable, identity, computed, default, comment, alias, clr = row
     known = SqlType(
-        *(str(kind), int(str(size)), int(str(precision)), int(str(scale))), None if alias is None else str(alias)
+        name=str(kind),
+        bytes=int(str(size)),
+        precision=int(str(precision)),
+        scale=int(str(scale)),
+        alias=None if alias is None else str(alias),
+        is_clr=bool(clr),
     )
     return SourceColumn(
         name=str(given),

@@ -20,6 +20,8 @@ def parse_default(definition: str | None, kind: SqlType, *, faults: bool = False
     """What a definition is: `((255))` and `('abc')` are literals, `(newid())` is none."""
     if definition is None:
         return None
+    if kind.is_clr:
+        return Default(definition)
     if faults:
         return _as_reference(definition, kind)
     bare = definition

@@ -24,23 +24,27 @@ _JDBC = {
     "date": 91, "time": 92, "datetime": 93, "datetime2": 93, "smalldatetime": 93, "datetimeoffset": -155,
     "char": 1, "varchar": 12, "text": -1, "nchar": -15, "nvarchar": -9, "ntext": -16,
     "binary": -2, "varbinary": -3, "image": -4, "timestamp": -2, "uniqueidentifier": 1, "xml": -16,
-    "hierarchyid": -3, "sql_variant": -156,
+    "sql_variant": -156,
 }  # fmt: skip
+# Of hierarchyid, geometry, geography and CLR types of one's own: the driver's DataTypeFilter makes them VARBINARY.
+_CLR_JDBC = -3
 _LENGTHS = {
     "bit": 1, "tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53,
     "money": 19, "smallmoney": 10, "date": 10, "datetime": 23, "smalldatetime": 16,
     "text": 2**31 - 1, "ntext": 2**30 - 1, "image": 2**31 - 1, "timestamp": 8, "uniqueidentifier": 36, "xml": 2**31 - 1,
+    "sql_variant": 8000,
 }  # fmt: skip
 _UNLIMITED = 2**31 - 1
 _NO_SCALE = ("char", "varchar", "text", "nchar", "nvarchar", "ntext", "binary", "varbinary", "image", "timestamp",
-             "uniqueidentifier", "xml", "real", "float", "bit")  # fmt: skip
+             "uniqueidentifier", "xml", "real", "float", "bit", "sql_variant")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
     """A column's type as the catalog has it: name, bytes (-1: max), precision and scale.
 
-    `alias` is the name of the user-defined type that stands for it, if the column was declared with one.
+    `alias` is the name of the user-defined type that stands for it, if the column was declared with one. A type
+    `is_clr` if .NET code implements it.
     """
 
     name: str
@@ -48,6 +52,7 @@ class SqlType:
     precision: int
     scale: int
     alias: str | None = None
+    is_clr: bool = False
 
     @property
     def is_large(self) -> bool:
@@ -71,12 +76,12 @@ class SqlType:
     def digits(self) -> int | None:
         """The scale that the JDBC driver reports, None for types without one."""
         fixed = {"money": 4, "smallmoney": 4, "datetime": 3}
-        return None if self.name in _NO_SCALE else fixed.get(self.name, self.scale)
+        return None if self.is_clr or self.name in _NO_SCALE else fixed.get(self.name, self.scale)
 
     @property
     def jdbc(self) -> int:
         """The number in java.sql.Types, or the driver's own."""
-        return _JDBC.get(self.name, 1111)
+        return _CLR_JDBC if self.is_clr else _JDBC.get(self.name, 1111)
 
     def printed(self, *, is_identity: bool) -> str:
         """The name that the JDBC driver reports: that of an alias type is its own, and it says `identity` behind it."""
@@ -122,8 +127,9 @@ def value_type(kind: SqlType, config: Config) -> ValueType | None:
         return _decimal(19 if kind.name == "money" else 10, 4, "CONVERT(varchar(41), {}, 2)", config)
     if kind.name in BINARIES:
         return _binary(config)
-    if kind.name == "hierarchyid":
-        return replace(_binary(config), text="CAST({} AS varbinary(892))")
+    if kind.is_clr:
+        # As they are stored, which is what the driver's getObject() returns.
+        return replace(_binary(config), text=f"CAST({{}} AS varbinary({'max' if kind.bytes == -1 else kind.bytes}))")
     return None
 
 
