@@ -6,9 +6,12 @@ import re
 from collections.abc import Collection, Iterator
 
 from tailrace.config.resolve import Config, Problem
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
 OVERRIDES = "snapshot.select.statement.overrides"
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+# SqlServerTableIdPredicates: names of SQL Server may be in brackets as well.
+_BRACKETED = re.compile(r"\[((?:[^\]]|\]\])*)\]")
 
 
 def overrides(config: Config) -> dict[str, str]:
@@ -50,15 +53,18 @@ def unmatched(config: Config, tables: Collection[str]) -> Iterator[tuple[str, st
 
 def _listed(config: Config) -> list[str]:
     # A source that is not read by SELECTs has no such property.
-    return [_unquoted(name) for name in config.names(OVERRIDES)] if OVERRIDES in config.values else []
+    return [_unquoted(config, name) for name in config.names(OVERRIDES)] if OVERRIDES in config.values else []
 
 
 def _statements(config: Config) -> dict[str, str]:
     """By table, in small letters: names of properties are taken in any case."""
     start = f"{OVERRIDES}."
     given = {name.lower(): str(value) for name, value in config.values.items()}
-    return {_unquoted(name.removeprefix(start)): value for name, value in given.items() if name.startswith(start)}
+    own = {name.removeprefix(start): value for name, value in given.items() if name.startswith(start)}
+    return {_unquoted(config, name): value for name, value in own.items()}
 
 
-def _unquoted(name: str) -> str:
+def _unquoted(config: Config, name: str) -> str:
+    if config.naming.shown == DATABASE_SCHEMA_TABLE:
+        name = _BRACKETED.sub(lambda match: match[1].replace("]]", "]"), name)
     return _QUOTED.sub(lambda match: match[1].replace('""', '"'), name)
