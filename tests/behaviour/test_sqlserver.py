@@ -19,7 +19,7 @@ from tailrace.connectors.sqlserver.arrow_client import ArrowConnection
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.connectors.sqlserver.snapshot import DIALECT
-from tailrace.errors import DecodeError, OffsetError, SourceError
+from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour.proxies import proxy
 from tests.behaviour.stepping import Stepped, statements, stepping
 from tests.conformance.sqlserver import ENABLE, LOGIN, PASSWORD, SqlServerSource
@@ -203,6 +203,28 @@ def test_clean_up_that_passed_the_position_is_an_error(source: SqlServerSource) 
         with pytest.raises(OffsetError, match="clean-up has removed changes") as caught:
             stream.step()
         assert "sp_cdc_change_job" in (caught.value.remedy or "")
+
+
+def test_when_needed_no_data_continues_at_the_end_of_the_log(source: SqlServerSource) -> None:
+    """WhenNeededNoDataSnapshotter: structures are told again, rows are not read."""
+    lists = {"table__include__list": r"dbo\.orders", "snapshot__mode": "when_needed_no_data"}
+    with stepping("sqlserver", source, **lists) as stream:
+        for number in range(3):
+            source.run(f"INSERT INTO orders VALUES ({number}, 1, N'a')")
+        source.server.capture.scan(int(source.server.lookup(f"SELECT ms.db_id('{source.name}')") or 0))
+        cleaned = "DECLARE @low binary(10) = sys.fn_cdc_get_max_lsn(); EXEC sys.sp_cdc_cleanup_change_table "
+        source.run(cleaned + "@capture_instance = 'dbo_orders', @low_water_mark = @low")
+        assert stream.step() == ([], [])
+        source.run("INSERT INTO orders VALUES (7, 1, N'a')")
+        events, structures = stream.step()
+        assert [(each["op"], each["after"]["id"]) for each in events] == [("c", 7)]
+        assert [each["source"]["snapshot"] for each in structures][-1:] == ["last"]
+
+
+def test_recovery_begins_nothing(source: SqlServerSource) -> None:
+    """BaseSourceTask.validateSchemaHistory."""
+    with pytest.raises(ConfigError, match="no position to continue from"), streaming(source, snapshot__mode="recovery"):
+        pass
 
 
 def test_clean_up_that_passes_a_range_while_it_is_read_is_an_error(

@@ -13,6 +13,7 @@ from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.log_ports import Connector, LogEnd
 from tailrace.connectors.offset import BEGIN, SNAPSHOT
 from tailrace.connectors.retry import retrying
+from tailrace.errors import ConfigError
 from tailrace.snapshot.initial import InitialSnapshot
 from tailrace.snapshot.reading import Reading
 
@@ -56,7 +57,7 @@ class FirstSnapshot:
             if there != here:
                 return there
         if self._mode.streams and self._reads_again(here, is_start=is_start):
-            return self._again(here, log_end)
+            return self._again(here, log_end) if self._reads_rows_again(is_start) else self._without_rows(here, log_end)
         return None
 
     def begins(self, here: Offset) -> Any:
@@ -102,6 +103,12 @@ class FirstSnapshot:
 
     def _first(self, here: Offset, log_end: LogEnd) -> Offset:
         """The offset behind the first batch. It is stored before that batch prepares the log. Raises SourceError."""
+        if not self._mode.begins:
+            raise ConfigError(
+                "there is no position to continue from: nothing was read under this checkpoint",
+                where=f"snapshot.mode={self.config.text('snapshot.mode')}",
+                remedy="set snapshot.mode to initial or no_data, or the checkpoint of a pipeline that has begun",
+            )
         position, remembered = self._connector.first(log_end, reads_tables=self._mode.at_first)
         reading = self._initial.first() if self._mode.at_first else None
         return here.at(phase=SNAPSHOT, position=position, log=remembered, reading=reading)
@@ -112,6 +119,17 @@ class FirstSnapshot:
         # The time distinguishes this snapshot from one before it.
         again = here.at(phase=SNAPSHOT, position=None, ts_us=time.time_ns() // 1000, log=remembered)
         return again.at(reading=self._initial.first())
+
+    def _without_rows(self, here: Offset, log_end: LogEnd) -> Offset:
+        """The offset behind the first batch of a log that continues at its end, after a position that is lost."""
+        position, remembered = self._connector.first(log_end, reads_tables=False)
+        again = here.at(phase=SNAPSHOT, position=position, ts_us=time.time_ns() // 1000, log=remembered)
+        return again.at(reading=None)
+
+    def _reads_rows_again(self, is_start: bool) -> bool:
+        """Whether a new snapshot has rows, as the first one has; a log of the pipeline's own begins with one."""
+        is_asked = self._mode.at_first or (self._mode.at_start and is_start)
+        return is_asked or not self._connector.continues_without_rows
 
     def _is_lost_amid(self, here: Offset) -> bool:
         """Whether a snapshot of several batches that another process began must start again. Raises OffsetError."""
@@ -151,7 +169,8 @@ class FirstSnapshot:
         if self._mode.at_start and is_start and begins is None:
             return True
         if lost is not None and self._mode.when_lost:
-            log.warning("the position is lost: %s; a new snapshot is taken", lost)
+            said = "a new snapshot is taken" if self._reads_rows_again(is_start) else "the log continues at its end"
+            log.warning("the position is lost: %s; %s", lost, said)
             return True
         if lost is not None and not lost.is_trusted:
             raise lost.error()

@@ -6,11 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 
 from tailrace.config.resolve import Config, Problem
-from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
 OVERRIDES = "snapshot.select.statement.overrides"
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-# SqlServerTableIdPredicates: names of SQL Server may be in brackets as well.
 _BRACKETED = re.compile(r"\[((?:[^\]]|\]\])*)\]")
 
 
@@ -65,6 +63,6 @@ def _statements(config: Config) -> dict[str, str]:
 
 
 def _unquoted(config: Config, name: str) -> str:
-    if config.naming.shown == DATABASE_SCHEMA_TABLE:
+    if config.naming.has_brackets:
         name = _BRACKETED.sub(lambda match: match[1].replace("]]", "]"), name)
     return _QUOTED.sub(lambda match: match[1].replace('""', '"'), name)

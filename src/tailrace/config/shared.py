@@ -30,6 +30,7 @@ from tailrace.config.resolve import Config, Problem
 # Re-exported: groups like those below.
 from tailrace.config.snapshot_options import SIGNALS as SIGNALS
 from tailrace.config.snapshot_options import SNAPSHOT as SNAPSHOT
+from tailrace.config.snapshot_options import snapshot_mode as snapshot_mode
 
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 

@@ -16,13 +16,15 @@ class SnapshotMode:
     """What a mode does.
 
     `at_first`: tables are read by a pipeline without a position; `at_start`: at each start of one that has one;
-    `when_lost`: where the server no longer has the log from its position on; `streams`: the log follows.
+    `when_lost`: where the server no longer has the log from its position on, which without `at_first` continues at its
+    end instead; `streams`: the log follows; `begins`: a pipeline without a position may begin.
     """
 
     at_first: bool
     at_start: bool = False
     when_lost: bool = False
     streams: bool = True
+    begins: bool = True
 
     @staticmethod
     def of(config: Config) -> SnapshotMode:
@@ -55,4 +57,6 @@ _MODES = {
     "no_data": SnapshotMode(False),
     "always": SnapshotMode(True, at_start=True),
     "when_needed": SnapshotMode(True, when_lost=True),
+    "when_needed_no_data": SnapshotMode(False, when_lost=True),
+    "recovery": SnapshotMode(False, begins=False),
 }

@@ -21,17 +21,23 @@ from tailrace.config.option import Option, Status
 CONNECT = Status.CONNECT
 _CHANNELS = listed("source", "kafka", "file", "in-process", refused={"jmx": "use `tailrace signal`"})
 
-SNAPSHOT = (
-    Option(
+
+def snapshot_mode(*more: str, meaning: str = "") -> Option:
+    """The property `snapshot.mode` of a connector that has `more` modes than the others."""
+    return Option(
         "snapshot.mode",
         choice(
-            *("initial", "no_data", "initial_only", "always", "when_needed", "configuration_based", "custom"),
+            *("initial", "no_data", "initial_only", "always", "when_needed", "configuration_based", "custom", *more),
         ),
         "initial",
         "Whether the rows there are come before the changes: once, not at all, alone, at each start, or again when the "
-        "position is lost.",
+        f"position is lost.{meaning}",
         old_values={"never": "no_data", "exported": "initial", "schema_only": "no_data"},
-    ),
+    )
+
+
+SNAPSHOT = (
+    snapshot_mode(),
     Option(
         "snapshot.include.collection.list",
         PATTERNS,

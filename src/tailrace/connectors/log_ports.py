@@ -75,6 +75,8 @@ class Connector(Protocol):
     """The notifications for a first snapshot that reads no rows."""
     notices_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     """The notifications for a start that continues with the log."""
+    continues_without_rows: bool = False
+    """Whether the log can continue at its end, without a snapshot, when a position is lost."""
 
     def __init__(self, config: Config) -> None: ...
 

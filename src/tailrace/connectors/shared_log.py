@@ -38,6 +38,8 @@ class Gap:
 class SharedLogConnector(Connector):
     """Implements what a Connector has to remember of such a log."""
 
+    continues_without_rows = True
+
     def __init__(self, config: Config) -> None:
         self.config = config
 

@@ -18,7 +18,7 @@ class TableNaming:
     """How the tables of one database are named: which parts name them, and what is the system's own.
 
     `default_schema` holds a table that is named without one, `default_database` one that is named without a database.
-    `system_schemas` is an expression.
+    `system_schemas` is an expression. `has_brackets`: a part of a written name may be in brackets.
     """
 
     shown: tuple[str, ...] = SCHEMA_TABLE
@@ -26,6 +26,7 @@ class TableNaming:
     system_schemas: str = ""
     system_tables: tuple[str, ...] = ()
     default_database: str = ""
+    has_brackets: bool = False
 
     def is_system(self, table: TableId) -> bool:
         """Whether the table belongs to the database's own."""

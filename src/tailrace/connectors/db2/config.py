@@ -10,7 +10,7 @@ from tailrace.config.dialects import from_mapping
 from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import ADDRESS, COUNT, FLAG, LONG, PORT, TEXT, choice, split_list
 from tailrace.config.masks import check_hashes
-from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
 from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES
@@ -74,7 +74,8 @@ CHANGES = (
     Option("query.fetch.size", COUNT, "10000", "Rows of a page.", CONNECT, _STREAMED),
 )
 SNAPSHOT = (
-    *shared.SNAPSHOT,
+    shared.snapshot_mode("recovery", meaning=" `recovery` continues, and begins nothing."),
+    *(each for each in shared.SNAPSHOT if each.name != "snapshot.mode"),
     Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, _DESCRIBED),
     Option(
         "snapshot.isolation.mode",

@@ -51,6 +51,7 @@ class PostgresConnector:
     source_type = SOURCE_TYPE
     notices_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     notices_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
+    continues_without_rows = False
     changes = staticmethod(changes)
     fence = staticmethod(Visibility.parse)
     rows = staticmethod(rows.read)

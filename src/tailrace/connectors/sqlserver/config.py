@@ -37,6 +37,7 @@ NAMING = TableNaming(
     default_schema="dbo",
     system_schemas="cdc|sys|INFORMATION_SCHEMA",
     system_tables=("systranschemas",),
+    has_brackets=True,
 )
 AGENT_QUERY = (
     "SELECT CASE WHEN dss.[status]=4 THEN 1 ELSE 0 END AS isRunning FROM #db.sys.dm_server_services dss "
@@ -148,7 +149,12 @@ CHANGES = (
     ),
 )
 SNAPSHOT = (
-    *shared.SNAPSHOT,
+    shared.snapshot_mode(
+        *("recovery", "when_needed_no_data"),
+        meaning=" `recovery` continues, and begins nothing; `when_needed_no_data` continues at the end of the log when "
+        "the position is lost.",
+    ),
+    *(each for each in shared.SNAPSHOT if each.name != "snapshot.mode"),
     Option("snapshot.mode.configuration.based.*", FLAG, None, "Schema flags.", CONNECT, _DESCRIBED),
     Option(
         "snapshot.isolation.mode",
