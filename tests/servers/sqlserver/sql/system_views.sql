@@ -85,7 +85,7 @@ INSERT INTO cat.system_types VALUES ('image', 34, 34, 16, 0, 0), ('text', 35, 35
 CREATE VIEW cat.all_types AS SELECT d.database_id, t.name, t.system_type_id, t.user_type_id, 4 AS schema_id, t.max_length, t.precision, t.scale,
   (t.name <> 'sysname')::int AS is_nullable, 0 AS is_user_defined FROM cat.databases d CROSS JOIN cat.system_types t
   UNION ALL SELECT t.database_id, t.name, s.system_type_id, t.user_type_id, t.schema_id, s.max_length, s.precision, s.scale, t.is_nullable, 1
-  FROM cat.types t JOIN cat.system_types s ON s.name = rtrim(split_part(t.declared, '(', 1));
+  FROM cat.types t JOIN cat.system_types s ON s.name = lower(rtrim(split_part(t.declared, '(', 1)));
 CREATE VIEW sys.types AS SELECT database_id AS _db, name::ty."nvarchar(128)" AS name, system_type_id::ty.tinyint AS system_type_id,
   user_type_id::ty.int AS user_type_id, schema_id::ty.int AS schema_id, NULL::ty.int AS principal_id, max_length::ty.smallint AS max_length,
   precision::ty.tinyint AS precision, scale::ty.tinyint AS scale, NULL::ty."nvarchar(128)" AS collation_name, is_nullable::ty.bit AS is_nullable,

@@ -24,7 +24,7 @@ _JDBC = {
     "date": 91, "time": 92, "datetime": 93, "datetime2": 93, "smalldatetime": 93, "datetimeoffset": -155,
     "char": 1, "varchar": 12, "text": -1, "nchar": -15, "nvarchar": -9, "ntext": -16,
     "binary": -2, "varbinary": -3, "image": -4, "timestamp": -2, "uniqueidentifier": 1, "xml": -16,
-    "sql_variant": -156,
+    "sql_variant": -150,
 }  # fmt: skip
 # Of hierarchyid, geometry, geography and CLR types of one's own: the driver's DataTypeFilter makes them VARBINARY.
 _CLR_JDBC = -3
