@@ -77,6 +77,39 @@ def test_a_new_column_is_read_from_its_capture_instance(source: SqlServerSource)
         assert [column["name"] for column in change["table"]["columns"]] == ["id", "v", "note", "extra"]
 
 
+def test_a_table_that_is_captured_later_was_told_before(source: SqlServerSource) -> None:
+    """SqlServerStreamingChangeEventSource tells a CREATE of tables alone whose structure it does not know."""
+    source.run("CREATE TABLE whole (id int PRIMARY KEY, v int)", "CREATE TABLE part (id int PRIMARY KEY, v int)")
+    lists = {"table__include__list": r"dbo\.(orders|whole|part|new)"}
+    with stepping("sqlserver", source, **lists) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        stream.step()
+        source.run("CREATE TABLE new (id int PRIMARY KEY)")
+        for name in ("whole", "new"):
+            source.run(ENABLE.format(name))
+        source.run(f"{ENABLE.format('part')}, @captured_column_list = N'id'")
+        for name in ("whole", "part"):
+            source.run(f"INSERT INTO {name} VALUES (1, 1)")
+        source.run("INSERT INTO new VALUES (1)")
+        events, structures = stream.step()
+        assert sorted(each["source"]["table"] for each in events) == ["new", "part", "whole"]
+        told = [(each["tableChanges"][0]["type"], each["tableChanges"][0]["id"].split(".")[-1]) for each in structures]
+        assert sorted(told) == [("ALTER", '"part"'), ("CREATE", '"new"')]
+
+
+def test_a_new_default_comes_with_a_new_capture_instance(source: SqlServerSource) -> None:
+    with streaming(source) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        stream.step()
+        source.run("ALTER TABLE orders ADD CONSTRAINT v_default DEFAULT 5 FOR v")
+        source.run("INSERT INTO orders VALUES (2, 1, N'a')")
+        assert stream.step()[1] == []
+        source.run(f"{ENABLE.format('orders')}, @capture_instance = 'dbo_orders_v2'")
+        source.run("INSERT INTO orders (id) VALUES (3)")
+        (told,) = stream.step()[1]
+        assert told["tableChanges"][0]["table"]["columns"][1]["defaultValueExpression"] == "((5))"
+
+
 @pytest.mark.parametrize("most", [1, 3, 500, 0])
 def test_a_batch_has_so_many_transactions(source: SqlServerSource, most: int) -> None:
     with streaming(source, max__iteration__transactions=str(most)) as stream:

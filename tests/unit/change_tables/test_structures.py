@@ -134,6 +134,8 @@ def test_types_that_were_altered_in_place_are_those_of_another_structure() -> No
     later = known_up_to(known, Reading.of({"shop": "2"}), [altered])
     assert is_retyped(later, altered)
     assert not is_retyped({"shop": {"dbo_t": [1, "dbo", "t", 0]}}, altered)  # an offset that does not have types
+    assert not is_retyped({"shop": {"dbo_t": [1, "dbo", "t", 0, 6]}}, altered)
+    assert is_retyped(known, replace(before, rest=7))  # a default
 
 
 def test_without_rows_the_last_structure_of_each_database_is_marked() -> None:

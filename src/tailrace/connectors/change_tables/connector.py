@@ -31,6 +31,8 @@ from tailrace.model.table import TableSchema
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
 INSTANCES = "instances"
+# By database the numbers of tables whose structures were told before they had a change table.
+TOLD = "told"
 # Present while the structures of tables are still to be sent.
 UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
@@ -135,9 +137,26 @@ class ChangeTableConnector(SharedLogConnector):
 
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""
-        log = {BEGINS: end.position.to_text(), INSTANCES: known_up_to({}, end.position, end.instances)}
+        known = known_up_to({}, end.position, end.instances)
+        log = {BEGINS: end.position.to_text(), INSTANCES: known, **self._told(end)}
         # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
+
+    def _told(self, end: LogEnd) -> Mapping[str, Any]:
+        """The captured tables that have no change table yet: a first snapshot tells their structures all the same."""
+        if not self.config.flag("include.schema.changes"):
+            return {}
+
+        def asked(connection: Connection) -> dict[str, list[int]]:
+            catalog = self.dialect.catalog(connection, self.config)
+            numbers, read = catalog.tables(), {each.table for each in end.instances}
+            found: dict[str, list[int]] = {}
+            for table in catalog.captured():
+                if table not in read:
+                    found.setdefault(table.database, []).append(numbers[table])
+            return found
+
+        return _without_change_tables(self._server.ask(asked), ())
 
     def advanced(
         self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
@@ -145,7 +164,9 @@ class ChangeTableConnector(SharedLogConnector):
         """See Connector.advanced."""
         if end is None:
             return here.log
-        return {INSTANCES: known_up_to(here.log.get(INSTANCES, {}), to, end.instances)}
+        known = known_up_to(here.log.get(INSTANCES, {}), to, end.instances)
+        read = [each for each in end.instances if is_known(known, each)]
+        return {INSTANCES: known, **_without_change_tables(here.log.get(TOLD, {}), read)}
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
@@ -201,7 +222,7 @@ class ChangeTableConnector(SharedLogConnector):
                 SplitPlanner(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
             )
             tells = self.config.flag("include.schema.changes")
-            switches = self._switches(connection, inside, known) if tells else []
+            switches = self._switches(connection, inside, start.log) if tells else []
             shown = TableFilter.from_config(self.config).naming.shown
             dropped = gap.dropped(known, found, shown) if tells else ()
             lists = TableFilter.from_config(config)
@@ -212,9 +233,12 @@ class ChangeTableConnector(SharedLogConnector):
         whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()
 
-    def _switches(self, connection: Connection, instances: tuple[Instance, ...], known: Known) -> list[Switch]:
+    def _switches(
+        self, connection: Connection, instances: tuple[Instance, ...], log: Mapping[str, Any]
+    ) -> list[Switch]:
         """The new change tables with the structures they bring."""
         catalog = self.dialect.catalog(connection, self.config)
+        known: Known = log.get(INSTANCES, {})
         found = []
         for instance in instances:
             if gap.is_reported(known, instance):
@@ -224,7 +248,11 @@ class ChangeTableConnector(SharedLogConnector):
             structure = catalog.at(instance)
             if before and catalog.at(before[-1]) == structure and not gap.is_retyped(known, before[-1]):
                 continue
-            found.append(Switch(instance, structure, is_new=not before and not is_known(known, instance)))
+            is_told = not before and instance.source in log.get(TOLD, {}).get(instance.table.database, ())
+            if is_told and structure.shows_all_of(catalog.described(instance.table, instance.source)):
+                continue
+            is_new = not before and not is_told and not is_known(known, instance)
+            found.append(Switch(instance, structure, is_new))
         return found
 
     def changes(self, config: Config, wanted: LogRange) -> Iterator[Chunk]:
@@ -242,3 +270,11 @@ class ChangeTableConnector(SharedLogConnector):
     def close(self) -> None:
         """See Connector.close."""
         self._server.close()
+
+
+def _without_change_tables(told: Mapping[str, Sequence[int]], read: Sequence[Instance]) -> dict[str, Any]:
+    """The entry of an offset for tables that were told, without those that are read by now; none for no tables."""
+    numbers = {(each.table.database, each.source) for each in read}
+    left = {name: [each for each in found if (name, each) not in numbers] for name, found in told.items()}
+    left = {name: found for name, found in left.items() if found}
+    return {TOLD: left} if left else {}

@@ -99,6 +99,10 @@ class Described:
         key = tuple(name for name in self.key if name in names)
         return replace(self, columns=kept, key=key if part_of_key or key == self.key else ())
 
+    def shows_all_of(self, other: Described) -> bool:
+        """Whether it has the columns of the other one, and no more."""
+        return [column.name for column in self.columns] == [column.name for column in other.columns]
+
     def shown(self) -> tuple[DescribedColumn, ...]:
         """The columns as schema changes describe them."""
         return tuple(column.shown(place) for place, column in enumerate(self.columns, 1))
@@ -110,7 +114,8 @@ class Instance:
 
     `number` is one that no other change table has, `changes` its name in SQL. `is_first`: no other instance of the
     source table is older. `source` is the number of the source table. `version` changes with the columns of a change
-    table that can be altered, `types` with the types of its columns, which follow those of the source table.
+    table that can be altered, `types` with the types of its columns, which follow those of the source table, and `rest`
+    with what the source table alone has of them: defaults, and whether they are required.
     """
 
     name: str
@@ -123,6 +128,7 @@ class Instance:
     is_first: bool = True
     version: int = 0
     types: int = field(default=0, compare=False)
+    rest: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from tailrace.connectors.shared_log import Gap
 from tailrace.errors import OffsetError
 from tailrace.model.table import TableId
 
-# By database and name of each change table: its number, schema and name of its source table, its version, and its types
-# when it was seen first.
+# By database and name of each change table: its number, schema and name of its source table, its version, and `types`
+# and `rest` of an Instance when it was seen first.
 Known = Mapping[str, Mapping[str, list[Any]]]
 
 
@@ -30,19 +30,23 @@ def known_up_to(before: Known, to: Reading, instances: Sequence[Instance]) -> di
     for each in instances:
         if each.start <= to.lsn(each.table.database) or is_known(before, each):
             names = found.setdefault(each.table.database, {})
-            types = _first_types(before, each)
-            names[each.name] = [each.number, each.table.schema, each.table.table, each.version, types]
+            columns = _first_columns(before, each)
+            names[each.name] = [each.number, each.table.schema, each.table.table, each.version, *columns]
     return found
 
 
-def _first_types(known: Known, instance: Instance) -> int:
-    found = known.get(instance.table.database, {}).get(instance.name, [])
-    return int(found[4]) if len(found) > 4 and is_known(known, instance) else instance.types
+def _first_columns(known: Known, instance: Instance) -> tuple[int, int]:
+    """`types` and `rest` when an instance was seen first, as far as the offset has them."""
+    found = known.get(instance.table.database, {}).get(instance.name, [])[4:] if is_known(known, instance) else []
+    first = [int(each) for each in found]
+    now = [instance.types, instance.rest]
+    types, rest, *_ = [*first, *now[len(first) :]]
+    return types, rest
 
 
 def is_retyped(known: Known, instance: Instance) -> bool:
-    """Whether types of an instance's columns were altered since it was seen first."""
-    return _first_types(known, instance) != instance.types
+    """Whether an instance's columns were altered since it was seen first: their types, defaults, or being required."""
+    return _first_columns(known, instance) != (instance.types, instance.rest)
 
 
 def is_known(known: Known, instance: Instance) -> bool:

@@ -30,7 +30,10 @@ WHERE t.is_ms_shipped = 0
 _INSTANCES = """
 SELECT s.name, t.name, c.capture_instance, c.object_id, c.source_object_id, c.start_lsn,
   (SELECT SUM(x.column_id * (x.system_type_id * 101 + x.max_length * 31 + x.precision * 7 + x.scale))
-    FROM {db}.sys.columns x WHERE x.object_id = c.object_id)
+    FROM {db}.sys.columns x WHERE x.object_id = c.object_id),
+  (SELECT SUM(y.column_id * CONVERT(bigint, y.default_object_id + y.is_nullable))
+    FROM {db}.sys.columns x JOIN {db}.sys.columns y ON y.object_id = c.source_object_id AND y.name = x.name
+    WHERE x.object_id = c.object_id)
 FROM {db}.cdc.change_tables c JOIN {db}.sys.tables t ON t.object_id = c.source_object_id
 JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.start_lsn, c.create_date
 """
@@ -96,7 +99,7 @@ class Catalog(dialect.Catalog):
         """All capture instances, whether their tables are captured or not, by start."""
         includes, excludes = (self.config.patterns(f"internal.capture.instance.{side}.list") for side in _SIDES)
         found: dict[TableId, list[Instance]] = {}
-        for schema, table, instance, number, source, start, types in self.connection.rows(
+        for schema, table, instance, number, source, start, types, rest in self.connection.rows(
             _INSTANCES.format(db=name(database))
         ):
             id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
@@ -104,7 +107,8 @@ class Catalog(dialect.Catalog):
             if is_in and not any(pattern.fullmatch(instance) for pattern in excludes):
                 changes = f"{name(database)}.cdc.{name(instance + '_CT')}"
                 lsn = text_of(start)
-                new = Instance(instance, id_, int(number), int(source), lsn, changes, types=int(types or 0))
+                new = Instance(instance, id_, int(number), int(source), lsn, changes)
+                new = replace(new, types=int(types or 0), rest=int(rest or 0))
                 known = found.setdefault(id_, [])
                 if known and known[-1].start == new.start:
                     known.pop()  # of two that begin at once the newer one has all
@@ -171,7 +175,9 @@ _SIDES = ("include", "exclude")
 
 
 def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
-    """A column of a source table with the type that a change table has, which knows no alias types."""
+    """A column of a source table with the type that a change table has, which has no alias types and no ROWVERSION."""
+    if column.type.name == "timestamp":
+        return column
     return replace(column, type=replace(kind, alias=column.type.alias))
 
 
