@@ -63,8 +63,9 @@ def with_notices(
     counts: Mapping[str, int],
     *,
     chunked: bool,
+    steps: Mapping[str, int] | None = None,
 ) -> list[Split]:
     """The splits with the notices around them; see around_splits."""
     names = [str(split.table) for split in splits]
-    around, _ = around_splits(names, [*map(str, order)], [*map(str, listed)], counts, chunked=chunked)
+    around, _ = around_splits(names, [*map(str, order)], [*map(str, listed)], counts, chunked=chunked, steps=steps)
     return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]

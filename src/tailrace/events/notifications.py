@@ -136,9 +136,9 @@ def _listed(tables: str) -> tuple[tuple[str, str], ...]:
     return (("data_collections", tables),) if tables else ()
 
 
-def chunk_begins(table: str, index: int, of: int) -> Notice:
-    """A part of a table is being read by a first snapshot."""
-    place = (("chunk_index", str(index)), ("total_chunks", str(of)), ("total_rows_scanned", "0"))
+def chunk_begins(table: str, index: int, of: int, rows: int = 0) -> Notice:
+    """A part of a table is being read by a first snapshot, after so many rows of it."""
+    place = (("chunk_index", str(index)), ("total_chunks", str(of)), ("total_rows_scanned", str(rows)))
     return Notice(INITIAL, CHUNK_IN_PROGRESS, (("current_collection_in_progress", table), *place))
 
 

@@ -50,6 +50,7 @@ class Moment:
 class Split(TableSplit):
     """Implements SnapshotSplit: rows of a table above `low` and up to `high` of its key, texts as `keys.py` has them.
 
+    `rows` are those of each range of the table but the last, if they are known.
     `first` and `last` are the markers of its first and last row. `select` is read instead of the table. `structures`
     are sent first: the tables there are when a pipeline begins, or those of a blocking snapshot.
     """
@@ -63,6 +64,7 @@ class Split(TableSplit):
     select: str | None = None
     is_whole: bool = True
     structures: tuple[Described, ...] = ()
+    rows: int = 0
 
     @property
     def read(self) -> SnapshotRead:

@@ -152,6 +152,7 @@ class SplitPlanner:
                 high=last,
                 bytes=size // len(bounds),
                 is_whole=len(bounds) == 1 and low is None,
+                rows=_step(rows, len(bounds)) if low is None else 0,
             )
             for first, last in pairwise([*bounds, None])
         ]
@@ -164,7 +165,7 @@ class SplitPlanner:
         self, table: TableId, key: Sequence[KeyColumn], count: int, rows: int, low: tuple[str | None, ...] | None
     ) -> list[tuple[str | None, ...] | None]:
         """Where each of so many ranges begins: behind a key; None is the very beginning."""
-        step = rows // count if count > 1 else 0
+        step = _step(rows, count)
         if not key or not step:
             return [low]
         columns = ", ".join(f"k{place}" for place in range(len(key)))
@@ -217,7 +218,8 @@ class SplitPlanner:
         for database in databases:
             mine = [split for split in splits if split.table.database == database]
             order, own = ([each for each in all_ if each.database == database] for all_ in (tables, listed))
-            noticed = with_notices(mine, order, own, counts, chunked=chunked)
+            steps = {str(split.table): split.rows for split in mine}
+            noticed = with_notices(mine, order, own, counts, chunked=chunked, steps=steps)
             if not noticed:
                 waiting += WITHOUT_ROWS
                 continue
@@ -236,3 +238,8 @@ class SplitPlanner:
         is_list = star and head.strip().upper() in ("SELECT", "SELECT ALL", "SELECT DISTINCT")
         columns = ", ".join(self.dialect.name(column.name) for column in described.columns)
         return f"{head}{columns}{rest}".rstrip().rstrip(";") if is_list else select.rstrip().rstrip(";")
+
+
+def _step(rows: int, ranges: int) -> int:
+    """How many rows each of several ranges of a table has, but for the last one."""
+    return rows // ranges if ranges > 1 else 0

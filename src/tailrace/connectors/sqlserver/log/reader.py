@@ -162,8 +162,8 @@ def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Sc
     columns = list(captured.schema.columns)
     for place, value in placeholders.items():
         shown = value.as_py()
-        text = f"hex:{shown.hex()}" if isinstance(shown, bytes) else shown
-        columns[place] = replace(columns[place], placeholder=text)
+        octets = shown if isinstance(shown, bytes) else shown.encode()
+        columns[place] = replace(columns[place], placeholder=f"hex:{octets.hex()}")
     return replace(captured, schema=replace(captured.schema, columns=tuple(columns)))
 
 
@@ -184,8 +184,10 @@ def _statement(config: Config, instance: Instance, captured: CapturedTable) -> s
 
 
 def _placeholder(config: Config) -> bytes:
+    """The placeholder; the fault of the reference engine: it reads `hex:` for PostgreSQL and Oracle alone."""
     text = config.text("unavailable.value.placeholder")
-    return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
+    is_hex = text.startswith("hex:") and not config.flag("compat.faults")
+    return bytes.fromhex(text[4:]) if is_hex else text.encode()
 
 
 def has_bit(mask: bytes, ordinal: int, *, from_start: bool = False) -> bool:
