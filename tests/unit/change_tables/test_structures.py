@@ -86,6 +86,16 @@ def test_a_first_snapshot_sends_structures_by_name_or_in_its_order() -> None:
     assert order_of_structures(DB2) == ["c", "b"]
 
 
+@pytest.mark.parametrize(("faults", "expected"), [("false", ["a", "b"]), ("true", ["b"])])
+def test_tables_that_a_snapshot_does_not_read_come_by_the_log_to_the_reference(
+    faults: str, expected: list[str]
+) -> None:
+    """RelationalSnapshotChangeEventSource.getTablesForSchemaChange; SqlServerSnapshotChangeEventSource tells all."""
+    given = {"compat__faults": faults, "snapshot__include__collection__list": "shop.dbo.b"}
+    assert [each.id.table for each in Planned(DB2, "dbo.a dbo.b", **given).structures()] == expected
+    assert [each.id.table for each in Planned(DIALECT, "dbo.a dbo.b", **given).structures()] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("only", "expected"), [("", "a.t b.t b.u"), ("databases", "b.t b.u"), ("tables", "b.u"), ("both", "b.u")]
 )

@@ -27,7 +27,7 @@ from tailrace.connectors.change_tables.splits import WITHOUT_ROWS, SplitPlanner
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
-from tailrace.model.table import TableSchema
+from tailrace.model.table import TableId, TableSchema
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
 INSTANCES = "instances"
@@ -137,10 +137,20 @@ class ChangeTableConnector(SharedLogConnector):
 
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""
-        known = known_up_to({}, end.position, end.instances)
+        known = known_up_to({}, end.position, [each for each in end.instances if self._tells(each.table)])
         log = {BEGINS: end.position.to_text(), INSTANCES: known, **self._told(end)}
         # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
+
+    def _tells(self, table: TableId) -> bool:
+        """Whether the structure of a table comes before the log, unless nothing is told of the table.
+
+        The fault: where a snapshot tells captured tables alone, those that it does not read come by the log.
+        """
+        if not self.dialect.tells_captured_only or not self.config.flag("compat.faults"):
+            return True
+        lists = TableFilter.from_config(self.config)
+        return lists.lists(table) or not lists.captures(table)
 
     def _told(self, end: LogEnd) -> Mapping[str, Any]:
         """The captured tables that have no change table yet: a first snapshot tells their structures all the same."""
@@ -152,7 +162,7 @@ class ChangeTableConnector(SharedLogConnector):
             numbers, read = catalog.tables(), {each.table for each in end.instances}
             found: dict[str, list[int]] = {}
             for table in catalog.captured():
-                if table not in read:
+                if table not in read and self._tells(table):
                     found.setdefault(table.database, []).append(numbers[table])
             return found
 
