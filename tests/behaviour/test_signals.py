@@ -56,7 +56,7 @@ def test_a_window_in_which_a_table_cannot_be_read(table: Database, faults: str, 
     with capturing(table, **GIVEN, compat__faults=faults) as capture:
         capture.step()
         execute(table, "s1", ', "additional-conditions": [{"data-collection": "public.t", "filter": "nothing = 1"}]')
-        assert told(drained(capture)) == []
+        assert keyed(drained(capture)) == []
     with table.connect() as connection:
         rows = connection.execute("SELECT type FROM signals WHERE type LIKE 'snapshot-window%'").fetchall()
     assert [kind for (kind,) in rows] == ["snapshot-window-open", *["snapshot-window-close"] * closed]
