@@ -184,7 +184,7 @@ def _statement(config: Config, instance: Instance, captured: CapturedTable) -> s
 
 
 def _placeholder(config: Config) -> bytes:
-    """The placeholder; the fault of the reference engine: it reads `hex:` for PostgreSQL and Oracle alone."""
+    """The placeholder; the fault of the reference engine: `hex:` is part of the text."""
     text = config.text("unavailable.value.placeholder")
     is_hex = text.startswith("hex:") and not config.flag("compat.faults")
     return bytes.fromhex(text[4:]) if is_hex else text.encode()
