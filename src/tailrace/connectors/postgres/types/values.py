@@ -75,7 +75,7 @@ _VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16
 # In the reference engine elements of these are not optional, nor are those of enums and of types without a mapping.
 _REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec", "oidvector", "int2vector")
 # Elements of NUMERIC[] of which the reference engine's driver can make no decimal.
-_NO_NUMBERS = pa.array(["NaN", "Infinity", "-Infinity"], pa.string())
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 # As there, arrays of these have no mapping.
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
@@ -151,7 +151,8 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         if required and values.null_count:
             null = pc.or_(null, _having(found.lists, values.is_null(), "a null element; these are required", strict))
         if faults and element.name == "numeric":
-            null = pc.or_(null, _having(found.lists, pc.is_in(values, _NO_NUMBERS), "NaN or infinity", strict))
+            without_number = pc.is_in(values, pa.array(_NO_NUMBERS, pa.string()))
+            null = pc.or_(null, _having(found.lists, without_number, "NaN or infinity", strict))
         if faults:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
