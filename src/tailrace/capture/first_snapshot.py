@@ -19,6 +19,9 @@ from tailrace.snapshot.reading import Reading
 
 log = logging.getLogger(__name__)
 
+# In the `log` of an offset that continues at the end of the log, without reading tables.
+_WITHOUT_ROWS = "without_rows"
+
 
 class FirstSnapshot:
     """The part of the planner that reads whole tables before the log."""
@@ -75,6 +78,10 @@ class FirstSnapshot:
         """Whether the batch from `start` to `end` continues a snapshot of several batches."""
         return start.phase == SNAPSHOT and start.reading is not None and start.ts_us == end.ts_us
 
+    def has_rows(self, start: Offset, end: Offset) -> bool:
+        """Whether the first batch of a snapshot, from `start` to `end`, reads tables."""
+        return self._mode.at_first if start.phase == BEGIN else _WITHOUT_ROWS not in end.log
+
     def begin(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of the first batch, which prepares the log."""
         return retrying(self.config, lambda: self._initial.begin(start, end, end.reading), self._is_transient)
@@ -123,8 +130,8 @@ class FirstSnapshot:
     def _without_rows(self, here: Offset, log_end: LogEnd) -> Offset:
         """The offset behind the first batch of a log that continues at its end, after a position that is lost."""
         position, remembered = self._connector.first(log_end, reads_tables=False)
-        again = here.at(phase=SNAPSHOT, position=position, ts_us=time.time_ns() // 1000, log=remembered)
-        return again.at(reading=None)
+        remembered = {**remembered, _WITHOUT_ROWS: True}
+        return here.at(phase=SNAPSHOT, position=position, ts_us=time.time_ns() // 1000, log=remembered, reading=None)
 
     def _reads_rows_again(self, is_start: bool) -> bool:
         """Whether a new snapshot has rows, as the first one has; a log of the pipeline's own begins with one."""

@@ -186,7 +186,7 @@ class Planner:
         pause(self.config, "snapshot.delay.ms")
         if start.phase == BEGIN:
             self._connector.check_first(start, end, is_retry=self._first.has_begun)
-        if not self._mode.at_first and end.reading is None:
+        if not self._first.has_rows(start, end):
             self._connector.open_log(self.config, start, end)
             self._notices = self._connector.notices_without_rows
             return []
