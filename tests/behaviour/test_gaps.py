@@ -38,7 +38,11 @@ def slot(database: Database) -> str:
 
 
 def dropped(database: Database) -> None:
-    database.execute(f"SELECT pg_drop_replication_slot('{slot(database)}')")
+    # The server may not have seen yet that its reader has left.
+    database.execute(
+        "SELECT pg_terminate_backend(active_pid, 10000), pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+        f"WHERE slot_name = '{slot(database)}'"
+    )
 
 
 def made_anew(database: Database) -> None:
