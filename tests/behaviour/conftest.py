@@ -12,7 +12,9 @@ from tailrace.pipeline.session import local_session
 from tailrace.testing.jars import resolve_jars
 from tests.behaviour.engines import DELTA, ENGINE, JARS
 from tests.behaviour.replicas import Replica
+from tests.conformance.sqlserver import SqlServerSource
 from tests.conftest import Database
+from tests.servers.sqlserver.server import SqlServer
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +44,12 @@ def any_database(request: pytest.FixtureRequest) -> Database:
     found = request.getfixturevalue(name)
     assert isinstance(found, Database)
     return found
+
+
+@pytest.fixture
+def sqlserver_source(sqlserver: SqlServer, request: pytest.FixtureRequest) -> Iterator[SqlServerSource]:
+    """A database of the stand-in, with a table `orders`."""
+    source = SqlServerSource(sqlserver, f"b{abs(hash(request.node.name)) % 10**8}")
+    source.create("orders")
+    yield source
+    source.close()

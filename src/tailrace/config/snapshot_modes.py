@@ -16,8 +16,9 @@ class SnapshotMode:
     """What a mode does.
 
     `at_first`: tables are read by a pipeline without a position; `at_start`: at each start of one that has one;
-    `when_lost`: where the server no longer has the log from its position on, which without `at_first` continues at its
-    end instead; `streams`: the log follows; `begins`: a pipeline without a position may begin.
+    `when_lost`: also where the server no longer has the log from the position on. Without `at_first` a connector then
+    continues at the end of the log, if it can. `streams`: the log follows. `begins`: a pipeline without a position may
+    begin.
     """
 
     at_first: bool

@@ -234,8 +234,10 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
     """Notifications of a chunk: its table is in progress or finished, and with the last table the snapshot."""
     request = before.queue[0]
     if after.queue[:1] == before.queue[:1] and after.last is not None and after.maximum is not None:
-        told = slice(1 if request.surrogate else None)  # without the primary key that distinguishes rows of one value
-        ends = {"maximum_key": after.maximum[told], "last_processed_key": after.last[told]}
+        columns = slice(
+            1 if request.surrogate else None
+        )  # without the primary key that distinguishes rows of one value
+        ends = {"maximum_key": after.maximum[columns], "last_processed_key": after.last[columns]}
         keys = [
             (name, ",".join("<null>" if part is None else shown(part) for part in key)) for name, key in ends.items()
         ]

@@ -31,8 +31,8 @@ from tailrace.model.table import TableId, TableSchema
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
 INSTANCES = "instances"
-# By database the numbers of tables whose structures were told before they had a change table.
-TOLD = "told"
+# By database: the numbers of tables whose structures were sent before the tables had a change table.
+SENT = "structures_sent"
 # Present while the structures of tables are still to be sent.
 UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
@@ -137,36 +137,36 @@ class ChangeTableConnector(SharedLogConnector):
 
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""
-        known = known_up_to({}, end.position, [each for each in end.instances if self._tells(each.table)])
-        log = {BEGINS: end.position.to_text(), INSTANCES: known, **self._told(end)}
+        known = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
+        log = {BEGINS: end.position.to_text(), INSTANCES: known, **self._without_change_table(end)}
         # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
 
-    def _tells(self, table: TableId) -> bool:
-        """Whether the structure of a table comes before the log, unless nothing is told of the table.
+    def _sends_structure(self, table: TableId) -> bool:
+        """Whether a first snapshot sends the structure of this table, if it sends any.
 
-        The fault: where a snapshot tells captured tables alone, those that it does not read come by the log.
+        The fault: where a snapshot sends captured tables only, those that it does not read come by the log.
         """
-        if not self.dialect.tells_captured_only or not self.config.flag("compat.faults"):
+        if not self.dialect.sends_captured_only or not self.config.flag("compat.faults"):
             return True
         lists = TableFilter.from_config(self.config)
         return lists.lists(table) or not lists.captures(table)
 
-    def _told(self, end: LogEnd) -> Mapping[str, Any]:
-        """The captured tables that have no change table yet: a first snapshot tells their structures all the same."""
+    def _without_change_table(self, end: LogEnd) -> Mapping[str, Any]:
+        """The captured tables that have no change table yet: a first snapshot sends their structures too."""
         if not self.config.flag("include.schema.changes"):
             return {}
 
-        def asked(connection: Connection) -> dict[str, list[int]]:
+        def query(connection: Connection) -> dict[str, list[int]]:
             catalog = self.dialect.catalog(connection, self.config)
             numbers, read = catalog.tables(), {each.table for each in end.instances}
             found: dict[str, list[int]] = {}
             for table in catalog.captured():
-                if table not in read and self._tells(table):
+                if table not in read and self._sends_structure(table):
                     found.setdefault(table.database, []).append(numbers[table])
             return found
 
-        return _without_change_tables(self._server.ask(asked), ())
+        return _still_without(self._server.ask(query), ())
 
     def advanced(
         self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
@@ -176,7 +176,7 @@ class ChangeTableConnector(SharedLogConnector):
             return here.log
         known = known_up_to(here.log.get(INSTANCES, {}), to, end.instances)
         read = [each for each in end.instances if is_known(known, each)]
-        return {INSTANCES: known, **_without_change_tables(here.log.get(TOLD, {}), read)}
+        return {INSTANCES: known, **_still_without(here.log.get(SENT, {}), read)}
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
@@ -258,10 +258,10 @@ class ChangeTableConnector(SharedLogConnector):
             structure = catalog.at(instance)
             if before and catalog.at(before[-1]) == structure and not gap.is_retyped(known, before[-1]):
                 continue
-            is_told = not before and instance.source in log.get(TOLD, {}).get(instance.table.database, ())
-            if is_told and structure.shows_all_of(catalog.described(instance.table, instance.source)):
+            was_sent = not before and instance.source in log.get(SENT, {}).get(instance.table.database, ())
+            if was_sent and structure.shows_all_of(catalog.described(instance.table, instance.source)):
                 continue
-            is_new = not before and not is_told and not is_known(known, instance)
+            is_new = not before and not was_sent and not is_known(known, instance)
             found.append(Switch(instance, structure, is_new))
         return found
 
@@ -282,9 +282,9 @@ class ChangeTableConnector(SharedLogConnector):
         self._server.close()
 
 
-def _without_change_tables(told: Mapping[str, Sequence[int]], read: Sequence[Instance]) -> dict[str, Any]:
-    """The entry of an offset for tables that were told, without those that are read by now; none for no tables."""
+def _still_without(sent: Mapping[str, Sequence[int]], read: Sequence[Instance]) -> dict[str, Any]:
+    """The offset's entry SENT without the tables that have a change table by now; empty if none is left."""
     numbers = {(each.table.database, each.source) for each in read}
-    left = {name: [each for each in found if (name, each) not in numbers] for name, found in told.items()}
+    left = {name: [each for each in found if (name, each) not in numbers] for name, found in sent.items()}
     left = {name: found for name, found in left.items() if found}
-    return {TOLD: left} if left else {}
+    return {SENT: left} if left else {}

@@ -255,8 +255,8 @@ class Dialect(Protocol):
     structures_by_name: bool
     """Whether a first snapshot begins with the structures of tables by name, not in the order of its reads."""
 
-    tells_captured_only: bool
-    """Whether a first snapshot tells the structures of captured tables alone."""
+    sends_captured_only: bool
+    """Whether a first snapshot sends the structures of captured tables only."""
 
     nulls_first: bool
     """Where ORDER BY has nulls."""

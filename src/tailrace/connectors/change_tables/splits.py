@@ -97,9 +97,9 @@ class SplitPlanner:
         That is what RelationalTableFilters.eligibleForSchemaDataCollectionFilter lets in.
         """
         lists = self.catalog.filter
-        if self.dialect.tells_captured_only and self.config.flag("compat.faults"):
+        if self.dialect.sends_captured_only and self.config.flag("compat.faults"):
             return lists.lists(table)
-        if self.dialect.tells_captured_only or self.config.flag(f"{_STORE_ONLY}.tables.ddl"):
+        if self.dialect.sends_captured_only or self.config.flag(f"{_STORE_ONLY}.tables.ddl"):
             return lists.captures(table)
         return not self.config.flag(f"{_STORE_ONLY}.databases.ddl") or lists.is_in_place(table)
 

@@ -38,7 +38,7 @@ class Db2Dialect(Dialect):
     count = "COUNT_BIG(*)"
     switched_database = ""
     structures_by_name = False
-    tells_captured_only = True
+    sends_captured_only = True
     nulls_first = False
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
 

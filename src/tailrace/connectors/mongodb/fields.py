@@ -82,7 +82,7 @@ class CollectionFields:
         values = compact(values)
         for rule in self._rules:
             if not self._faults:
-                for edit in rule.edits(sorted({name for names in _member_names(values) for name in names})):
+                for edit in rule.edits(_distinct_names(values)):
                     values = apply(values, edit)
                 continue
             for rows, names in _alike([_met(names, rule.path) for names in _member_names(values)]):
@@ -182,6 +182,15 @@ def _edited(values: Values, rows: Flags, edit: Edit) -> Values:
     kinds = np.where(rows, values.kinds, ABSENT).astype(np.uint8)
     edited = apply(Values(values.buffer, kinds, values.starts), edit)
     return Values(edited.buffer, values.kinds, edited.starts)
+
+
+def _distinct_names(values: Values) -> list[str]:
+    """The names of fields, each once."""
+    elements = members(values)
+    if not len(elements):
+        return []
+    names = slices(values.buffer, elements.names, elements.name_ends)
+    return [str(name) for name in names.unique().to_pylist()]
 
 
 def _member_names(values: Values) -> list[tuple[str, ...]]:

@@ -47,7 +47,7 @@ class SqlServerDialect(Dialect):
     count = "COUNT_BIG(*)"
     switched_database = None
     structures_by_name = True
-    tells_captured_only = False
+    sends_captured_only = False
     nulls_first = True
     lsn = "cdc_data.[__$start_lsn]"
 
