@@ -63,7 +63,7 @@ def test_a_new_column_is_read_from_its_capture_instance(source: SqlServerSource)
 
 
 def test_a_table_that_is_captured_later_gives_no_second_create(source: SqlServerSource) -> None:
-    """SqlServerStreamingChangeEventSource tells a CREATE of tables alone whose structure it does not know."""
+    """SqlServerStreamingChangeEventSource sends a CREATE only for tables whose structure it does not know."""
     source.run("CREATE TABLE whole (id int PRIMARY KEY, v int)", "CREATE TABLE part (id int PRIMARY KEY, v int)")
     lists = {"table__include__list": r"dbo\.(orders|whole|part|new)"}
     with stepping("sqlserver", source, **lists) as stream:
@@ -224,7 +224,7 @@ def test_clean_up_that_passed_the_position_is_an_error(source: SqlServerSource) 
 
 
 def test_when_needed_no_data_continues_at_the_end_of_the_log(source: SqlServerSource) -> None:
-    """WhenNeededNoDataSnapshotter: structures are told again, rows are not read."""
+    """WhenNeededNoDataSnapshotter: structures are sent again, rows are not read."""
     lists = {"table__include__list": r"dbo\.orders", "snapshot__mode": "when_needed_no_data"}
     with stepping("sqlserver", source, **lists) as stream:
         for number in range(3):

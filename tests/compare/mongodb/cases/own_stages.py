@@ -1,4 +1,4 @@
-"""Stages of one's own alone, one of which leaves out the cluster time; lists of databases and skipped operations."""
+"""Only user-defined stages, where one leaves out the cluster time; lists of databases and skipped operations."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
--- Tables that change names with each other, are made anew in a transaction, schemas that are renamed, keys by constraints that come and go.
+-- Tables that change names with each other, are created again in a transaction, schemas that are renamed, keys by constraints that come and go.
 -- @property provide.transaction.metadata=true
 -- @property include.unknown.datatypes=true
 CREATE SCHEMA s;

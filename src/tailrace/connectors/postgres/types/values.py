@@ -74,7 +74,7 @@ _PLAIN: dict[str, ValueType] = {
 _VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16())}
 # In the reference engine elements of these are not optional, nor are those of enums and of types without a mapping.
 _REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec", "oidvector", "int2vector")
-# Elements of NUMERIC[] of which the reference engine's driver can make no decimal.
+# Elements of NUMERIC[] that the driver of the reference engine cannot read as decimals.
 _NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 # As there, arrays of these have no mapping.
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")

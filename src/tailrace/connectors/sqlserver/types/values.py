@@ -26,7 +26,7 @@ _JDBC = {
     "binary": -2, "varbinary": -3, "image": -4, "timestamp": -2, "uniqueidentifier": 1, "xml": -16,
     "sql_variant": -150,
 }  # fmt: skip
-# Of hierarchyid, geometry, geography and CLR types of one's own: the driver's DataTypeFilter makes them VARBINARY.
+# Of hierarchyid, geometry, geography and user-defined CLR types: the driver's DataTypeFilter makes them VARBINARY.
 _CLR_JDBC = -3
 _LENGTHS = {
     "bit": 1, "tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53,
