@@ -19,6 +19,7 @@ from typing import Any
 import charts
 import contestants
 import replicas
+import results_page
 import run
 import snapshot
 import workload
@@ -87,6 +88,7 @@ def main() -> None:
         run.console.print(f"Written: {place}")
     if not given.quick:
         charts.write(report, CHARTS)
+        results_page.write()
 
 
 def fresh(folder: Path, name: str) -> Path:
