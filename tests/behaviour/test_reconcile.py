@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
@@ -59,6 +60,7 @@ def test_what_is_damaged_is_found_and_repaired(database: Database, tmp_path: Pat
         assert compared(pipeline, "public.items").outcome == "equal"
 
 
+@pytest.mark.long  # the next test has a replica that lags, and damage
 def test_nothing_is_reported_of_a_replica_that_only_lags(database: Database, tmp_path: Path) -> None:
     database.execute(*ITEMS, "ALTER TABLE items ADD toast text", "UPDATE items SET toast = repeat(md5(id::text), 200)")
     with following(database, tmp_path) as pipeline, traffic(database, 40), traffic(database, 2000):

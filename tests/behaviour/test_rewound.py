@@ -152,7 +152,13 @@ def test_smaller_batches_than_before(replica: Case) -> None:
     replica.check()
 
 
-@pytest.mark.parametrize("folders", [("offsets", "commits"), ("commits",)], ids="-".join)
+@pytest.mark.parametrize(
+    "folders",
+    [
+        pytest.param(("offsets", "commits"), id="offsets-commits"),
+        pytest.param(("commits",), id="commits", marks=pytest.mark.long),
+    ],
+)
 def test_the_newest_files_of_a_checkpoint_are_missing(replica: Case, folders: tuple[str, ...]) -> None:
     replica.database.execute(*WRITTEN)
     replica.run()

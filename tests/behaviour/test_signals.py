@@ -192,7 +192,7 @@ def test_a_blocking_snapshot_runs_while_an_incremental_one_is_paused(table: Data
     assert first + keyed(drained(capture)) == [("r", n) for n in range(1, 11)]
 
 
-@pytest.mark.parametrize("restarts", [1, 2, 3, 4])
+@pytest.mark.parametrize("restarts", [1, 4, *(pytest.param(count, marks=pytest.mark.long) for count in (2, 3))])
 def test_a_restart_resumes_and_reads_at_most_one_chunk_again(table: Database, restarts: int) -> None:
     with capturing(table, **GIVEN) as capture:
         capture.step()
@@ -291,7 +291,7 @@ def test_a_blocking_snapshot_is_exact(table: Database, capture: Capture) -> None
 
 
 @pytest.mark.parametrize("kind", ["incremental", "blocking"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_under_traffic_no_key_ever_steps_back(table: Database, seed: int, kind: str) -> None:
     with capturing(table, **GIVEN) as capture:
         capture.step()

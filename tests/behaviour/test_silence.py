@@ -189,6 +189,7 @@ def test_a_stream_that_goes_silent_as_it_starts(database: Database, between: Pro
         assert ids(capture.step()) == list(range(1, 11))
 
 
+@pytest.mark.long
 def test_a_server_that_is_silent_for_long_gets_more_time_at_each_try(
     database: Database, between: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -107,7 +107,9 @@ def resume(database: Database, pipeline: Path) -> None:
     assert keys == list(range(len(keys)))
 
 
-@pytest.mark.parametrize("send", [pytest.param(to_group, marks=pytest.mark.crash), to_all])
+@pytest.mark.parametrize(
+    "send", [pytest.param(to_group, marks=pytest.mark.crash), pytest.param(to_all, marks=pytest.mark.long)]
+)
 def test_idle(database: Database, pipeline: Path, send: Sent) -> None:
     with running(pipeline) as process:
         first_batch(process)

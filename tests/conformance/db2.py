@@ -219,6 +219,8 @@ class Db2Subject(Subject):
                 "a_table_is_removed_under_load",
             ),
             *("a_snapshot_under_load_leaves_a_replica_equal", "reconcile_finds_and_repairs_wrong_rows"),
+            *("kafka_has_each_event_once", "a_stream_has_rows_in_each_shape"),
+            "a_fault_is_an_error_with_its_remedy[unreachable]",
         }
     )
 

@@ -201,7 +201,8 @@ class FolderSubject(Subject):
     # What connectors to databases show by default.
     long = frozenset(
         {
-            *("a_mode_reads_the_tables_at_its_first_start", "a_snapshot_of_several_batches_resumes_where_it_was"),
+            *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),
+            *("a_snapshot_of_several_batches_resumes_where_it_was", "a_stream_has_rows_in_each_shape"),
             *("a_table_is_added_under_load", "a_table_is_removed_under_load"),
             *("a_snapshot_under_load_leaves_a_replica_equal", "reconcile_finds_and_repairs_wrong_rows"),
             "kafka_has_each_event_once",

@@ -15,6 +15,7 @@ from tailrace.model.table_id import DATABASE_TABLE
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
+    RARE_MODES,
     SECRET,
     UNREACHABLE,
     WRONG_PASSWORD,
@@ -199,6 +200,15 @@ class MongoSubject(Subject):
         "status_and_drop_know_what_a_pipeline_has_created": "a change stream creates nothing on the server",
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
     }
+
+    # PostgreSQL shows the other modes by default: what a mode decides does not depend on the database.
+    long = frozenset(
+        {
+            *(f"a_mode_reads_the_tables_at_its_first_start[{mode}]" for mode in RARE_MODES),
+            *(f"a_restart_resumes_as_its_mode_says[{mode}]" for mode in RARE_MODES),
+            "a_table_is_added_under_load",
+        }
+    )
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

@@ -23,6 +23,8 @@ KEY, VALUE, NOTE = "id", "v", "note"
 
 WRONG_PASSWORD, UNREACHABLE, NO_PRIVILEGE = "wrong password", "unreachable", "no privilege"
 SECRET = "not-for-the-log-5d21"
+# Modes of the first snapshot that most pipelines do not use.
+RARE_MODES = ("initial_only", "configuration_based", "custom")
 """The password of every fault; of all others it is a part."""
 
 
