@@ -322,7 +322,7 @@ def test_run_once_status_and_drop(database: Database, pipeline: Path) -> None:
 
     assert "problem slot: the slot does not exist; changes from" in tailrace("check", pipeline, code=1).stdout
     said = tailrace("add", pipeline, "public.log", "--snapshot", "blocking", code=1).stderr
-    assert "the pipeline cannot go on: the slot does not exist" in said
+    assert "the pipeline cannot continue: the slot does not exist" in said
     assert "public.log" not in pipeline.read_text(encoding="utf-8").replace("\\", "")
 
     said = tailrace("run", pipeline, "--once", code=1).stderr
