@@ -65,7 +65,10 @@ def written(folder: Path, database: Database, sink: dict[str, Any], **more: Any)
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    lines = [line for file in sorted(folder.glob("*.txt")) for line in file.read_text(encoding="utf-8").splitlines()]
+    """The records of all files that the sink's log names: a process that was killed leaves others."""
+    logs = [log.read_text(encoding="utf-8").splitlines()[1:] for log in folder.glob("_spark_metadata/[0-9]*")]
+    names = {Path(json.loads(entry)["path"]).name for log in logs for entry in log}
+    lines = [line for name in sorted(names) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
     return [json.loads(line) for line in lines]
 
 
