@@ -201,14 +201,7 @@ class MongoSubject(Subject):
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
     }
 
-    # PostgreSQL shows the other modes by default: what a mode decides does not depend on the database.
-    long = frozenset(
-        {
-            *(f"a_mode_reads_the_tables_at_its_first_start[{mode}]" for mode in RARE_MODES),
-            *(f"a_restart_resumes_as_its_mode_says[{mode}]" for mode in RARE_MODES),
-            "a_table_is_added_under_load",
-        }
-    )
+    long = RARE_MODES | {"a_table_is_added_under_load"}
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

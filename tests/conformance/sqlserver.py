@@ -189,14 +189,7 @@ class SqlServerSubject(Subject):
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing on the server",
     }
 
-    # PostgreSQL shows the other modes by default: what a mode decides does not depend on the database.
-    long = frozenset(
-        {
-            *(f"a_mode_reads_the_tables_at_its_first_start[{mode}]" for mode in RARE_MODES),
-            *(f"a_restart_resumes_as_its_mode_says[{mode}]" for mode in RARE_MODES),
-            *("a_table_is_added_under_load", "kafka_has_each_event_once"),
-        }
-    )
+    long = RARE_MODES | {"a_table_is_added_under_load", "kafka_has_each_event_once"}
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

@@ -23,9 +23,14 @@ KEY, VALUE, NOTE = "id", "v", "note"
 
 WRONG_PASSWORD, UNREACHABLE, NO_PRIVILEGE = "wrong password", "unreachable", "no privilege"
 SECRET = "not-for-the-log-5d21"
-# Modes of the first snapshot that most pipelines do not use.
-RARE_MODES = ("initial_only", "configuration_based", "custom")
 """The password of every fault; of all others it is a part."""
+
+RARE_MODES = frozenset(
+    f"{behaviour}[{mode}]"
+    for behaviour in ("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says")
+    for mode in ("initial_only", "configuration_based", "custom")
+)
+"""What PostgreSQL shows by default, and other databases by `make long`: a mode's decision does not depend on them."""
 
 
 @dataclass(frozen=True)
