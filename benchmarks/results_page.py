@@ -8,16 +8,6 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-RATIOS = {
-    "events_per_second_vs_engine": ".1f",
-    "rows_per_cpu_second_vs_engine": ".1f",
-    "events_per_second_vs_recvlogical": ".1f",
-    "snapshot_rows_per_second_vs_engine": ".1f",
-    "snapshot_vs_copy": ".2f",
-    "replica_changes_per_second": ",.0f",
-    "p99_ms_at_100_per_second": ".0f",
-}
-
 _INTRO = """\
 # Results
 
@@ -34,23 +24,23 @@ the machine was.
 
 def page(folder: Path) -> str:
     """The page, with a line for each file of the folder, by the time of its run."""
-    reports = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
-    names = ["run", "engine, rows/s", *(f"`{name}`" for name in RATIOS), "median ms at 100/s"]
+    reports = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    ratios = list(dict.fromkeys(name for report in reports.values() for name in report["ratios"]))
+    names = ["run", "engine, rows/s", *(f"`{name}`" for name in ratios), "median ms at 100/s"]
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for name, report in sorted(reports.items(), key=lambda each: each[1]["environment"]["time"]):
-        lines.append(f"| {' | '.join([name, *_figures(report)])} |")
+        engine = _median(report["log"].get("debezium engine", []), "rows_a_second")
+        found = [_figure(report["ratios"].get(ratio)) for ratio in ratios]
+        lines.append(f"| {' | '.join([name, engine, *found, _median(report['latency']['100'], 'median_ms')])} |")
     return _INTRO + "\n".join(lines) + "\n"
 
 
-def _figures(report: dict[str, Any]) -> list[str]:
-    engine = _median(report["log"].get("debezium engine", []), "rows_a_second", ",.0f")
-    found = report["ratios"]
-    ratios = [format(found[name], digits) if name in found else "" for name, digits in RATIOS.items()]
-    return [engine, *ratios, _median(report["latency"]["100"], "median_ms", ".0f")]
+def _median(runs: list[dict[str, Any]], figure: str) -> str:
+    return _figure(statistics.median(run[figure] for run in runs) if runs else None)
 
 
-def _median(runs: list[dict[str, Any]], figure: str, digits: str) -> str:
-    return format(statistics.median(run[figure] for run in runs), digits) if runs else ""
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value >= 20 else f"{value:.2f}"
 
 
 def write(folder: Path = RESULTS) -> None:
