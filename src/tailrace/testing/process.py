@@ -24,6 +24,7 @@ _WATCH = """
 server=$1; shift
 read -r _
 kill -INT "$server" && for _ in $(seq 100); do kill -0 "$server" 2>/dev/null || break; sleep 0.1; done
+kill -KILL "$server" 2>/dev/null
 rm -rf -- "$@"
 """
 

@@ -56,12 +56,15 @@ import os, signal, sys
 from tailrace.testing.postgres import EmbeddedPostgres
 server = EmbeddedPostgres().start()
 print(server.data_dir, server.dsn(), sep="\\n", flush=True)
+if "hangs" in sys.argv:
+    os.kill(server.pid, signal.SIGSTOP)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_server_does_not_outlive_the_process_that_started_it() -> None:
-    done = subprocess.run([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True, check=False)
+@pytest.mark.parametrize("state", ["works", pytest.param("hangs", marks=pytest.mark.long)])
+def test_a_server_does_not_outlive_the_process_that_started_it(state: str) -> None:
+    done = subprocess.run([sys.executable, "-c", ORPHAN, state], stdout=subprocess.PIPE, text=True, check=False)
     assert done.returncode == -signal.SIGKILL
     folder, dsn = done.stdout.splitlines()
     deadline = time.monotonic() + 30
@@ -117,6 +120,14 @@ def test_dropping_a_database_takes_its_slots_along(postgres18: PostgresServer) -
 def test_a_version_that_is_not_there() -> None:
     with pytest.raises(TailraceError, match="no embedded PostgreSQL 9"):
         EmbeddedPostgres(9)
+
+
+def test_kafka_is_closed_without_waiting_for_it() -> None:
+    with EmbeddedKafka() as broker:
+        os.kill(broker.pid, signal.SIGSTOP)  # as a broker that does not come to its end
+        began = time.monotonic()
+    assert time.monotonic() - began < 30
+    assert not broker.log.parent.exists()
 
 
 @pytest.mark.long
