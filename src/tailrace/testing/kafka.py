@@ -107,7 +107,7 @@ class EmbeddedKafka(ServerProcess):
         self._signal(signal.SIGTERM)
 
     def close(self) -> None:
-        """Stop the broker and remove its topics; by force, as an orderly stop takes more than a minute at times."""
+        """Stop the broker and remove its topics; by force, as a broker at times takes more than a minute to stop."""
         self.kill()
         super().close()
 

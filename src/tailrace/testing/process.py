@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _STOP_SECONDS = 60
 # Ends the server and removes its folders when the standard input closes: when the process that started it has died
-# without a chance to do so. A zombie that nobody collects looks alive, hence the limit.
+# without a chance to do so. After ten seconds it is killed: a zombie that nobody collects looks alive for ever.
 _WATCH = """
 server=$1; shift
 read -r _
-kill -INT "$server" && for _ in $(seq 100); do kill -0 "$server" 2>/dev/null || break; sleep 0.1; done
-kill -KILL "$server" 2>/dev/null
+kill -INT "$server" && for _ in $(seq 100); do kill -0 "$server" 2>/dev/null || break; sleep 0.1; done &&
+    kill -KILL "$server" 2>/dev/null
 rm -rf -- "$@"
 """
 

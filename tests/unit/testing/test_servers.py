@@ -124,9 +124,12 @@ def test_a_version_that_is_not_there() -> None:
 
 def test_kafka_is_closed_without_waiting_for_it() -> None:
     with EmbeddedKafka() as broker:
-        os.kill(broker.pid, signal.SIGSTOP)  # as a broker that does not come to its end
+        pid = broker.pid
+        os.kill(pid, signal.SIGSTOP)  # as a broker that does not stop when it is asked to
         began = time.monotonic()
     assert time.monotonic() - began < 30
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
     assert not broker.log.parent.exists()
 
 
