@@ -69,9 +69,9 @@ class Capture:
         begin = Position(self.source.connector, self._connector.identity, uuid.uuid4().hex)
         return begin.to_json(self._connector.text)
 
-    def horizon(self) -> Any:
-        """Where the log ends now: a position, for `head`."""
-        return self._connector.log_end().position
+    def horizon(self, start: Offset) -> Any:
+        """Where the log ends now: a position, for `head`. Raises OffsetError, SourceError."""
+        return self._planner.horizon(self._position(start))
 
     def head(self, start: Offset, limit: int | None, until: Any = None) -> Offset:
         """The offset to plan up to: the newest, but at most `limit` bytes of log further and not beyond `until`.

@@ -13,6 +13,7 @@ from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc
+from tailrace.snapshot.table_note import TableNote
 from tailrace.snapshot.window import Window
 
 
@@ -22,7 +23,8 @@ class LogSplit:
 
     After it comes a chunk of an incremental snapshot, which was read in between, then the `notices` of that, then a
     `heartbeat` (milliseconds since 1970) if one is due. `untouched` tables are left out, as their rows come later.
-    `read_id` is that of the chunk's SnapshotRead.
+    `read_id` is that of the chunk's SnapshotRead. `notes` are for sinks that keep a table's content: what was found
+    out about tables outside the log, once the log is read up to the end of the range.
     """
 
     range: Any
@@ -32,6 +34,7 @@ class LogSplit:
     tables: tuple[tuple[str, bool], ...] = ()
     untouched: tuple[str, ...] = ()
     read_id: str = ""
+    notes: tuple[TableNote, ...] = ()
 
 
 def read_log(
@@ -51,8 +54,11 @@ def read_log(
         if window is not None:
             window.observe(*chunk.batches)
         yield chunk
-    if window is not None:
-        yield Chunk([replace(window.survivors(), read=SnapshotRead(split.read_id))])
+    if window is not None and split.chunk is not None:
+        read = SnapshotRead(split.read_id, request=split.chunk.request, begins=split.chunk.begins)
+        yield Chunk([replace(window.survivors(), read=read)])
+    if split.notes:
+        yield Chunk([each.batch(split.read_id) for each in split.notes])
     if split.notices:
         yield Chunk([], controls=notify(config, split.notices))
     if split.heartbeat is not None:

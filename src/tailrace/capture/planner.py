@@ -16,6 +16,7 @@ from tailrace.capture.first_snapshot import FirstSnapshot
 from tailrace.capture.lag import Lag
 from tailrace.capture.log_split import LogSplit
 from tailrace.capture.offset import Offset
+from tailrace.capture.table_watch import TableWatch
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.log_ports import Connector, LogEnd
@@ -25,6 +26,8 @@ from tailrace.errors import SourceError
 from tailrace.events.notifications import SKIPPED, Notice
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.on_demand import AdHocSnapshots, Step
+from tailrace.snapshot.signals import table_of
+from tailrace.snapshot.table_note import TableNote
 
 log = logging.getLogger(__name__)
 
@@ -42,10 +45,20 @@ class Planner:
         self._first = FirstSnapshot(connector, self._mode)
         has_signals = self.config.names("signal.data.collection") or Channels.are_configured(self.config)
         self._adhoc = AdHocSnapshots(self.config, connector.snapshots) if has_signals else None
+        self._tables = TableWatch(connector)
+        self._kept: tuple[dict[str, Any], Step] | None = None
         self._has_started = False
         self._notices: tuple[Notice, ...] = ()
         self._log_end: LogEnd | None = None
         self._lag = Lag()
+
+    def horizon(self, here: Offset) -> Any:
+        """Where the log ends now. The tables are looked at before, so that the log up to there is newer."""
+        self._use(here)
+        self._look(here)
+        position = self._connector.log_end().position
+        self._tables.ended(position)
+        return position
 
     def head(self, here: Offset, limit: int | None, until: Any) -> Offset:
         """The offset behind the next batch; `here` itself, the same object, if there is nothing new.
@@ -60,7 +73,9 @@ class Planner:
         if is_start:
             self._connector.check_start(self.config)
         # Before the position is compared with the server's log, so that only a compared log is planned.
+        self._look(here)
         log_end = self._log_end = self._connector.log_end()
+        self._tables.ended(log_end.position)
         if here.phase == STREAM and here.ts_us is not None:
             self._lag.look(here.ts_us / 1e6, here.position)
         self._lag.look(time.time(), log_end.position)
@@ -102,7 +117,7 @@ class Planner:
                 return self._first.splits(end)
         if not self._has_started and self._first.is_lost_meanwhile(start, end):
             return []
-        step = self._adhoc.kept(end.to_json(self._connector.text)) if self._adhoc is not None else Step()
+        step = self._step_to(end)
         return step.splits if step.splits is not None else self._log_splits(start, end, step)
 
     def close(self) -> None:
@@ -110,6 +125,12 @@ class Planner:
         self._first.close()
         if self._adhoc is not None:
             self._adhoc.close()
+
+    def _step_to(self, end: Offset) -> Step:
+        """What the batch up to an offset does beside the log; nothing where another process planned it."""
+        if self._kept is None or self._kept[0] != end.to_json(self._connector.text):
+            return Step()
+        return self._kept[1]
 
     def _use(self, here: Offset) -> None:
         """Use the tables that are captured at a position in what follows."""
@@ -130,6 +151,11 @@ class Planner:
         if found.late and self._adhoc is not None:
             self._adhoc.late = found.late
         return found.warnings
+
+    def _look(self, here: Offset) -> None:
+        """Compare the catalogue with what was sent of the tables; not while a first snapshot describes them."""
+        if here.phase == STREAM and self._mode.streams:
+            self._tables.look(self.config)
 
     def _next_of_log(
         self,
@@ -154,13 +180,16 @@ class Planner:
             # A chunk ends after the log's end was queried, so the clock is read again.
             end, log_end = step.end, self._connector.clock_again(log_end)
         # The position of a snapshot is stored at once, even if no change follows it.
-        if end <= start and here.phase == STREAM and not step.moves and (until is not None or not is_due):
-            return here
         end = max(end, start)
+        has_notes = self._tables.is_due(end)
+        is_needed = step.moves or has_notes or (until is None and is_due)
+        if end == start and here.phase == STREAM and not is_needed:
+            return here
+        if has_notes:
+            step = replace(step, notes=(*step.notes, *self._tables.take(self.config)))
         advanced = self._connector.advanced(self.config, here, start, end, log_end)
         there = here.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
-        if self._adhoc is not None:
-            self._adhoc.keep(there.to_json(self._connector.text), step)
+        self._kept = there.to_json(self._connector.text), step
         return there
 
     def _furthest(self, start: Any, newest: Any, limit: int | None, until: Any) -> Any:
@@ -201,7 +230,8 @@ class Planner:
         heartbeat = end.ts_us // 1000 if end.ts_us is not None and is_due else None
         notices, self._notices = (*self._notices, *step.notices), ()
         untouched = () if start.reading is None else start.reading.untouched
-        split = LogSplit(parts[-1], heartbeat, step.chunk, notices, self.config.tables, untouched)
+        notes = (*step.notes, *_given_up(self.config, start, end))
+        split = LogSplit(parts[-1], heartbeat, step.chunk, notices, self.config.tables, untouched, notes=notes)
         first = LogSplit(None, tables=self.config.tables, untouched=untouched)
         return [*(replace(first, range=each) for each in parts[:-1]), split]
 
@@ -226,3 +256,11 @@ class Planner:
             except (SourceError, self._failures.driver_error) as error:
                 said = "heartbeat.action.query failed: %s; correct it, or grant database.user what it needs"
                 log.error(said, self._failures.line(error))
+
+
+def _given_up(config: Config, start: Offset, end: Offset) -> list[TableNote]:
+    """The tables that became incomplete within a batch, by its offsets alone."""
+    before = () if start.progress is None else start.progress.incomplete
+    after = () if end.progress is None else end.progress.incomplete
+    new = [each for each in after if each not in before and not each.of_keys]
+    return [TableNote(table_of(config, each.table), lacking=each.why) for each in new]

@@ -122,5 +122,18 @@ SIGNALS = (
         CONNECT,
         "always allowed: each chunk has the columns that the table has when the chunk is read",
     ),
+    Option(
+        "table.watch.interval.ms",
+        LONG_COUNT,
+        "0",
+        "Pause between comparisons of the catalogue with what the log says of the captured tables, for sinks that keep "
+        "their content; 0 is none. A replica's default is 10000.",
+    ),
+    Option(
+        "read.again.rows.per.second",
+        LONG_COUNT,
+        "0",
+        "Most rows a second that are read of a table which a replica reads again; 0 is as many as can be read.",
+    ),
     Option("read.only", FLAG, "false", "Incremental snapshots without a write to the source."),
 )

@@ -21,7 +21,8 @@ from tailrace.connectors.snapshots import Fence
 from tailrace.errors import SourceError, TailraceError
 from tailrace.events.notifications import INITIAL, SKIPPED, Notice
 from tailrace.model.source import SourceBlock
-from tailrace.model.table import TableSchema
+from tailrace.model.structure import Structure
+from tailrace.model.table import TableId, TableSchema
 
 
 class LogEnd(Protocol):
@@ -115,6 +116,14 @@ class Connector(Protocol):
 
     def tables(self, config: Config) -> list[TableSchema]:
         """The captured tables with their schemas, in snapshot order."""
+
+    def structures(self, config: Config) -> Mapping[TableId, Structure]:
+        """What the catalogue says of each captured table now, in few queries for all; none where it is not watched."""
+        return {}
+
+    def schema(self, config: Config, table: TableId) -> TableSchema | None:
+        """A captured table's schema now, with what rows have in columns that were added; None if it is gone."""
+        return next((each for each in self.tables(config) if each.id == table), None)
 
     def log_end(self) -> LogEnd:
         """Where the log ends now. What is planned up to there is compared by `lost` afterwards, never before."""

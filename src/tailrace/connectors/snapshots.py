@@ -78,13 +78,16 @@ def _key(node: list[str] | None) -> Key | None:
 class ReadChunk:
     """A chunk: its rows (ChangeBatch as IPC bytes, for a split), its fence as text, and the position it reaches to.
 
-    `identity` are the columns that tell its rows apart, of those that the log has in old images.
+    `identity` are the columns that tell its rows apart, of those that the log has in old images. `request` is the
+    signal that asked for all rows of the table, None if it asked for some; `begins`: these are the first ones.
     """
 
     rows: bytes
     fence: str
     end: Any
     identity: tuple[str, ...]
+    request: str | None = None
+    begins: bool = False
 
 
 class Unread(Exception):

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import SchemaChange
+from tailrace.model.structure import Structure
 from tailrace.model.table import TableSchema
 
 TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())])
@@ -53,11 +54,17 @@ class SnapshotRead:
     `id` is drawn for each micro-batch that reads rows of a snapshot, and again if those are read again. The first rows
     of a `snapshot` replace the table's content, the others are added; None: all are added, as in incremental snapshots.
     `position` is where the log begins that is not in the rows: commits before it are.
+
+    `request` is the id of the signal that asked for all rows of the table, which come in chunks among changes of the
+    log: `begins` marks the first chunk. `total` ends it: nothing is left to read, and so many rows were read.
     """
 
     id: str
     snapshot: str | None = None
     position: Position | None = None
+    request: str | None = None
+    begins: bool = False
+    total: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,11 @@ class ChangeBatch:
     keep a table's content. `schema_change` makes the batch's one row, without images, a change of the table's
     definition; `table` then has the table's name alone. Without the row it gives sinks that keep content the table's
     new name, under the old one; `commit` is then what the row's column would say.
+
+    For sinks that keep a table's content there are batches without a row, each at its place among the changes:
+    `lacking` says why the table's rows may differ from here on, as the log does not carry what happened to them;
+    `structure` is what the source's catalogue says of the table, whose columns are those of `table`; a `read` with a
+    `total` ends the reading of a table. What only such sinks need is `is_note`.
     """
 
     table: TableSchema
@@ -75,6 +87,8 @@ class ChangeBatch:
     read: SnapshotRead | None = None
     schema_change: SchemaChange | None = None
     commit: Position | None = None
+    lacking: str | None = None
+    structure: Structure | None = None
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -106,9 +120,19 @@ class ChangeBatch:
         """Whether a snapshot found the table without a row."""
         return not len(self) and self.read is not None and self.read.snapshot is not None
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it has no row and is for sinks that keep a table's content."""
+        is_end = self.read is not None and self.read.total is not None
+        return self.is_empty_table or self.lacking is not None or self.structure is not None or is_end
+
     def to_ipc(self) -> bytes:
         """The batch as an Arrow IPC stream whose schema metadata holds the table."""
         header: dict[str, Any] = {"table": self.table.to_json(), "commit": self.commit}
+        if self.lacking is not None:
+            header["lacking"] = self.lacking
+        if self.structure is not None:
+            header["structure"] = self.structure.to_json()
         if self.read is not None:
             header["read"] = asdict(self.read)
         if self.schema_change is not None:
@@ -144,6 +168,20 @@ class ControlBatch:
         return _write(self.rows.replace_schema_metadata({_HEADER: json.dumps({"control": control}).encode()}))
 
 
+def note(
+    table: TableSchema,
+    *,
+    read: SnapshotRead | None = None,
+    lacking: str | None = None,
+    structure: Structure | None = None,
+) -> ChangeBatch:
+    """A batch without rows for sinks that keep a table's content, see ChangeBatch."""
+    images = [pa.field(name, table.row_type) for name in ("before", "after")]
+    names = [("op", pa.string()), ("order", pa.int64()), ("ts_us", pa.int64()), ("snapshot", pa.string())]
+    rows = pa.RecordBatch.from_pylist([], pa.schema([*names, *images]))
+    return ChangeBatch(table, rows, read=read, lacking=lacking, structure=structure)
+
+
 def from_ipc(data: bytes | pa.Buffer) -> ChangeBatch | ControlBatch:
     """The batch that `to_ipc` wrote."""
     with pa.ipc.open_stream(data) as reader:
@@ -158,6 +196,8 @@ def from_ipc(data: bytes | pa.Buffer) -> ChangeBatch | ControlBatch:
             None if read is None else SnapshotRead(**read),
             None if change is None else SchemaChange.from_json(change),
             header["commit"],
+            header.get("lacking"),
+            Structure.from_json(header["structure"]) if "structure" in header else None,
         )
     control = header["control"]
     key, value = (ConnectSchema.from_json(control[name]) for name in ("key", "value"))

@@ -29,6 +29,8 @@ class Column:
     dates and times that no native type holds, where rows are converted to those: see model/native.py.
     `placeholder` stands for a large value that the log did not repeat, where it is not `unavailable.value.placeholder`.
     `masking` is a mask still to be put on the images, while the event key shows the value itself.
+    `missing` is the value that rows have which were written before the column was added, where the source gave them
+    one without a change in its log. `is_unlogged`: it gave them values that nobody knows without reading the rows.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Column:
     out_of_range: str = ERROR
     placeholder: str | None = None
     masking: Masking | None = None
+    missing: pa.Scalar | None = None
+    is_unlogged: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,10 @@ class TableSchema:
             "maskings": {
                 column.name: column.masking.to_json() for column in self.columns if column.masking is not None
             },
+            "missing": {
+                column.name: _scalar_text(column.missing) for column in self.columns if column.missing is not None
+            },
+            "unlogged": [column.name for column in self.columns if column.is_unlogged],
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -105,6 +113,8 @@ class TableSchema:
                 node.get("out_of_range", {}).get(member["field"], ERROR),
                 node.get("placeholders", {}).get(member["field"]),
                 _masking(node.get("maskings", {}).get(member["field"])),
+                _scalar(node.get("missing", {}).get(member["field"])),
+                member["field"] in node.get("unlogged", ()),
             )
             for index, member in enumerate(node["columns"])
         )
@@ -113,3 +123,19 @@ class TableSchema:
 
 def _masking(node: dict[str, Any] | None) -> Masking | None:
     return None if node is None else Masking.from_json(node)
+
+
+def _scalar_text(value: pa.Scalar) -> str:
+    """A value with its type, as text."""
+    batch = pa.RecordBatch.from_arrays([pa.array([value.as_py()], value.type)], names=["value"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+def _scalar(text: str | None) -> pa.Scalar | None:
+    if text is None:
+        return None
+    with pa.ipc.open_stream(base64.b64decode(text)) as reader:
+        return reader.read_next_batch().column(0)[0]

@@ -23,14 +23,16 @@ from tailrace.events.encode.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.snapshot.chunk_size import ChunkSize
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import INCREMENTAL, Request
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request
 
 log = logging.getLogger(__name__)
 
 # The state after a chunk or after a table that has no more of them, and how it went, in the words of notifications.
 Stage = tuple[Progress, str]
 
-_DONE = "SUCCEEDED"
+DONE, EMPTY, NO_KEY = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY"
+# No word of notifications: the table is read in another way.
+OTHERWISE = ""
 RETRY_SECONDS = 10.0
 # The state has two keys while a table is read, in every offset; an index takes less than this.
 _LONGEST_KEY = 16 << 10
@@ -45,6 +47,7 @@ class IncrementalSnapshots:
         self._server = server
         self._failures = server.failures
         self._not_before = 0.0
+        self._rate = config.number("read.again.rows.per.second")
 
     def chunk(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
         """Read the next chunk: of the current table or, if that is finished or cannot be read, of a later one.
@@ -89,6 +92,9 @@ class IncrementalSnapshots:
             with session.table(request.id(self.config), request.table, request.condition) as table:
                 return self._chunk(table, progress, request)
         except Unread as unread:
+            if request.is_again and unread.status == NO_KEY:
+                after, status = _as_a_whole(progress, str(unread))
+                return after, None, status
             log.warning("%s is not read: %s", request.table, unread)
             return progress.without_present().giving_up([request], str(unread)), None, unread.status
         except (self._failures.driver_error, DecodeError, SourceError, UnicodeError) as error:
@@ -102,11 +108,11 @@ class IncrementalSnapshots:
         # While nobody alters the table, so that the log up to there knows it by no other columns and keys.
         end, identity = table.end(), table.identity()
         if read is None:
-            return after, None, "EMPTY"
+            return after, None, EMPTY
         if not any(map(len, read)):
-            return after, None, _DONE
+            return after, None, DONE
         rows = ChangeBatch(table.schema, _changes(*read, table, end)).to_ipc()
-        return after, ReadChunk(rows, fence, end, identity), _DONE
+        return after, ReadChunk(rows, fence, end, identity, request.whole, _begins(progress, after)), DONE
 
     def _read(
         self, table: ChunkTable, progress: Progress, request: Request
@@ -136,6 +142,8 @@ class IncrementalSnapshots:
         fence, begun = table.fence(), time.monotonic()
         images, last, count = page.after(progress.last, maximum, self._size.rows)
         self._size.learn(count, images.nbytes, time.monotonic() - begun)
+        if request.is_again and self._rate:
+            self._not_before = begun + count / self._rate
         longest = max(map(_length, (maximum, last or ())))
         if longest > _LONGEST_KEY:
             raise Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")
@@ -145,11 +153,25 @@ class IncrementalSnapshots:
         return after, (images, images.slice(0, 0)), fence
 
 
+def _begins(before: Progress, after: Progress) -> bool:
+    """Whether the chunk between two states is the first one of its table, also of one that is begun again."""
+    return before.last is None or before.by(after.key or "") is not before
+
+
 def _given_up(failures: Failures, progress: Progress, error: Exception) -> Stage:
     """The state without the current table, whose rows stay unread."""
     request, why = progress.queue[0], reason(failures, error)
+    if request.is_again:
+        return _as_a_whole(progress, why)
     log.error("the incremental snapshot of %s is given up: %s", request.table, why)
     return progress.without_present().giving_up([request], why), "SQL_EXCEPTION"
+
+
+def _as_a_whole(progress: Progress, why: str) -> Stage:
+    """The state in which the current table is to be read as a whole, as it cannot be read in chunks."""
+    request = progress.queue[0]
+    log.warning("%s is read again as a whole, the log waits meanwhile: %s", request.table, why)
+    return progress.without_present().asking([replace(request, kind=BLOCKING)]), OTHERWISE
 
 
 def reason(failures: Failures, error: Exception) -> str:

@@ -23,9 +23,10 @@ from tailrace.snapshot import capture_changes
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.blocking import BlockingSnapshots
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.incremental import IncrementalSnapshots, reason
+from tailrace.snapshot.incremental import DONE, EMPTY, OTHERWISE, IncrementalSnapshots, reason
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, check_size
+from tailrace.snapshot.table_note import TableNote
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class Step:
     chunk: ReadChunk | None = None
     splits: Sequence[SnapshotSplit] | None = None
     notices: tuple[Notice, ...] = ()
+    notes: tuple[TableNote, ...] = ()
 
 
 class AdHocSnapshots:
@@ -56,7 +58,7 @@ class AdHocSnapshots:
         self._channels = Channels(config)
         self._blocking = BlockingSnapshots(config, server)
         self._waits: int | None = None
-        self._kept: tuple[dict[str, Any], Step] | None = None
+        self._has_read_tables = False
         self.late: tuple[tuple[str, str], ...] = ()
 
     def before(self) -> Progress:
@@ -80,9 +82,10 @@ class AdHocSnapshots:
         The first batch after a start reads what the last one read again, as its rows may be lost. Any later call means
         that the batch before is committed.
         """
-        if self._kept is not None and self._kept[1].splits is not None:
+        if self._has_read_tables:
             # Two snapshots of one moment could not be distinguished.
             self._blocking.close()
+            self._has_read_tables = False
         known = state if state is not None else self.before()
         before = known.undone() if is_start else replace(known, undo=None)
         if is_start:
@@ -111,10 +114,13 @@ class AdHocSnapshots:
         if not stages:
             return Step(progress, moves=moves, notices=notices)
         at = progress
+        notes: list[TableNote] = []
         for after, status in stages:
-            notices += _read(at, after, status, self._server.shown)
+            notices += _read(at, after, status, self._server.shown) if status != OTHERWISE else ()
+            notes += _ended(self.config, at, after, status)
             at = after
-        return Step(at.undoing(progress), None if chunk is None else chunk.end, True, chunk, notices=notices)
+        end = None if chunk is None else chunk.end
+        return Step(at.undoing(progress), end, True, chunk, notices=notices, notes=tuple(notes))
 
     def _with_late(self, progress: Progress) -> Progress:
         """The state in which tables are incomplete that were added to the log only at this start."""
@@ -181,6 +187,7 @@ class AdHocSnapshots:
             return Step(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
             after = self._without_unknown(done, requests)
+            self._has_read_tables = True
             return Step(after, planned.end, True, splits=_announced(planned.splits, notices))
         return Step(progress, planned.end, moves or planned.end is not None, notices=notices)
 
@@ -189,14 +196,6 @@ class AdHocSnapshots:
         captured = {str(table) for table in self._server.tables(self.config)}
         unknown = [request for request in requests if request.table not in captured]
         return done.giving_up(unknown, "no such table is captured")
-
-    def keep(self, offset: dict[str, Any], step: Step) -> None:
-        """Remember the step that the batch up to `offset` does."""
-        self._kept = offset, step
-
-    def kept(self, offset: dict[str, Any]) -> Step:
-        """The step of the batch up to `offset`; an empty one where it is lost."""
-        return self._kept[1] if self._kept is not None and self._kept[0] == offset else Step()
 
     def close(self) -> None:
         """Release the open snapshot, and the channels."""
@@ -246,6 +245,14 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
+
+
+def _ended(config: Config, before: Progress, after: Progress, status: str) -> list[TableNote]:
+    """That every row of a table is read, where that is so."""
+    request = before.queue[0]
+    if status not in (DONE, EMPTY) or request.whole is None or after.queue[:1] == before.queue[:1]:
+        return []
+    return [TableNote(request.id(config), request=request.signal, total=before.rows)]
 
 
 def _notice(type_: str, progress: Progress, data: tuple[tuple[str, str], ...]) -> Notice:

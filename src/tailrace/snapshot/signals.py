@@ -71,7 +71,8 @@ class Request:
     """A table that is to be read: by which signal, in which way, which of its rows, by which key.
 
     Or the rows of some keys (texts) alone, those that are there no more included. `table` is the table's shown name;
-    `leading` are its parts before the last one, given where one of them has a dot.
+    `leading` are its parts before the last one, given where one of them has a dot. `is_again`: a replica asks for a
+    table that it has but that may differ, so it is read at the configured rate, and as a whole if not in chunks.
     """
 
     signal: str
@@ -81,14 +82,16 @@ class Request:
     surrogate: str | None = None
     keys: tuple[Key, ...] | None = None
     leading: tuple[str, ...] = ()
+    is_again: bool = False
+
+    @property
+    def whole(self) -> str | None:
+        """The signal, if it asks for every row of the table."""
+        return None if self.condition is not None or self.keys is not None else self.signal
 
     def id(self, config: Config) -> TableId:
         """The table's identity under the names that the configured connector gives to tables."""
-        shown, database = config.naming.shown, str(config.values.get("database.dbname") or "")
-        leading = self.leading or tuple(self.table.split(".")[: len(shown) - 1])
-        parts = (*leading, self.table[len(".".join(leading)) + 1 :])
-        known = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
-        return TableId(known["database"], known["schema"], known.get("table", ""), shown)
+        return table_of(config, self.table, self.leading)
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
@@ -100,6 +103,7 @@ class Request:
             **({} if self.surrogate is None else {"surrogate": self.surrogate}),
             **({} if self.keys is None else {"keys": [list(key) for key in self.keys]}),
             **({"leading": list(self.leading)} if self.leading else {}),
+            **({"again": True} if self.is_again else {}),
         }
 
     @staticmethod
@@ -116,10 +120,20 @@ class Request:
             node.get("surrogate"),
             None if keys is None else tuple(tuple(key) for key in keys),
             (leading,) if isinstance(leading, str) else tuple(leading),
+            node.get("again", False),
         )
 
 
 _FIELDS_OF_VERSION_1 = ("signal", "kind", "table", "condition", "surrogate", "keys", "leading")
+
+
+def table_of(config: Config, name: str, leading: tuple[str, ...] = ()) -> TableId:
+    """The identity of a table by its shown name; `leading` are the parts before the last one, where they have dots."""
+    shown, database = config.naming.shown, str(config.values.get("database.dbname") or "")
+    leading = leading or tuple(name.split(".")[: len(shown) - 1])
+    parts = (*leading, name[len(".".join(leading)) + 1 :])
+    known = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
+    return TableId(known["database"], known["schema"], known.get("table", ""), shown)
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
@@ -157,7 +171,8 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
         return []
     # Of a table that is none an incremental snapshot tells when it comes to it; a blocking one goes without.
     by_table = _by_table(signal, conditions, listed)
-    return [Request(signal.id, kind, name, by_table.get(name), surrogate) for name in listed]
+    is_again = content.get("again") is True
+    return [Request(signal.id, kind, name, by_table.get(name), surrogate, is_again=is_again) for name in listed]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:

@@ -138,7 +138,7 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         with _passing(self.capture):
             if self._bounded and self._until is None:
-                self._until = self.capture.horizon()
+                self._until = self.capture.horizon(start)
             end = self.capture.head(start, most, self._until)
         if end != start:
             self._planned = end, time.monotonic()

@@ -140,7 +140,7 @@ class Shaper:
             controls += [marked] if marked is not None else []
         yield from self._emit(transforms.apply([*batches, *controls], self.steps))
         if self._tells_empty:
-            yield from self._emit(batch for batch in chunk.batches if batch.is_empty_table)
+            yield from self._emit(batch for batch in chunk.batches if batch.is_note)
 
     def _selected(self, batch: ChangeBatch) -> ChangeBatch:
         if batch.schema_change is not None:

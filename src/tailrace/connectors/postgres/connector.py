@@ -16,6 +16,7 @@ from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
 from tailrace.connectors.postgres.catalog.enum_labels import EnumLabels
+from tailrace.connectors.postgres.catalog.structures import structures
 from tailrace.connectors.postgres.catalog.tables import Catalog, system_identifier
 from tailrace.connectors.postgres.log.reader import LogRange, changes
 from tailrace.connectors.postgres.position import (
@@ -40,7 +41,8 @@ from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.errors import SourceError
 from tailrace.events.notifications import INITIAL, SKIPPED, Notice
-from tailrace.model.table import TableSchema
+from tailrace.model.structure import Structure
+from tailrace.model.table import TableId, TableSchema
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +103,19 @@ class PostgresConnector:
             catalog = Catalog(connection, config)
             found = (catalog.table(table) for table in catalog.tables())
             return [table.schema for table in found if table is not None]
+
+        return self._ask(described)
+
+    def structures(self, config: Config) -> Mapping[TableId, Structure]:
+        """See Connector.structures."""
+        return self._ask(lambda connection: structures(connection, config))
+
+    def schema(self, config: Config, table: TableId) -> TableSchema | None:
+        """See Connector.schema."""
+
+        def described(connection: psycopg.Connection) -> TableSchema | None:
+            found = Catalog(connection, config).table(table)
+            return None if found is None else found.schema
 
         return self._ask(described)
 

@@ -22,7 +22,10 @@ _AS_THE_SOURCE = ReplicaLayout()
 
 @dataclass
 class Part:
-    """Some batches of one TableSchema; or instead a schema change that the replica follows; or the table's new name."""
+    """Some batches of one TableSchema; or instead a schema change that the replica follows, or the table's new name.
+
+    Or `note`: a batch without rows, see ChangeBatch.
+    """
 
     extent: Extent
     batches: list[ChangeBatch] = field(default_factory=list)
@@ -30,6 +33,12 @@ class Part:
     bytes: int = 0
     change: SchemaChange | None = None
     rename: Rename | None = None
+    note: ChangeBatch | None = None
+
+    @property
+    def request(self) -> str | None:
+        """The signal that asked for these rows, where it asked for the whole table in chunks."""
+        return None if self.extent.read is None else self.extent.read.request
 
     def left(self, progress: TableProgress) -> list[ChangeBatch]:
         """The batches without the rows that the table holds already."""
@@ -73,6 +82,13 @@ def parts(
                 yield step
                 part = _next(step)
             continue
+        if batch.is_note and not batch.is_empty_table:
+            if part.batches:
+                yield part
+                part = _next(part)
+            yield Part(replace(part.extent, read=batch.read), note=batch)
+            part = _next(part)
+            continue
         if not (len(batch) or batch.is_empty_table):
             continue
         if part.batches and _must_cut(part, batch, most_rows, most_bytes):
@@ -111,11 +127,17 @@ def _steps(batch: ChangeBatch) -> Iterator[Part]:
 
 def _must_cut(part: Part, batch: ChangeBatch, most_rows: int, most_bytes: int) -> bool:
     full = part.rows >= most_rows or part.bytes >= most_bytes
-    return full or batch.table != part.batches[0].table or _snapshot(batch) not in (None, _snapshot(part.batches[0]))
+    if full or batch.table != part.batches[0].table or _request(batch) != _request(part.batches[0]):
+        return True
+    return _snapshot(batch) not in (None, _snapshot(part.batches[0]))
 
 
 def _snapshot(batch: ChangeBatch) -> str | None:
     return None if batch.read is None else batch.read.snapshot
+
+
+def _request(batch: ChangeBatch) -> str | None:
+    return None if batch.read is None else batch.read.request
 
 
 def _commit(batch: ChangeBatch) -> Position | None:
