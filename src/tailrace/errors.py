@@ -10,6 +10,7 @@ TailraceError
 ├── OffsetError        a checkpoint is another source's, of a newer version, or behind what the slot still holds
 └── SinkError          a target cannot be written
     ├── TableError       the rows of one table cannot be written as they are; other tables can
+    │   └── ShapeError     ... to a table of this shape; to a new one they can, so reading the table again is a cure
     ├── SinkAwayError    ... for now: the same may succeed later
     └── FencedError    another run of the pipeline has taken over the target
 
@@ -84,6 +85,10 @@ class SinkError(TailraceError):
 
 class TableError(SinkError):
     """The rows of one table cannot be written as they are, however often that is tried; other tables can."""
+
+
+class ShapeError(TableError):
+    """The rows of one table do not fit the shape that its target has; a target made anew would take them."""
 
 
 class SinkAwayError(SinkError, PassingError):

@@ -69,8 +69,9 @@ def command(
             stop(running)
     if asked.code:
         raise typer.Exit(asked.code)
-    if not asked and running is not None and running.set_aside:
-        raise SinkError("all that there was has been read, but\n  " + "\n  ".join(running.set_aside))
+    lacking = () if running is None else (*running.set_aside, *running.incomplete)
+    if not asked and lacking:
+        raise SinkError("all that there was has been read, but\n  " + "\n  ".join(lacking))
 
 
 def follow(running: Run, asked: StopRequest, warnings_printer: WarningPrinter, printer: ProgressPrinter) -> None:
@@ -141,7 +142,7 @@ class ProgressPrinter:
         elif now >= self._waiting and not last:
             notes.print(escape(waiting(progress, self._position)))
             self._waiting = now + WAITING_SECONDS
-        self._warn((*warnings(progress.offset), *progress.set_aside), now)
+        self._warn((*warnings(progress.offset), *progress.set_aside, *progress.incomplete), now)
 
     def _warn(self, found: tuple[str, ...], now: float) -> None:
         if self._warned and not found:

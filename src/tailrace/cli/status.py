@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
     from tailrace.sinks.replica.aside import SetAside
     from tailrace.snapshot.incomplete import Incomplete
     from tailrace.snapshot.report import Report
+
+
+@dataclass(frozen=True)
+class ReplicaTable:
+    """A table of a replica: its state, since when (ISO 8601), why it is not complete, and what it takes to be so."""
+
+    table: str
+    state: str
+    since: str
+    why: str | None
+    takes: str | None
+    is_lacking: bool
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,7 @@ class Status:
     run: RunState | None = None
     set_aside: tuple[SetAside, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
+    replica: tuple[ReplicaTable, ...] = ()
 
     @property
     def is_lost(self) -> bool:
@@ -64,7 +78,8 @@ class Status:
         # A run waits for a server that is away, so it is not stuck.
         waits = self.current is None and self.run is not None and self.run.state == "running"
         is_stuck = not waits and any(finding.ok is False for finding in self.problems)
-        return is_dead or bool(self.set_aside) or is_stuck
+        is_lacking = bool(self.set_aside) or any(each.is_lacking for each in self.replica)
+        return is_dead or is_lacking or is_stuck
 
     def to_json(self) -> dict[str, Any]:
         """For `--json`: the database's own fields are on the same level as the others."""
@@ -113,7 +128,7 @@ def look(definition: Definition) -> Status:
         problems = (unasked(error),)
     status = assess(definition.name, found, server, here, time.time(), fixed_size(config), run.caught_up)
     status = replace(status, snapshot=status.snapshot or reading, problems=problems, run=run)
-    status = replace(status, set_aside=set_aside(definition))
+    status = replace(status, set_aside=set_aside(definition), replica=replica_tables(definition))
     status.tables.update(replica_rows(definition))
     return status
 
@@ -191,6 +206,33 @@ def first(
     return first_report(planned, done, estimate, server.reads_snapshot, now)
 
 
+def replica_tables(definition: Definition) -> tuple[ReplicaTable, ...]:
+    """The states of a replica's tables; none for other sinks, and for a checkpoint that Spark alone can read."""
+    from tailrace.pipeline.checkpoint import SparkAloneError
+    from tailrace.pipeline.replica_states import stored_states
+    from tailrace.pipeline.table_states import Reaction, shown, takes
+
+    target = definition.sink.replica
+    if target is None:
+        return ()
+    try:
+        states = stored_states(definition.checkpoint)
+    except SparkAloneError:
+        return ()
+    reaction = Reaction(target.on_incomplete)
+    return tuple(
+        ReplicaTable(
+            shown(name),
+            state.state,
+            datetime.fromtimestamp(state.since, timezone.utc).isoformat(timespec="seconds"),
+            "; ".join(state.why) or None,
+            takes(state, reaction) if state.is_lacking else None,
+            state.is_lacking,
+        )
+        for name, state in sorted(states.items())
+    )
+
+
 def replica_rows(definition: Definition) -> dict[str, int]:
     """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
     from tailrace.sinks.replica.target import row_counts
@@ -225,10 +267,16 @@ def table(status: Status) -> Table:
     for finding in status.problems:
         mark = "[red]problem[/]" if finding.ok is False else "[yellow]warning[/]"
         grid.add_row(mark, escape(f"{finding.what}; remedy: {finding.remedy}"))
-    for each in status.set_aside:
-        grid.add_row("[red]set aside[/]", escape(f"{each}; {each.changes:,} changes are stored in {each.place}"))
+    for aside in status.set_aside:
+        grid.add_row("[red]set aside[/]", escape(f"{aside}; {aside.changes:,} changes are stored in {aside.place}"))
     for one in status.incomplete:
         grid.add_row("[yellow]incomplete[/]", escape(str(one)))
+    for each in status.replica:
+        if each.is_lacking and each.state != "aside":
+            said = f"{each.table} since {each.since}: {each.why}; {each.takes}"
+            grid.add_row(f"[yellow]{each.state}[/]", escape(said))
+        elif each.state == "gone":
+            grid.add_row("gone", escape(f"{each.table} since {each.since}"))
     for name, rows in status.tables.items():
         grid.add_row(escape(name), f"{rows:,} rows")
     return grid

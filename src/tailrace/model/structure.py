@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 
@@ -42,6 +42,10 @@ class Structure:
         """The inverse of `to_json`."""
         facts = {name: Fact(**each) for name, each in node["facts"].items()}
         return Structure(**{**node, "facts": facts})
+
+    def renamed(self, name: Callable[[str], str]) -> Structure:
+        """The same with other names of columns."""
+        return replace(self, columns={name(column): identity for column, identity in self.columns.items()})
 
     @property
     def stored(self) -> str:

@@ -6,31 +6,24 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from tailrace.config import Config
 from tailrace.config.dialects import from_mapping, read
 from tailrace.connectors import registry
 from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
-from tailrace.model.table import NULL, TEXT
 from tailrace.pipeline.document import read_pipeline
 from tailrace.pipeline.problems import keys, sentences
-from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
+
+# Re-exported: who has a definition needs its targets.
+from tailrace.pipeline.targets import FileTarget as FileTarget
+from tailrace.pipeline.targets import KafkaTarget as KafkaTarget
+from tailrace.pipeline.targets import Location, Part, Scalar, Sink, plain
+from tailrace.pipeline.targets import ReplicaTarget as ReplicaTarget
 from tailrace.transforms import examined
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-
-def _location(value: object) -> object:
-    return str(value) if isinstance(value, Path) else value
-
-
-Location = Annotated[str, BeforeValidator(_location), Field(min_length=1)]
 
 
 def _config(value: object) -> object:
@@ -51,22 +44,7 @@ def _connector(name: str) -> str:
         raise ValueError(error.line) from error
 
 
-def _scalar(value: object) -> object:
-    if isinstance(value, str | int | float):
-        return value
-    raise ValueError("should be text, a number, true or false")
-
-
-Scalar = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
-
-
-def _plain(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._-]+", text):
-        raise ValueError(f"is {text!r}; only letters, digits, `.`, `_` and `-` are allowed")
-    return text
-
-
-class Source(_Part):
+class Source(Part):
     """Where changes come from. `config` is a Debezium connector config: a file's path, or the properties themselves.
 
     Without `connector` the property connector.class says which one it is, see `registry.of_source`.
@@ -74,149 +52,6 @@ class Source(_Part):
 
     connector: Annotated[str | None, AfterValidator(_connector)] = None
     config: Annotated[str | dict[str, Any], BeforeValidator(_config)] = Field(repr=False)
-
-
-_RETENTION = re.compile(r"([1-9]\d*) ?(m|minutes?|h|hours?|d|days?)")
-_MINUTES = {"m": 1, "h": 60, "d": 24 * 60}
-
-
-def _minutes(text: str) -> int | None:
-    match = _RETENTION.fullmatch(text)
-    return None if match is None else int(match[1]) * _MINUTES[match[2][0]]
-
-
-def _retention(text: str) -> str:
-    if _minutes(text) is None:
-        raise ValueError(f"is {text!r}; write a number of minutes, hours or days such as 30m, 2h or 7d")
-    return text
-
-
-def _producer(value: dict[str, Any]) -> dict[str, Any]:
-    if "transactional.id" in value:
-        raise ValueError("transactional.id is made for each task; set sink.kafka.transactional.id.prefix")
-    return value
-
-
-def _topic(text: str) -> str:
-    if len(text) > 249:
-        raise ValueError(f"has {len(text)} characters; Kafka takes 249")
-    return _plain(text)
-
-
-class KafkaTarget(_Part):
-    """A Kafka cluster; `properties` are the producer's (librdkafka's names) and win over the defaults."""
-
-    bootstrap_servers: str = Field(alias="bootstrap.servers", min_length=1)
-    properties: Annotated[dict[str, Scalar], AfterValidator(_producer)] = Field(default_factory=dict, repr=False)
-    delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
-    transactional_id_prefix: str = Field(default="tailrace-", alias="transactional.id.prefix", min_length=1)
-    state_topic: Annotated[str, AfterValidator(_topic)] = Field(default="tailrace-state", alias="state.topic")
-
-
-def _out_of_range(value: object) -> object:
-    """The bare word null is YAML's nothing. Refused here, for the library reports each type that it could have been."""
-    given = value if isinstance(value, Mapping) else {"": value}
-    policies = {name: NULL if policy is None else policy for name, policy in given.items()}
-    for name, policy in policies.items():
-        if not isinstance(name, str) or policy not in ("error", NULL, TEXT):
-            where = f"{name}: " if isinstance(value, Mapping) else ""
-            raise ValueError(f"{where}should be error, null or text, or such a word for each expression of columns")
-    return policies if isinstance(value, Mapping) else policies[""]
-
-
-OutOfRange = Literal["error", "null", "text"]
-
-
-def _distinct(names: dict[str, str]) -> dict[str, str]:
-    """Delta and catalogs ignore the case of columns' names."""
-    for kind, name in names.items():
-        other = next((each for each, known in names.items() if each != kind and known.lower() == name.lower()), None)
-        if other is not None:
-            raise ValueError(f"{other} and {kind} have one name, {name}; give each a name of its own")
-    return names
-
-
-class ReplicaTarget(_Part):
-    """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped.
-
-    `on_error`: a table whose rows cannot be written as they are is set aside, or it stops the pipeline. `out_of_range`
-    is what becomes of dates and times that no table holds: of all columns, or by expressions for `schema.table.column`.
-
-    `names` of tables and columns are the source's, or such as a catalog takes. `metadata`: names of columns about each
-    row's last change, by what they hold.
-
-    With `maintenance` small files are joined, and versions of a table removed once they were replaced `retention` ago.
-    """
-
-    path: Location
-    engine: Literal["deltalake", "spark"] = "deltalake"
-    on_drop: Literal["clear", "keep"] = "clear"
-    on_error: Literal["aside", "stop"] = "aside"
-    maintenance: bool = True
-    retention: Annotated[str, AfterValidator(_retention)] = "2h"
-    out_of_range: Annotated[OutOfRange | dict[str, OutOfRange], BeforeValidator(_out_of_range)] = "error"
-    names: Names = "source"
-    metadata: Annotated[dict[Metadata, Annotated[str, Field(min_length=1)]], AfterValidator(_distinct)] = Field(
-        default_factory=dict
-    )
-    storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
-
-    @property
-    def layout(self) -> ReplicaLayout:
-        """How its tables differ from the source's."""
-        return ReplicaLayout(self.names, {str(kind): name for kind, name in self.metadata.items()})
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The connector's properties that `out_of_range` stands for."""
-        given = {".*": self.out_of_range} if isinstance(self.out_of_range, str) else self.out_of_range
-        chosen = {policy: ",".join(name for name, each in given.items() if each == policy) for policy in (NULL, TEXT)}
-        return {f"column.out.of.range.{policy}": names for policy, names in chosen.items() if names}
-
-    @property
-    def retention_minutes(self) -> int | None:
-        """The retention in minutes, None without maintenance."""
-        return _minutes(self.retention) if self.maintenance else None
-
-
-class FileTarget(_Part):
-    """A directory of files."""
-
-    path: Location
-
-
-class NoSettings(_Part):
-    """A target without settings."""
-
-
-class Sink(_Part):
-    """Where changes go: exactly one of the targets."""
-
-    kafka: KafkaTarget | None = None
-    replica: ReplicaTarget | None = None
-    parquet: FileTarget | None = None
-    json_lines: FileTarget | None = Field(default=None, alias="json")
-    console: NoSettings | None = None
-    discard: NoSettings | None = Field(default=None, alias="null")
-
-    @property
-    def target(self) -> KafkaTarget | ReplicaTarget | FileTarget | NoSettings:
-        """The settings of the one target."""
-        target: KafkaTarget | ReplicaTarget | FileTarget | NoSettings
-        target = next(value for _, value in self if value is not None)
-        return target
-
-    @property
-    def kind(self) -> str:
-        """The target's name as written in the file: kafka, replica, parquet, json, console or null."""
-        field = next(name for name, value in self if value is not None)
-        return type(self).model_fields[field].alias or field
-
-    @property
-    def path(self) -> str | None:
-        """Where the target's files or tables lie, None for one without."""
-        target = self.target
-        return target.path if isinstance(target, FileTarget | ReplicaTarget) else None
 
 
 _INTERVAL = re.compile(r"(\d+) ?(ms|milliseconds?|s|seconds?|m|minutes?)")
@@ -240,10 +75,10 @@ def _sink(value: object) -> object:
     return value
 
 
-class Definition(_Part):
+class Definition(Part):
     """A pipeline as its file describes it. Paths are absolute once loaded."""
 
-    name: Annotated[str, AfterValidator(_plain)] = "tailrace"
+    name: Annotated[str, AfterValidator(plain)] = "tailrace"
     source: Source
     steps: tuple[dict[str, Any], ...] = ()
     sink: Annotated[Sink, BeforeValidator(_sink)]

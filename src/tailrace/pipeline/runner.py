@@ -8,12 +8,13 @@ import math
 import tempfile
 import time
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.ports import Admin
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.events.notifications import notify
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
@@ -22,9 +23,13 @@ from tailrace.pipeline.failure import sentences
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
+from tailrace.pipeline.progress import Progress as Progress
+from tailrace.pipeline.progress import offset_of
+from tailrace.pipeline.replica_states import states_of
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended_early
 from tailrace.pipeline.session import local_session
+from tailrace.pipeline.sink_check import captured_now
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
@@ -42,26 +47,6 @@ log = logging.getLogger(__name__)
 _LOOK_SECONDS, _LEAST_SECONDS = 0.5, 0.001
 # Workers that are started before the first tasks of a new checkpoint, each of 100 MB; the log itself needs one.
 _SNAPSHOT_WORKERS = 4
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
-
-    `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that
-    runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `waits`:
-    there was nothing new when Spark looked last. `set_aside` says which tables of a replica are set aside, and why.
-    """
-
-    batch: int | None
-    events: int
-    batch_seconds: float
-    offset: dict[str, Any]
-    snapshot: Report | None = None
-    position: str | None = None
-    latest: dict[str, Any] = field(default_factory=dict)
-    waits: bool = True
-    set_aside: tuple[str, ...] = ()
 
 
 class Run:
@@ -87,6 +72,7 @@ class Run:
         self._restarts = Restarts(MOST if retries < 0 else retries)
         self._clock = ClockWatch()
         self._was_set_back = 0.0
+        self._has_compared = False
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
         self._due: float | None = None
         # The restart's log line, and from when it is logged: a signal to the whole process group ends Spark's workers
@@ -122,6 +108,8 @@ class Run:
 
     def _looked(self, seconds: float) -> bool:
         """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
+        if isinstance(self._target, Replica):
+            self._look_at_tables(self._target)
         try:
             if self._due is not None:
                 self._say_restart()
@@ -141,6 +129,13 @@ class Run:
         except TailraceError as error:
             self._fail(error)
             return False
+
+    def _look_at_tables(self, target: Replica) -> None:
+        """Ask for tables whose time has come; once a batch is done, note which tables are captured no longer."""
+        target.states.look()
+        if not self._has_compared and self._caught_up() is not None:
+            self._has_compared = True
+            target.states.captured(table.unique for table in captured_now(self._pipeline.definition))
 
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""
@@ -250,7 +245,7 @@ class Run:
                 self._written[batch["batchId"]] = batch["numInputRows"]
         last = recent[-1] if recent else {}
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
-        offset = _offset(last, "endOffset")
+        offset = offset_of(last, "endOffset")
         here = self._admin.position(offset)
         return Progress(
             batch=last.get("batchId"),
@@ -259,15 +254,21 @@ class Run:
             offset=offset,
             snapshot=self._snapshot(offset),
             position=None if here is None else here.to_text(),
-            latest=_offset(last, "latestOffset"),
+            latest=offset_of(last, "latestOffset"),
             waits=waits,
             set_aside=self.set_aside,
+            incomplete=self.incomplete,
         )
 
     @property
     def set_aside(self) -> tuple[str, ...]:
         """The tables of a replica that are set aside, and why."""
         return tuple(map(str, self._target.set_aside)) if isinstance(self._target, Replica) else ()
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """The tables of a replica whose rows may differ from the source's, and why."""
+        return self._target.states.lines if isinstance(self._target, Replica) else ()
 
     def _snapshot(self, offset: dict[str, Any]) -> Report | None:
         if offset.get("phase") == "stream":
@@ -301,6 +302,9 @@ class Pipeline:
         session = self.session or self._local_session()
         refuse_unsafe(session)
         target = self.target or build(definition, config)
+        if isinstance(target, Replica):
+            tell = target.notify or (lambda notice: notify(config, [notice]))
+            target.states = states_of(session, definition, config, target.target, tell)
         lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
         lease.acquire()
         last_run = checkpoint_file(session, definition.checkpoint, LAST_RUN)
@@ -381,10 +385,3 @@ def _sentences(pipeline: Pipeline) -> AbstractContextManager[None]:
     """Turns what Spark, or the connection to its Java process, fails with in the block into a TailraceError."""
     definition = pipeline.definition
     return sentences(definition.checkpoint, str(pipeline.log), None if pipeline.target else definition.sink.path)
-
-
-def _offset(progress: dict[str, Any], name: str) -> dict[str, Any]:
-    """An offset of a batch's source; Spark gives a Python source's as JSON, as text or already read."""
-    sources = progress.get("sources") or [{}]
-    offset = sources[0].get(name) or {}
-    return json.loads(offset) if isinstance(offset, str) else offset

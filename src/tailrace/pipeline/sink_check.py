@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.events.topics import TopicNaming
 from tailrace.model.table import TableId
-from tailrace.pipeline.checkpoint import file_on_the_way
+from tailrace.pipeline.checkpoint import file_on_the_way, position
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.creation import PREFIX, Creation
 from tailrace.sinks.replica.layout import Names, table_folder
+from tailrace.snapshot.progress import Progress
 from tailrace.transforms import parse, renamed_by
 
 
@@ -26,7 +29,7 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     target = definition.sink.target
     if not isinstance(target, KafkaTarget):
         names = target.names if isinstance(target, ReplicaTarget) else None
-        collisions = [] if names is None else _collisions(_captured(definition, admin), names)
+        collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
         return [*_without_topics(definition), *_path(definition), *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
@@ -68,16 +71,24 @@ def _topics(definition: Definition, admin: Admin) -> set[str]:
     if config.names("transforms"):
         return set()
     naming, steps = TopicNaming(config), parse(definition.steps_text())
-    return {renamed_by(steps, naming.table(table)) for table in _captured(definition, admin)}
+    return {renamed_by(steps, naming.table(table)) for table in captured(definition.config(), admin)}
 
 
-def _captured(definition: Definition, admin: Admin) -> list[TableId]:
+def captured(config: Config, admin: Admin) -> list[TableId]:
     """The captured tables; none where the server cannot be queried; the check of the database says why."""
-    captures = TableFilter.from_config(definition.config()).captures
+    captures = TableFilter.from_config(config).captures
     try:
         return [table.id for table in admin.overview() if captures(table.id)]
     except SourceError:
         return []
+
+
+def captured_now(definition: Definition) -> list[TableId]:
+    """The captured tables of a pipeline that runs, those included that were added meanwhile."""
+    offset = position(definition.checkpoint).planned
+    added = Progress.from_json(offset.offset.get("snapshots")).tables if offset is not None else ()
+    config = replace(definition.config(), tables=added)
+    return captured(config, definition.package().admin(config))
 
 
 def _collisions(tables: Iterable[TableId], names: Names) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from tailrace.events.converter import JSON, Converter
 from tailrace.events.notifications import REPLICA, SET_ASIDE, Notice, notify
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.table_states import TableStates
 from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
@@ -70,7 +71,7 @@ class Replica:
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
     The tables of signals, `aside`, are none of the replica's. `repeated` is the micro-batch that this run repeats.
-    `notify` gets a notification of each table that is set aside. `versions` are those of the tables it wrote.
+    `notify` gets a notification of each table that is set aside. `states` are those of the tables.
     """
 
     target: ReplicaTarget
@@ -79,7 +80,7 @@ class Replica:
     repeated: int | None = None
     notify: Callable[[Notice], object] | None = None
     set_aside: tuple[SetAside, ...] = ()
-    versions: dict[str, int] = field(default_factory=dict)
+    states: TableStates = field(default_factory=TableStates)
     written: Counts = field(default_factory=Counts)
     shape: str = "arrow"
 
@@ -100,35 +101,25 @@ class Replica:
             on_error=target.on_error,
             layout=target.layout,
         )
-        reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated)
+        reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated, known=self.states.known)
         self._tell(reports.values())
+        self.states.written(batch_id, reports.values())
         self.set_aside = found(target.path, target.storage_options, target.names)
         failpoint.reach("after-write")
         self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
 
     def _tell(self, reports: Iterable[TableReport]) -> None:
         for report in reports:
-            if report.version is not None:
-                self._tell_if_created_again(report.table, report.version)
             if report.aside is None:
                 continue
-            log.error(
-                "%s is set aside, the other tables go on. Its changes are stored in %s/_aside. When the cause is "
-                "fixed, `tailrace retry` reads the table again. %s",
-                *(report.table, self.target.path, report.aside),
-            )
+            cure = "It is read again" if self._is_cured(report) else "When the cause is fixed, run `tailrace retry`"
+            said = "%s is set aside, the other tables go on. Its changes are stored in %s/_aside. %s. %s"
+            log.error(said, report.table, self.target.path, cure, report.aside)
             if self.notify is not None:
                 self.notify(Notice(REPLICA, SET_ASIDE, (("table", report.table), ("error", report.aside))))
 
-    def _tell_if_created_again(self, table: str, version: int) -> None:
-        """Versions of a Delta table ascend: one that begins again was deleted."""
-        if version <= self.versions.get(table, -1):
-            log.error(
-                "the replica of %s was deleted while the pipeline ran. It is created again, without the rows that did "
-                "not change since. Take a snapshot of it: tailrace signal PIPELINE execute-snapshot -t %s",
-                *(table, table),
-            )
-        self.versions[table] = version
+    def _is_cured(self, report: TableReport) -> bool:
+        return report.is_cured and self.target.on_incomplete == "read_again"
 
     def _write_watched(self, frame: DataFrame, batch_id: int) -> None:
         # Kept, as reading the rows twice would decode the log twice.

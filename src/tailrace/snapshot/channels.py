@@ -110,6 +110,25 @@ def is_there(folder: str, file: str) -> bool:
     return bool(_located(folder)[0].get_file_info(file).type == fs.FileType.File)
 
 
+def is_pending(folder: str, signal: str) -> bool:
+    """Whether a folder has a file with a signal, by its id, which no committed batch has read yet."""
+    system, path = _located(folder)
+    try:
+        files = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        return any(_holds(system, file.path, signal) for file in files if file.base_name.endswith(_ENDING))
+    except (OSError, pa.ArrowException) as error:
+        log.warning("signals cannot be read from %s: %s", folder, error)
+        return False
+
+
+def _holds(system: fs.FileSystem, path: str, signal: str) -> bool:
+    try:
+        with system.open_input_stream(path) as stream:
+            return signal.encode() in stream.read()
+    except FileNotFoundError:  # a committed batch has read it
+        return False
+
+
 class _Folder:
     """Files of signals. A file is complete once `is_one` accepts its name."""
 

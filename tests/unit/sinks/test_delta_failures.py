@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from deltalake.exceptions import DeltaError
 
-from tailrace.errors import SinkAwayError, SinkError
+from tailrace.errors import SinkError, TableError
 from tailrace.sinks.replica.aside import found
-from tailrace.sinks.replica.delta_rs import failed
+from tailrace.sinks.replica.failures import failed
 from tailrace.sinks.replica.target import Target
 
 
@@ -26,5 +26,5 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
 
 def test_an_error_without_causes_is_its_first_line() -> None:
     error = failed(Target("/lake", "t", {}), DeltaError("no such version\nof the table"))
-    assert (type(error), error.what) == (SinkAwayError, "the replica could not be written: no such version")
+    assert (type(error), error.what) == (TableError, "the replica could not be written: no such version")
     assert failed(Target("/lake", "t", {}), DeltaError()).what == "the replica could not be written: DeltaError"

@@ -19,20 +19,20 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.fs import DeltaStorageHandler
-from pyarrow import fs
+from deltalake.exceptions import DeltaError
 
-from tailrace.errors import DecodeError, TableError
+from tailrace.errors import DecodeError, ShapeError, TableError
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.native import native_rows
 from tailrace.model.table import TEXT, TableSchema
-from tailrace.sinks.replica import delta_rs
-from tailrace.sinks.replica.batch import MicroBatch, TableReport
+from tailrace.sinks.replica import delta_rs, storage
+from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.failures import failed, retried
 from tailrace.sinks.replica.folders import folder
 from tailrace.sinks.replica.layout import Names
 from tailrace.sinks.replica.marks import Aside, Extent, Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.target import Target
 
 FOLDER = "_aside"
@@ -71,13 +71,9 @@ class SetAside:
 def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
     """The folders of tables that have dead letters below a root. Raises SinkError."""
     try:
-        files = fs.PyFileSystem(DeltaStorageHandler(root, dict(storage_options)))
-        found = files.get_file_info(fs.FileSelector(FOLDER, allow_not_found=True))
-    except TableNotFoundError:  # nothing was written yet
-        return frozenset()
+        return storage.folders(root, FOLDER, storage_options)
     except (DeltaError, OSError) as error:
-        raise delta_rs.failed(Target(root, FOLDER, storage_options), error, where=root) from error
-    return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
+        raise failed(Target(root, FOLDER, storage_options), error, where=root) from error
 
 
 def found(root: str, storage_options: Mapping[str, str], names: Names = "source") -> tuple[SetAside, ...]:
@@ -89,7 +85,7 @@ def found(root: str, storage_options: Mapping[str, str], names: Names = "source"
         try:
             table = _found(root, place, options, names)
         except (DeltaError, OSError) as error:
-            raise delta_rs.failed(Target(root, name, options), error, where=place) from error
+            raise failed(Target(root, name, options), error, where=place) from error
         tables += [] if table is None else [table]
     return tuple(tables)
 
@@ -120,7 +116,7 @@ def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> Table
     except (TableError, DecodeError) as error:
         if not batch.sets_aside:
             raise
-        return put(batch, table, part, str(error))
+        return replace(put(batch, table, part, str(error)), is_cured=isinstance(error, ShapeError))
 
 
 def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableReport:
@@ -161,7 +157,7 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
         written = place.open() if target is None else target
         return None if written is None else int(written.version())
 
-    version = delta_rs.retried(place, attempt)
+    version = retried(place, attempt)
     return TableReport(table, 0, 0, None, error, version)
 
 

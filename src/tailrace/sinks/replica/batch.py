@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import pyarrow as pa
@@ -12,23 +12,9 @@ from deltalake import DeltaTable
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part, parts
+from tailrace.sinks.replica.states import Seen
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
-
-
-@dataclass(frozen=True)
-class TableReport:
-    """What was done to one table: rows put and deleted, net, and the table's version then (None: nothing was new).
-
-    `aside` is the error that set the table aside, if one did; `letters` the version of its dead letters then.
-    """
-
-    table: str
-    upserted: int
-    deleted: int
-    version: int | None
-    aside: str | None = None
-    letters: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +22,9 @@ class MicroBatch:
     """One micro-batch of one query, and where its tables lie. `keeps_dropped`: rows of dropped tables stay.
 
     `repeats`: whether another run has begun it, None if that is unknown. `upkeep`: None leaves the tables alone.
-    `aside` are the folders of tables that have dead letters, `sets_aside`: more tables may become such.
+    `aside` are the folders of tables that have dead letters, `sets_aside`: more tables may become such. `copies` are
+    the folders of tables that are read again, `known` the tables that were written before, as they were then. `gone`
+    are tables that the source had dropped, `put_aside` those to be set aside, and why.
     """
 
     root: str
@@ -49,6 +37,10 @@ class MicroBatch:
     aside: frozenset[str] = frozenset()
     sets_aside: bool = False
     layout: ReplicaLayout = field(default_factory=ReplicaLayout)
+    copies: frozenset[str] = frozenset()
+    known: Mapping[str, Seen] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    put_aside: Mapping[str, str] = field(default_factory=dict)
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
@@ -70,26 +62,6 @@ def table_parts(batches: Iterable[pa.RecordBatch], layout: ReplicaLayout) -> Ite
     """The tables of rows (`table`, `bytes`) that are sorted by table, each with its parts, numbered from 0."""
     for table, blobs in groupby(_blobs(batches), key=lambda blob: blob[0]):
         yield table, parts((blob for _, blob in blobs), layout=layout)
-
-
-def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
-    """The reports of parts, one a table."""
-    total: dict[str, TableReport] = {}
-    for report in reports:
-        before = total.get(report.table, TableReport(report.table, 0, 0, None))
-        total[report.table] = replace(
-            before,
-            upserted=before.upserted + report.upserted,
-            deleted=before.deleted + report.deleted,
-            version=_newer(before.version, report.version),
-            aside=report.aside or before.aside,
-            letters=_newer(before.letters, report.letters),
-        )
-    return total
-
-
-def _newer(*versions: int | None) -> int | None:
-    return max((version for version in versions if version is not None), default=None)
 
 
 def _blobs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Buffer]]:

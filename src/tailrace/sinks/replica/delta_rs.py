@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 
-from tailrace.errors import SinkAwayError, SinkError, TableError
 from tailrace.model.schema_change import DROP
+from tailrace.model.table import TableSchema
 from tailrace.sinks.replica import merge
-from tailrace.sinks.replica.batch import MicroBatch, TableReport
+from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.codes import row_codes
-from tailrace.sinks.replica.evolve import Evolution, add_columns, aligned, evolution, takes_over
-from tailrace.sinks.replica.fold import COUNT, Net, fold
+from tailrace.sinks.replica.evolve import add_columns, aligned, evolution, filling, takes_over
+from tailrace.sinks.replica.failures import retried
+from tailrace.sinks.replica.fold import COUNT, KEEP, Net, fold
 from tailrace.sinks.replica.lookup import joined, matching, with_moved, without
-from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, TableProgress
+from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Stop
+from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema, scan
 from tailrace.sinks.replica.upkeep import Upkeep
-
-T = TypeVar("T")
-
-# Of rows or a schema that a table cannot take, whatever its storage does.
-_OF_THE_ROWS = (pa.ArrowInvalid, SchemaMismatchError)
-# How the causes of a Delta error are listed: a line each, for a terminal.
-_CAUSE, _COLOURS = "↳", re.compile(r"\x1b\[[0-9;]*m")
-_ATTEMPTS = 5
-_PAUSE_S = 0.2
 
 
 def write(batch: MicroBatch, table: str, part: Part) -> TableReport:
@@ -52,8 +43,8 @@ def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
         source, target = batch.target(old.table).open(), place.open()
         progress = batch.progress(new.table, target)
         if source is not None and not progress.has(new.extent):
-            rows = _streamed(source, arrow_schema(source))
-            _overwrite(place, target, rows, progress.mark(new.extent), "overwrite", batch.upkeep)
+            rows = streamed(source, arrow_schema(source))
+            overwrite(place, target, rows, progress.mark(new.extent), "overwrite", batch.upkeep)
 
     retried(place, attempt)
 
@@ -67,45 +58,87 @@ def clear(batch: MicroBatch, table: str, extent: Extent) -> int | None:
         progress = batch.progress(table, target)
         if target is None or progress.has(extent):
             return None
-        _overwrite(place, target, arrow_schema(target).empty_table(), progress.mark(extent), None)
+        overwrite(place, target, arrow_schema(target).empty_table(), progress.mark(extent), None)
         return int(target.version())
 
     return retried(place, attempt)
 
 
-def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
-    """The result of the attempt. If its commit lost a race it is repeated, on the newer version. Raises SinkError."""
-    try:
-        return attempt()
-    except CommitFailedError as error:
-        if attempts == 1:
-            raise failed(place, error) from error
-        time.sleep(_PAUSE_S * (_ATTEMPTS + 1 - attempts))
-        return retried(place, attempt, attempts - 1)
-    except (DeltaError, OSError, pa.ArrowInvalid) as error:
-        raise failed(place, error) from error
+def emptied(batch: MicroBatch, table: str) -> int | None:
+    """Take all rows from a table whose source is gone; the table's version then. Raises SinkError."""
+    place = batch.target(table)
+
+    def attempt() -> int | None:
+        target = place.open()
+        if target is None or not target.count():
+            return None
+        rewrite(target, arrow_schema(target).empty_table(), repeated(target, batch, table))
+        return int(target.version())
+
+    return retried(place, attempt)
+
+
+def rewrite(target: DeltaTable, rows: pa.Table | pa.RecordBatchReader, properties: CommitProperties) -> None:
+    """Replace rows and columns of a table in a commit that brings no changes of the log."""
+    write_deltalake(target, rows, mode="overwrite", schema_mode="overwrite", commit_properties=properties)
 
 
 def _written(batch: MicroBatch, place: Target, part: Part) -> TableReport:
     target = place.open()
     progress = batch.progress(place.table, target)
     if part.change is not None:
-        version = _alter(batch, place, target, progress, part)
-        return TableReport(place.table, 0, 0, version)
+        version = alter(batch, place, target, progress, part)
+        return TableReport(place.table, version=version, is_gone=part.change.kind == DROP)
+    return bring(batch, place, target, progress, part)
+
+
+def bring(
+    batch: MicroBatch,
+    place: Target,
+    target: DeltaTable | None,
+    progress: TableProgress,
+    part: Part,
+    *,
+    replaces: bool | None = None,
+    beside: DeltaTable | None = None,
+    is_copy: bool = False,
+) -> TableReport:
+    """Bring the changes that a table does not hold into it, in one commit; they may replace its rows.
+
+    `beside` is another table of the same rows, for values that neither the changes nor the table have. `is_copy`: the
+    table does not have all rows yet. Raises what deltalake raises, and TableError.
+    """
     left = part.left(progress)
     if not left:
-        return TableReport(place.table, 0, 0, None)
-    net = fold(left)
-    mark = progress.mark(part.extent)
+        return TableReport(place.table)
+    net, mark = fold(left), progress.mark(part.extent)
+    begins = progress.begins(part.extent) if replaces is None else replaces
+    lacking = None
     if target is None:
-        _overwrite(place, None, _puts(net), mark, "overwrite", batch.upkeep)
+        lacking = missing_values(sum_of(net.rows, net.kept))
+        overwrite(place, None, _puts(net), mark, "overwrite", batch.upkeep)
         target = place.open()
     else:
-        _apply(place, target, net, mark, replaces=progress.begins(part.extent))
-    return TableReport(place.table, net.upserted, net.deleted, None if target is None else int(target.version()))
+        lacking = _apply(batch, place, target, net, mark, replaces=begins, beside=beside, is_copy=is_copy)
+    version = None if target is None else int(target.version())
+    snapshot = None if part.extent.read is None else part.extent.read.snapshot
+    return TableReport(place.table, net.upserted, net.deleted, version, lacking=lacking, snapshot=snapshot)
 
 
-def _alter(
+def missing_values(count: int) -> str | None:
+    """Why a table's rows may differ, where so many changed rows have large values that nobody has."""
+    if not count:
+        return None
+    return f"{count:,} changed rows were not in the replica, and the log does not repeat their large values"
+
+
+def sum_of(rows: pa.Table, kept: Sequence[str]) -> int:
+    """How many rows keep a value of the target's."""
+    flags = [rows.column(KEEP + name).fill_null(False) for name in kept]
+    return int(pc.sum(reduce(pc.or_, flags), min_count=0).as_py()) if flags else 0
+
+
+def alter(
     batch: MicroBatch, place: Target, target: DeltaTable | None, progress: TableProgress, part: Part
 ) -> int | None:
     """Follows a schema change in one commit; the table's version then, None where there was nothing to do.
@@ -120,28 +153,51 @@ def _alter(
     shape = reshaping(arrow_schema(target), part.change)
     if shape is None:
         return None
-    rows = _streamed(target, shape.schema, shape.names)
-    _overwrite(place, target, rows, progress.mark(part.extent), "overwrite")
+    rows = streamed(target, shape.schema, shape.names)
+    overwrite(place, target, rows, progress.mark(part.extent), "overwrite")
     return int(target.version())
 
 
-def _apply(place: Target, target: DeltaTable, net: Net, mark: Mark, *, replaces: bool) -> None:
+def _apply(
+    batch: MicroBatch,
+    place: Target,
+    target: DeltaTable,
+    net: Net,
+    mark: Mark,
+    *,
+    replaces: bool,
+    beside: DeltaTable | None,
+    is_copy: bool,
+) -> str | None:
+    """Bring a net effect into a table; why its rows may differ from the source's, if they may."""
     fields = pa.schema(_fields(net))
     if replaces or takes_over(target, fields):
-        _overwrite(place, target, _puts(net), mark, "overwrite")
-        return
-    change = evolution(arrow_schema(target), fields, place.table)
-    _evolve(target, change)
+        overwrite(place, target, _puts(net), mark, "overwrite")
+        return None
+    lacking, schema = evolve(batch, place, target, net.table, fields)
     if net.cleared:
-        _overwrite(place, target, aligned(_puts(net), change.schema), mark, None)
-    elif net.key:
-        _merge_by_key(target, net, change.schema, properties(mark))
-    else:
-        _merge_bag(target, net, change.schema, properties(mark))
+        overwrite(place, target, aligned(_puts(net), schema), mark, None)
+        return None
+    if not net.key:
+        _merge_bag(target, net, schema, properties(mark))
+        return lacking
+    absent, lost = _merge_by_key(target, net, schema, properties(mark), beside)
+    return lacking or missing_values(lost if is_copy else absent + lost)
 
 
 def _fields(net: Net) -> list[pa.Field]:
     return [net.rows.schema.field(name) for name in net.table.row_type.names]
+
+
+def repeated(target: DeltaTable, batch: MicroBatch, table: str) -> CommitProperties:
+    """The properties of a commit that brings no changes: they repeat what the table holds of the query's."""
+    return CommitProperties(custom_metadata={USER_METADATA: repeated_text(target, batch, table)})
+
+
+def repeated_text(target: DeltaTable, batch: MicroBatch, table: str) -> str:
+    """The text of such a commit."""
+    record = newest(target, batch.query_id) or Record(batch.query_id, table, batch.batch_id)
+    return record.to_text(is_repeated=True)
 
 
 def properties(mark: Mark) -> CommitProperties:
@@ -155,7 +211,7 @@ def properties(mark: Mark) -> CommitProperties:
 
 
 def _puts(net: Net) -> pa.Table:
-    """The rows to be there when the target was empty."""
+    """The rows to be there when the target was empty. A value that the log did not repeat is null then."""
     rows = net.rows.filter(pc.greater(net.rows.column(COUNT), 0))
     return _repeated(rows, rows.column(COUNT)).select(net.table.row_type.names)
 
@@ -164,7 +220,7 @@ def _repeated(rows: pa.Table, times: pa.ChunkedArray) -> pa.Table:
     return rows.take(pa.array(np.repeat(np.arange(rows.num_rows), times.to_numpy())))
 
 
-def _overwrite(
+def overwrite(
     place: Target,
     target: DeltaTable | None,
     rows: pa.Table | pa.RecordBatchReader,
@@ -183,34 +239,65 @@ def _overwrite(
     )
 
 
-def _evolve(target: DeltaTable, change: Evolution) -> None:
-    """Adds columns, and rewrites the table where a type is to hold more (as its database did, to widen it)."""
-    if change.widened:
+def evolve(
+    batch: MicroBatch, place: Target, target: DeltaTable, table: TableSchema, fields: pa.Schema
+) -> tuple[str | None, pa.Schema]:
+    """Give a target the columns of the source's table; why its rows may differ then, and its schema.
+
+    It is rewritten where a type is to hold more, or where the source gave its rows a value in a new column.
+    """
+    change = evolution(arrow_schema(target), fields, place.table)
+    filled = filling(table, change.added)
+    if change.widened or filled.values.column_names:
         wider = pa.schema([change.schema.field(name) for name in arrow_schema(target).names])
-        write_deltalake(target, _streamed(target, wider), mode="overwrite", schema_mode="overwrite")
-    add_columns(target, change)
+        rows = streamed(target, wider, values=filled.values)
+        rewrite(target, rows, repeated(target, batch, place.table))
+    add_columns(target, [field for field in change.added if field.name not in filled.values.column_names])
+    return (filled.unknown if target.count() else None), arrow_schema(target)
 
 
-def _streamed(target: DeltaTable, schema: pa.Schema, names: Sequence[str] | None = None) -> pa.RecordBatchReader:
-    """The table's rows in another schema, whose columns are those of `names` (None: all of them), as a stream."""
-    chosen = (batch if names is None else batch.select(list(names)) for batch in scan(target))
-    rows = (
-        pa.Table.from_batches([batch]).rename_columns(schema.names).cast(schema).combine_chunks() for batch in chosen
-    )
-    return pa.RecordBatchReader.from_batches(schema, (batch for table in rows for batch in table.to_batches()))
+def streamed(
+    target: DeltaTable, schema: pa.Schema, names: Sequence[str] | None = None, values: pa.Table | None = None
+) -> pa.RecordBatchReader:
+    """The table's rows in another schema, as a stream: their columns are those of `names` (None: all of them).
+
+    After them come the columns of `values`, a row that all rows have.
+    """
+    whole = schema if values is None else pa.schema([*schema, *values.schema])
+    source = scan(target)  # not in the loop, which runs inside deltalake
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for batch in source:
+            table = pa.Table.from_batches([batch if names is None else batch.select(list(names))])
+            table = table.rename_columns(schema.names).cast(schema)
+            for field in () if values is None else values.schema:
+                value = values.column(field.name)[0] if values is not None else None
+                table = table.append_column(field, pa.repeat(value, table.num_rows))
+            yield from table.combine_chunks().to_batches()
+
+    return pa.RecordBatchReader.from_batches(whole, rows())
 
 
-def _merge_by_key(target: DeltaTable, net: Net, schema: pa.Schema, properties: CommitProperties) -> None:
-    rows = aligned(with_moved(target, net) if net.moves else net.rows, schema)
+def _merge_by_key(
+    target: DeltaTable, net: Net, schema: pa.Schema, properties: CommitProperties, beside: DeltaTable | None
+) -> tuple[int, int]:
+    """MERGE by key. A row that keeps values is changed, and not inserted if the target lacks it.
+
+    Returns how many rows the target lacks, and how many have a new key and values that nobody has.
+    """
+    moved, lost = with_moved(target, net, beside) if net.moves else (net.rows, 0)
+    rows = aligned(moved, schema)
     if not rows.num_rows:
-        return
+        return 0, 0
     merger = target.merge(
         rows, merge.same_key(net.key), source_alias="s", target_alias="t", commit_properties=properties
     )
     merger.when_matched_delete(merge.DELETES)
     merger.when_matched_update(merge.updates(schema.names, net.kept))
-    merger.when_not_matched_insert(merge.inserts(schema.names), merge.PUTS)
-    merger.execute()
+    merger.when_not_matched_insert(merge.inserts(schema.names), merge.inserted(net.kept))
+    metrics = merger.execute()
+    written = int(metrics["num_target_rows_inserted"]) + int(metrics["num_target_rows_updated"])
+    return net.upserted - written, lost
 
 
 def _merge_bag(target: DeltaTable, net: Net, schema: pa.Schema, properties: CommitProperties) -> None:
@@ -242,28 +329,3 @@ def _merge_bag(target: DeltaTable, net: Net, schema: pa.Schema, properties: Comm
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether SQL compares a type as `row_codes` does: floats (NaN, -0.0) and nested types it does not."""
     return not (pa.types.is_nested(kind) or pa.types.is_floating(kind))
-
-
-def failed(place: Target, error: Exception, where: str | None = None) -> SinkError:
-    """What an error of Delta means; `where` it happened, by default in the table."""
-    text, kind = _said(error), SinkError
-    if "No space left" in str(error):
-        remedy = "free space on the disk; the batch is then written again"
-    elif "ermission denied" in str(error):
-        remedy = f"give the user of the executors the right to write {place.uri}"
-    elif "Not a directory" in str(error):
-        remedy = f"remove the file that is in place of the folder {place.uri} or one above it, or set another `path`"
-    elif isinstance(error, CommitFailedError):
-        kind = SinkAwayError
-        remedy = "let one query alone write this table; restart, and the batch is written again"
-    else:
-        kind = TableError if isinstance(error, _OF_THE_ROWS) else SinkAwayError
-        remedy = f"check {place.uri}; the batch is written again at the next start"
-    return kind(f"the replica could not be written: {text}", where=where or place.table, remedy=remedy)
-
-
-def _said(error: Exception) -> str:
-    """An error of Delta's, on one line: the first one, and the innermost of those that it lists as its causes."""
-    first, *causes = _COLOURS.sub("", str(error)).splitlines() or [type(error).__name__]
-    inner = [cause.replace(_CAUSE, "").strip() for cause in causes if _CAUSE in cause]
-    return f"{first} ({inner[-1]})" if inner and inner[-1] not in first else first

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from deltalake import DeltaTable, Field
 
-from tailrace.errors import TableError
+from tailrace.errors import ShapeError
+from tailrace.model.native import native_rows
+from tailrace.model.table import TableSchema
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
@@ -22,7 +25,7 @@ class Evolution:
 
 
 def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
-    """The steps from the target's schema to one that holds the source's. Raises TableError for a change of kind.
+    """The steps from the target's schema to one that holds the source's. Raises ShapeError for a change of kind.
 
     Columns the source no longer has stay, null in the rows written from then on.
     """
@@ -51,10 +54,33 @@ def takes_over(target: DeltaTable, source: pa.Schema) -> bool:
     return not alike and int(target.count()) == 0
 
 
-def add_columns(target: DeltaTable, change: Evolution) -> None:
-    """Adds the new columns to a target; rows that are there have null in them."""
-    if change.added:
-        target.alter.add_columns([Field.from_arrow(field) for field in change.added])
+def add_columns(target: DeltaTable, fields: Sequence[pa.Field]) -> None:
+    """Adds new columns to a target; rows that are there have null in them."""
+    if fields:
+        target.alter.add_columns([Field.from_arrow(field) for field in fields])
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What older rows have in new columns: a row of values (no columns: null in all), and what nobody knows of them."""
+
+    values: pa.Table
+    unknown: str | None
+
+
+def filling(table: TableSchema, added: Sequence[pa.Field]) -> Filling:
+    """What the source gave its older rows in columns that were added."""
+    names = {field.name for field in added}
+    columns = tuple(each for each in table.columns if each.name in names and each.missing is not None)
+    images = pa.StructArray.from_arrays(
+        [pa.array([each.missing.as_py()], each.arrow) for each in columns if each.missing is not None],
+        names=[each.name for each in columns],
+    )
+    known = native_rows(replace(table, columns=columns), images) if columns else images
+    values = pa.Table.from_struct_array(known) if columns else pa.table({})
+    unlogged = [each.name for each in table.columns if each.name in names and each.is_unlogged]
+    why = f"the source filled the new column {', '.join(unlogged)} without a change in its log" if unlogged else None
+    return Filling(values, why)
 
 
 def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -90,8 +116,8 @@ def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
 
 
-def _changed(table: str, column: str, old: pa.DataType, new: pa.DataType) -> TableError:
-    return TableError(
+def _changed(table: str, column: str, old: pa.DataType, new: pa.DataType) -> ShapeError:
+    return ShapeError(
         f"the source's type changed from {old} to {new}, which the replica's rows cannot follow",
         where=f"{table}, column {column}",
         remedy="run `tailrace retry`, which reads the table again with its new type; with on_error=stop, delete or "

@@ -88,7 +88,11 @@ class ReplicaLayout:
             if name in rows.schema.names:
                 struct = rows.column(name)
                 rows = _with(rows, name, _struct(struct, [new[each] for each in struct.type.names], []))
-        return replace(batch, table=shaped, rows=rows)
+        structure = None if batch.structure is None else batch.structure.renamed(self._column_name)
+        return replace(batch, table=shaped, rows=rows, structure=structure)
+
+    def _column_name(self, name: str) -> str:
+        return catalog_name(name) if self.names == "catalog" else name
 
     def _added(self, table: TableSchema, names: Mapping[str, str]) -> tuple[Column, ...]:
         for kind, name in self.metadata.items():

@@ -14,21 +14,29 @@ from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, Net
 from tailrace.sinks.replica.target import arrow_schema, scan
 
 
-def with_moved(target: DeltaTable, net: Net) -> pa.Table:
-    """The net rows, with the values that a row under a new key keeps from its old one."""
+def with_moved(target: DeltaTable, net: Net, beside: DeltaTable | None = None) -> tuple[pa.Table, int]:
+    """The net rows, with the values that a row under a new key keeps from its old one.
+
+    A row that is not in the target may be in another table `beside` it, whose columns have the same types. The number
+    is that of rows which are in neither: their values are null.
+    """
     rows = net.rows
     wanted = rows.select([FROM + name for name in net.key]).rename_columns(list(net.key))
     moved = wanted.column(0).is_valid()
     found = matching(target, wanted.filter(moved), net.key)
+    if beside is not None and arrow_schema(beside) == found.schema:
+        found = pa.concat_tables([found, matching(beside, wanted.filter(moved), net.key)])
     place = _places(row_codes(joined([found, wanted], net.key), found.num_rows + rows.num_rows), found.num_rows)
+    lost = np.zeros(rows.num_rows, bool)
     for name in net.kept:
         values, kept = rows.column(name), rows.column(KEEP + name)
         taken = pc.and_(kept, moved)
+        lost |= np.asarray(pc.and_(taken, place.is_null()), bool)
         held = found.column(name).combine_chunks().take(place).cast(values.type)
         rows = rows.set_column(rows.column_names.index(name), name, pc.if_else(taken, held, values))
         kept = pc.and_(kept, pc.invert(moved))
         rows = rows.set_column(rows.column_names.index(KEEP + name), KEEP + name, kept)
-    return rows
+    return rows, int(lost.sum())
 
 
 def _places(codes: Codes, split: int) -> pa.Array:

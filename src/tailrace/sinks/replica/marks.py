@@ -22,6 +22,7 @@ USER_METADATA, _KEY = "userMetadata", "tailrace"
 # The text of a commit that changes no rows has this key as well.
 _REPEATED = "repeated"
 _PART_BITS = 16
+_OPTIONAL = ("aside", "request")
 # Snapshots of a table that are remembered; a later one than that resumes none of them.
 _SNAPSHOTS = 16
 
@@ -76,8 +77,8 @@ class Record:
     """What a table holds of a query's changes.
 
     The log is written up to `place`. `read` and `part` are the last SnapshotRead written and the number of its last
-    part, `snapshots` those whose first rows have replaced the table's content. `batch` is for people. `aside` is set in
-    the records of dead letters, see aside.py.
+    part, `snapshots` those whose rows have replaced the table's content. `batch` is for people. `aside` is set in the
+    records of dead letters, see aside.py. `request` is the signal whose chunks the table holds, see again.py.
     """
 
     query: str
@@ -88,15 +89,14 @@ class Record:
     part: int = -1
     snapshots: tuple[str, ...] = ()
     aside: Aside | None = None
+    request: str | None = None
 
     def to_text(self, *, is_repeated: bool = False) -> str:
         """The text that a commit carries. Releases that know nothing of tables set aside read a replica's as well.
 
         `is_repeated`: for a commit of maintenance, which has the record only in case the log is cleaned.
         """
-        node = asdict(self)
-        if self.aside is None:
-            del node["aside"]
+        node = {name: each for name, each in asdict(self).items() if name not in _OPTIONAL or each is not None}
         return json.dumps({_KEY: node, **({_REPEATED: True} if is_repeated else {})})
 
     @staticmethod
@@ -222,11 +222,22 @@ class TableProgress:
         record = replace(record, batch=self._batch, place=extent.upto or record.place)
         if extent.read is not None:
             record = replace(record, read=extent.read.id, part=extent.number)
+            record = record if extent.read.request is None else replace(record, request=extent.read.request)
         if extent.read is not None and extent.read.snapshot is not None and self.begins(extent):
             position = extent.read.position
             begun = extent.upto or (None if position is None else Place(position, 0))
             record = replace(record, place=begun, snapshots=(*record.snapshots, extent.read.snapshot)[-_SNAPSHOTS:])
         version = max(self._number(extent), -1 if self._version is None else self._version + 1)
+        return Mark(self._app, version, record.to_text())
+
+    def swapped(self, copy: Record) -> Mark:
+        """What the commit says that replaces the table's rows by those of a copy, whose chunks a signal asked for."""
+        record = self.record or Record(self._query, self._table, self._batch)
+        assert copy.request is not None
+        snapshots = (*record.snapshots, copy.request)[-_SNAPSHOTS:]
+        places = [place for place in (record.place, copy.place) if place is not None]
+        record = replace(record, batch=self._batch, place=max(places, default=None), snapshots=snapshots)
+        version = max(self._batch << _PART_BITS, -1 if self._version is None else self._version + 1)
         return Mark(self._app, version, record.to_text())
 
     def _has_number(self, extent: Extent) -> bool:

@@ -20,6 +20,11 @@ def same_key(key: Sequence[str], left: str = "t", right: str = "s", prefix: str 
     return " AND ".join(f"{left}.{quoted(name)} = {right}.{quoted(prefix + name)}" for name in key)
 
 
+def inserted(kept: Sequence[str]) -> str:
+    """The condition of a row that the target does not have and that is inserted: it has all of its values."""
+    return " AND ".join([PUTS, *(f"NOT s.{quoted(KEEP + name)}" for name in kept)])
+
+
 def updates(columns: Sequence[str], kept: Sequence[str]) -> dict[str, str]:
     """What each column of a matched row becomes: the source's value, or its own where the log did not repeat it."""
     return {

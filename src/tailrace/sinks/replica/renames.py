@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch
 from tailrace.sinks.replica.marks import Extent
+from tailrace.sinks.replica.reports import TableReport
 
 
 @dataclass(frozen=True, order=True)
@@ -40,6 +41,11 @@ class Stop:
     def from_json(node: dict[str, Any]) -> Stop:
         """The inverse of `dataclasses.asdict`."""
         return Stop(node["table"], Extent.from_json(node["extent"]), Rename(**node["rename"]))
+
+
+def renamed(old: Stop, new: Stop) -> list[TableReport]:
+    """What is to be known of a rename that is done."""
+    return [TableReport(new.table, renamed_from=old.table), TableReport(old.table, is_gone=True)]
 
 
 Report = TypeVar("Report")

@@ -14,10 +14,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from tailrace.sinks.replica import aside, delta_rs, spark_merge
-from tailrace.sinks.replica.batch import MicroBatch, TableReport, summed, table_parts
+from tailrace.sinks.replica import again, aside, delta_rs, spark_merge
+from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.layout import ReplicaLayout
-from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
+from tailrace.sinks.replica.renames import Rename, Stop, in_rounds, renamed
+from tailrace.sinks.replica.reports import TableReport, summed
+from tailrace.sinks.replica.states import Seen
+from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.sinks.replica.target import read_table, row_count
 from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
@@ -29,24 +32,20 @@ Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 
 # What was done to a part's table; or where its task stopped for a rename, as JSON; or how its maintenance failed.
-_REPORT = ("table", "upserted", "deleted", "version", "aside", "letters")
-_RESULT = (
-    "table string, upserted bigint, deleted bigint, version bigint, aside string, letters bigint, "
-    "stop string, failure string"
-)
-_RESULT_SCHEMA = pa.schema(
-    [
-        ("table", pa.string()),
-        *((name, pa.int64()) for name in ("upserted", "deleted", "version")),
-        ("aside", pa.string()),
-        ("letters", pa.int64()),
-        ("stop", pa.string()),
-        ("failure", pa.string()),
-    ]
-)
+_RESULT = "table string, report string, stop string, failure string"
+_RESULT_SCHEMA = pa.schema([(name, pa.string()) for name in ("table", "report", "stop", "failure")])
 # A blob is megabytes, and a batch of Arrow bytes ends at 2 GiB.
 _BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_A_BATCH = "16"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a replica's tables before a micro-batch: see MicroBatch."""
+
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    gone: frozenset[str] = frozenset()
+    put_aside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,18 +69,35 @@ class ReplicaSink:
     on_error: Literal["stop", "aside"] = "stop"
     layout: ReplicaLayout = field(default_factory=ReplicaLayout)
 
-    def write(self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None) -> dict[str, TableReport]:
+    def write(
+        self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None, known: Known | None = None
+    ) -> dict[str, TableReport]:
         """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError.
 
         `repeats`: whether another run has begun this very micro-batch, None if that is unknown. It matters for tables
-        of the first version alone.
+        of the first version alone. `known` is what the caller has stored of the reports before.
         """
         options = dict(self.storage_options)
         upkeep = None if self.retention_minutes is None else Upkeep(self.retention_minutes)
-        known, sets_aside = aside.folders(self.root, options), self.on_error == "aside"
+        letters, sets_aside = aside.folders(self.root, options), self.on_error == "aside"
+        stored = known or Known()
         batch = MicroBatch(
-            *(self.root, self.query_id, batch_id, options, self.on_drop == "keep", repeats, upkeep, known, sets_aside),
+            *(
+                self.root,
+                self.query_id,
+                batch_id,
+                options,
+                self.on_drop == "keep",
+                repeats,
+                upkeep,
+                letters,
+                sets_aside,
+            ),
             layout=self.layout,
+            copies=again.folders(self.root, options),
+            known=stored.seen,
+            gone=stored.gone,
+            put_aside=stored.put_aside,
         )
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
@@ -110,11 +126,14 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
             ordered.persist()  # the log is decoded once more, and then no more
         return _advanced(ordered, batch, done)
 
+    moved: list[TableReport] = []
+
     def move(old: Stop, new: Stop) -> None:
         ordered.sparkSession.range(0, 1, 1, 1).mapInArrow(_moving(batch, old, new), "id bigint").collect()
+        moved.extend(renamed(old, new))
 
     try:
-        return in_rounds(advance, move)
+        return [*in_rounds(advance, move), *moved]
     finally:
         ordered.unpersist()
 
@@ -131,17 +150,18 @@ def _run(frame: DataFrame, task: Task) -> tuple[list[TableReport], list[Stop]]:
         if row["failure"] is not None:
             log.warning("%s", row["failure"])
     return (
-        [TableReport(*(row[name] for name in _REPORT)) for row in rows if row["upserted"] is not None],
+        [TableReport(**json.loads(row["report"])) for row in rows if row["report"] is not None],
         [Stop.from_json(json.loads(row["stop"])) for row in rows if row["stop"] is not None],
     )
 
 
 def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
-    """The same with Spark's MERGE. Tables that are set aside go the other way, until a snapshot has ended that."""
-    known = (
-        [each.table for each in aside.found(batch.root, batch.storage_options, batch.layout.names)]
-        if batch.aside
-        else []
+    """The same with Spark's MERGE. Tables that are set aside or read again go the other way, until that has ended."""
+    known = sorted(
+        {
+            *(each.table for each in aside.found(batch.root, batch.storage_options, batch.layout.names)),
+            *again.tables(batch.root, batch.storage_options),
+        }
     )
     others = ordered.where(~ordered.table.isin(known)) if known else ordered
     with closing(spark_merge.Merging(others, batch)) as merging:
@@ -151,29 +171,30 @@ def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
             some = _advanced(ordered.where(ordered.table.isin(known)), batch, done) if known else ([], [])
             return [*reports, *some[0]], [*stops, *some[1]]
 
-        reports = in_rounds(advance, merging.move)
+        reports = [*in_rounds(advance, merging.move), *merging.moved]
     _keep(ordered.sparkSession, [report for report in reports if report.table not in known], batch)
-    failed = {table: first for table, first in merging.failed.items() if table not in known}
-    if failed:
-        some = ordered.where(ordered.table.isin(list(failed)))
-        reports += _run(some, _putting(batch, failed))[0]
+    left = {table: first for table, first in merging.others.items() if table not in known}
+    if left:
+        some = ordered.where(ordered.table.isin(list(left)))
+        reports += _run(some, _finishing(batch, left))[0]
     return reports
 
 
-def _putting(batch: MicroBatch, failed: dict[str, spark_merge.Failed]) -> Task:
-    """What a task does with the parts of tables that failed: the first sets its table aside."""
+def _finishing(batch: MicroBatch, others: dict[str, spark_merge.Otherwise]) -> Task:
+    """What a task does with the parts that MERGE does not write: the first one may set its table aside."""
 
     def put(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches, batch.layout):
-            first, reports = failed[table], []
+            first, reports, writer = others[table], [], TableWriter(batch, table)
             for part in parts:
                 if part.rename is not None or part.extent.number < first.part:
                     continue
-                if part.extent.number == first.part:
+                if part.extent.number == first.part and first.error is not None:
                     reports.append(aside.put(batch, table, part, first.error))
+                    writer.is_aside = True
                 else:
-                    reports.append(aside.write(batch, table, part, is_aside=True))
-                yield _result(**asdict(reports[-1]))
+                    reports.append(writer.write(part))
+                yield _reported(reports[-1])
             yield from _kept(batch, table, reports)
 
     return put
@@ -183,20 +204,19 @@ def _merging(batch: MicroBatch, done: frozenset[Rename]) -> Task:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches, batch.layout):
             reports: list[TableReport] = []
-            is_aside = False
+            writer = TableWriter(batch, table)
             for part in parts:
                 if part.rename is not None and part.rename in done:
-                    is_aside = True  # if the other name was
+                    writer.is_aside = True  # if the other name was
                     continue
                 if part.rename is not None:
                     stop = Stop(table, part.extent, part.rename)
                     yield _result(table=table, stop=json.dumps(asdict(stop)))
                     break
-                report = aside.write(batch, table, part, is_aside=is_aside)
-                is_aside = is_aside or report.aside is not None
+                report = writer.write(part)
                 failpoint.reach("after-table")
                 reports.append(report)
-                yield _result(**asdict(report))
+                yield _reported(report)
             yield from _kept(batch, table, reports)
         freeze_imports()
 
@@ -207,6 +227,10 @@ def _kept(batch: MicroBatch, table: str, reports: list[TableReport]) -> Iterator
     """Maintain what a task has written of a table."""
     for failure in aside.keep(batch, table, reports):
         yield _result(table=table, failure=failure)
+
+
+def _reported(report: TableReport) -> pa.RecordBatch:
+    return _result(table=report.table, report=json.dumps(asdict(report)))
 
 
 def _result(**columns: Any) -> pa.RecordBatch:

@@ -13,22 +13,25 @@ from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from tailrace.errors import DecodeError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
-from tailrace.sinks.replica import aside, merge, spark_sql
-from tailrace.sinks.replica.batch import MicroBatch, TableReport, table_parts
+from tailrace.model.table import TableSchema
+from tailrace.sinks.replica import aside, delta_rs, merge, spark_sql, spark_write
+from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
 from tailrace.sinks.replica.fold import fold
-from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, TableProgress
+from tailrace.sinks.replica.marks import Extent, TableProgress
 from tailrace.sinks.replica.parts import Part
-from tailrace.sinks.replica.renames import Rename, Stop
+from tailrace.sinks.replica.renames import Rename, Stop, renamed
+from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
@@ -45,8 +48,6 @@ _FOLDED_SCHEMA = pa.schema(
     ]
 )
 _SLICE_ROWS = 50_000
-_APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
-_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 @dataclass(frozen=True)
@@ -63,21 +64,23 @@ class Folded:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """The first part of a table that cannot be written as it is, and why."""
+class Otherwise:
+    """The first part of a table that MERGE does not write: why it cannot be written, or None where tasks can."""
 
     part: int
-    error: str
+    error: str | None = None
 
 
 class Merging:
     """Merges rows (`table`, `bytes`), each table's in one partition and in order. Close it.
 
-    `failed` are the tables to be set aside, which are written up to the part that failed.
+    `others` are the tables to be set aside, and those with parts that tasks write: MERGE has written them up to there.
+    `moved` are reports of renames.
     """
 
     def __init__(self, ordered: DataFrame, batch: MicroBatch) -> None:
-        self.failed: dict[str, Failed] = {}
+        self.others: dict[str, Otherwise] = {}
+        self.moved: list[TableReport] = []
         self._session, self._batch = ordered.sparkSession, batch
         self._folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
 
@@ -96,18 +99,20 @@ class Merging:
                 if rename is not None and rename not in done:
                     stops.append(Stop(table, extent, rename))
                     break
+                if "tasks" in head:
+                    self.others.setdefault(table, Otherwise(extent.number))
                 if rename is None and extent.number < self._end(table):
                     try:
                         reports.append(_write_part(self._folded, self._batch, table, extent, head))
                     except TableError as error:
                         if not self._batch.sets_aside:
                             raise
-                        self.failed[table] = Failed(extent.number, str(error))
+                        self.others[table] = Otherwise(extent.number, str(error))
         return reports, stops
 
     def _end(self, table: str) -> float:
         """The number of the first part that is not written."""
-        return self.failed[table].part if table in self.failed else math.inf
+        return self.others[table].part if table in self.others else math.inf
 
     def move(self, old: Stop, new: Stop) -> None:
         """Copy the rows of a table to that of its new name; see in_rounds. Raises SinkError.
@@ -115,7 +120,8 @@ class Merging:
         If the first one is set aside, so is the second: its replica would lack changes.
         """
         batch = self._batch
-        if old.table in self.failed:
+        self.moved += renamed(old, new)
+        if old.table in self.others and self.others[old.table].error is not None:
             aside.put(batch, new.table, Part(new.extent), aside.renamed(old.table))
         elif not aside.carry(batch, old.table, new.table, new.extent):
             with _refusals(batch.target(new.table)):
@@ -123,7 +129,7 @@ class Merging:
                 failpoint.reach("after-copy")
                 _clear(self._session, batch, old.table, old.extent)
             return
-        self.failed[new.table] = Failed(new.extent.number, aside.renamed(old.table))
+        self.others[new.table] = Otherwise(new.extent.number, aside.renamed(old.table))
 
     def close(self) -> None:
         """Release the rows."""
@@ -153,6 +159,9 @@ def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, bytes]]:
     """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
+    if part.note is not None or part.request is not None:
+        yield json.dumps({"tasks": True, "extent": asdict(part.extent)}), b""
+        return
     metadata = {
         name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None
     }
@@ -175,6 +184,8 @@ def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, b
         "upserted": net.upserted,
         "deleted": net.deleted,
     }
+    if any(column.missing is not None or column.is_unlogged for column in net.table.columns):
+        header["table"] = net.table.to_json()
     for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
         yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
 
@@ -199,19 +210,31 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
         raise TableError(head["failed"])
     if "change" in head:
         with _refusals(place):
-            version = _alter(folded.sparkSession, batch, table, extent, SchemaChange.from_json(head["change"]))
-            return TableReport(table, 0, 0, version)
+            change = SchemaChange.from_json(head["change"])
+            version = _alter(folded.sparkSession, batch, table, extent, change)
+            return TableReport(table, version=version, delta_id=_delta_id(place), is_gone=change.kind == DROP)
     if "schema" not in head:
-        return TableReport(table, 0, 0, None)
+        return TableReport(table)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     chosen = (folded.table == table) & (folded.part == extent.number)
     rows = folded.where(chosen).select("rows").mapInArrow(_unpack, kind)
     net = Folded(rows, head["names"], schema, head["key"], head["kept"], head["moves"], head["cleared"])
+    described = TableSchema.from_json(head["table"]) if "table" in head else None
     with _refusals(place):
-        version = _apply(rows.sparkSession, batch, place, net, extent)
-    put, deleted = (0, 0) if version is None else (head["upserted"], head["deleted"])
-    return TableReport(table, put, deleted, version)
+        applied = _apply(rows.sparkSession, batch, place, net, extent, described)
+    if applied is None:
+        return TableReport(table)
+    absent = 0 if applied.put is None else head["upserted"] - applied.put
+    return TableReport(
+        table,
+        head["upserted"],
+        head["deleted"],
+        _version(place),
+        lacking=applied.lacking or delta_rs.missing_values(absent),
+        snapshot=None if extent.read is None else extent.read.snapshot,
+        delta_id=_delta_id(place),
+    )
 
 
 @contextmanager
@@ -227,10 +250,23 @@ def _failed(place: Target, error: Exception) -> SinkError:
     remedy = f"check {place.uri}, and that the session has Delta for Spark; then start again"
     if "INVALID_CHARACTERS_IN_COLUMN_NAMES" in text:
         remedy = "use the engine deltalake, which writes such names"
-    return SinkError(f"the replica could not be written: {text}", where=place.table, remedy=remedy)
+    is_of_table = isinstance(error, AnalysisException)
+    kind = TableError if is_of_table else SinkError
+    return kind(f"the replica could not be written: {text}", where=place.table, remedy=remedy)
 
 
-def _apply(session: SparkSession, batch: MicroBatch, place: Target, net: Folded, extent: Extent) -> int | None:
+@dataclass(frozen=True)
+class Applied:
+    """What a MERGE did: how many rows it put (None: all), and why the table's rows may differ from the source's."""
+
+    put: int | None = None
+    lacking: str | None = None
+
+
+def _apply(
+    session: SparkSession, batch: MicroBatch, place: Target, net: Folded, extent: Extent, described: TableSchema | None
+) -> Applied | None:
+    """Bring a net effect into a table; None where the table holds it."""
     target = place.open()
     progress = batch.progress(place.table, target)
     if progress.has(extent):
@@ -238,23 +274,44 @@ def _apply(session: SparkSession, batch: MicroBatch, place: Target, net: Folded,
     progress.refuse_overlap(extent)
     mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
     if target is None or progress.begins(extent) or takes_over(target, fields):
-        _overwrite(place, spark_sql.puts(net.rows, net.names), mark)
+        spark_write.overwrite(place, spark_sql.puts(net.rows, net.names), mark)
+        return Applied()
+    lacking = _evolve(session, batch, place, target, fields, described)
+    here = session.read.format("delta").load(place.uri)
+    put = None
+    if net.cleared:
+        puts = spark_sql.puts(net.rows, net.names)
+        spark_write.overwrite(place, puts.select(spark_sql.aligned(net.names, here.schema)), mark)
+    elif net.key:
+        source = spark_sql.keyed_source(net.rows, here, net.names, net.key, net.kept, net.moves)
+        updates = merge.updates(here.columns, net.kept)
+        put = spark_write.merge_into(
+            session, place, source, mark, merge.same_key(net.key), updates, merge.inserted(net.kept)
+        )
     else:
-        change = evolution(arrow_schema(target), fields, place.table)
-        if change.widened:
-            _widen(session, place, change.schema)
-        add_columns(place.open() or target, change)
-        here = session.read.format("delta").load(place.uri)
-        if net.cleared:
-            puts = spark_sql.puts(net.rows, net.names)
-            _overwrite(place, puts.select(spark_sql.aligned(net.names, here.schema)), mark)
-        elif net.key:
-            source = spark_sql.keyed_source(net.rows, here, net.names, net.key, net.kept, net.moves)
-            _merge(session, place, source, mark, merge.same_key(net.key), merge.updates(here.columns, net.kept))
-        else:
-            source = spark_sql.bag_source(net.rows, here, net.names)
-            _merge(session, place, source, mark, spark_sql.same_row(here.schema, net.names), None)
-    return _version(place)
+        source = spark_sql.bag_source(net.rows, here, net.names)
+        spark_write.merge_into(
+            session, place, source, mark, spark_sql.same_row(here.schema, net.names), None, merge.PUTS
+        )
+    return Applied(put, lacking)
+
+
+def _evolve(
+    session: SparkSession,
+    batch: MicroBatch,
+    place: Target,
+    target: DeltaTable,
+    fields: pa.Schema,
+    described: TableSchema | None,
+) -> str | None:
+    """See delta_rs.evolve, which does it where older rows get values; why the table's rows may differ then."""
+    if described is not None:
+        return delta_rs.evolve(batch, place, target, described, fields)[0]
+    change = evolution(arrow_schema(target), fields, place.table)
+    if change.widened:
+        spark_write.widen(session, place, change.schema, delta_rs.repeated_text(target, batch, place.table))
+    add_columns(place.open() or target, change.added)
+    return None
 
 
 def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent, change: SchemaChange) -> int | None:
@@ -271,7 +328,7 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
         return None
     here = session.read.format("delta").load(place.uri)
     columns = [here[merge.quoted(old)].alias(new) for old, new in zip(shape.names, shape.schema.names, strict=True)]
-    _overwrite(place, here.select(columns), progress.mark(extent))
+    spark_write.overwrite(place, here.select(columns), progress.mark(extent))
     return _version(place)
 
 
@@ -280,7 +337,7 @@ def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> Non
     source, place = batch.target(old.table), batch.target(new.table)
     progress = batch.progress(new.table, place.open())
     if source.open() is not None and not progress.has(new.extent):
-        _overwrite(place, session.read.format("delta").load(source.uri), progress.mark(new.extent))
+        spark_write.overwrite(place, session.read.format("delta").load(source.uri), progress.mark(new.extent))
 
 
 def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:
@@ -290,7 +347,7 @@ def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent)
     progress = batch.progress(table, target)
     if target is None or progress.has(extent):
         return None
-    _overwrite(place, session.read.format("delta").load(place.uri).limit(0), progress.mark(extent))
+    spark_write.overwrite(place, session.read.format("delta").load(place.uri).limit(0), progress.mark(extent))
     return _version(place)
 
 
@@ -299,37 +356,6 @@ def _version(place: Target) -> int | None:
     return None if written is None else int(written.version())
 
 
-def _overwrite(place: Target, rows: DataFrame, mark: Mark) -> None:
-    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer = writer.option("txnAppId", mark.app).option("txnVersion", str(mark.version))
-    writer.option(USER_METADATA, mark.text).save(place.uri)
-
-
-def _widen(session: SparkSession, place: Target, schema: pa.Schema) -> None:
-    kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
-    here = session.read.format("delta").load(place.uri)
-    wider = here.select([here[merge.quoted(name)].cast(kind[name].dataType).alias(name) for name in here.columns])
-    wider.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(place.uri)
-
-
-def _merge(
-    session: SparkSession, place: Target, source: DataFrame, mark: Mark, condition: str, updates: dict[str, str] | None
-) -> None:
-    """One MERGE; without updates, matched rows are deleted ones."""
-    source.createOrReplaceTempView("tailrace_net")
-    columns = merge.inserts([name for name in source.columns if not name.startswith("_tailrace_")])
-    clauses = [f"MERGE INTO delta.{merge.quoted(place.uri)} t USING tailrace_net s ON {condition}"]
-    clauses.append(f"WHEN MATCHED AND {merge.DELETES} THEN DELETE")
-    if updates is not None:
-        clauses.append("WHEN MATCHED THEN UPDATE SET " + ", ".join(f"{name} = {to}" for name, to in updates.items()))
-    clauses.append(
-        f"WHEN NOT MATCHED AND {merge.PUTS} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
-    )
-    settings = {_APP: mark.app, _VERSION: str(mark.version), _METADATA: mark.text}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    try:
-        session.sql("\n".join(clauses))
-    finally:
-        for name in settings:
-            session.conf.unset(name)
+def _delta_id(place: Target) -> str | None:
+    written = place.open()
+    return None if written is None else str(written.metadata().id)

@@ -1,0 +1,38 @@
+"""How far a running pipeline is, from what Spark reports of its newest batches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailrace.snapshot.report import Report
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
+
+    `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that
+    runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `waits`:
+    there was nothing new when Spark looked last. `set_aside` says which tables of a replica are set aside, and why;
+    `incomplete` which may differ from the source, and what they take.
+    """
+
+    batch: int | None
+    events: int
+    batch_seconds: float
+    offset: dict[str, Any]
+    snapshot: Report | None = None
+    position: str | None = None
+    latest: dict[str, Any] = field(default_factory=dict)
+    waits: bool = True
+    set_aside: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+
+
+def offset_of(progress: dict[str, Any], name: str) -> dict[str, Any]:
+    """An offset of a batch's source; Spark gives a Python source's as JSON, as text or already read."""
+    sources = progress.get("sources") or [{}]
+    offset = sources[0].get(name) or {}
+    return json.loads(offset) if isinstance(offset, str) else offset

@@ -1,0 +1,161 @@
+"""Reads a table again in chunks: its rows are collected in a copy, which replaces the replica's rows when all are read.
+
+Rows that the source no longer has are gone then, and columns have the types that they have by now, which merging the
+chunks into the replica could not bring about. The copy is a Delta table `<root>/_reading/<folder of the table>`. It
+begins with the first chunk and follows the log from there on, as the replica does meanwhile. Its commits carry Records
+of their own, so a repeated micro-batch is written once. A replica that is missing or empty takes the chunks directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from deltalake import DeltaTable
+
+from tailrace.model.change import SnapshotRead
+from tailrace.model.schema_change import DROP
+from tailrace.sinks.replica import delta_rs, storage
+from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.failures import retried
+from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.marks import Record, TableProgress, newest
+from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.reports import TableReport
+from tailrace.sinks.replica.target import Target, arrow_schema
+
+FOLDER = "_reading"
+_REMOVED = "the copy of the table that was being read was removed"
+
+
+def place_of(batch: MicroBatch, table: str) -> Target:
+    """Where the copy of a table lies."""
+    return Target(f"{batch.root.rstrip('/')}/{FOLDER}", table, batch.storage_options)
+
+
+def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
+    """The folders of tables that are read again below a root. Raises SinkError."""
+    return retried(Target(root, FOLDER, storage_options), lambda: storage.folders(root, FOLDER, storage_options))
+
+
+def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
+    """The tables that are read again below a root. Raises SinkError."""
+    found = []
+    for name in folders(root, storage_options):
+        target = Target(f"{root.rstrip('/')}/{FOLDER}", name, storage_options)
+        copy = retried(target, target.open)
+        record = None if copy is None else newest(copy)
+        found += [] if record is None else [record.table]
+    return tuple(found)
+
+
+@dataclass
+class Copy:
+    """The copy of a table that is being read, which may not be there."""
+
+    batch: MicroBatch
+    table: str
+
+    def read(self, part: Part) -> TableReport:
+        """Bring a chunk into the copy, or into a replica without rows. Raises SinkError."""
+        read = _requested(part)
+        replica = self.batch.target(self.table)
+
+        def attempt() -> TableReport:
+            target = replica.open()
+            record = self.batch.progress(self.table, target).record
+            is_direct = record is not None and record.request == read.request
+            if is_direct or (read.begins and (target is None or not target.count())):
+                progress = self.batch.progress(self.table, target)
+                return delta_rs.bring(self.batch, replica, target, progress, part, is_copy=True)
+            return self._collected(part, target, record)
+
+        return replace(retried(replica, attempt), begun=read.request)
+
+    def _collected(self, part: Part, replica: DeltaTable | None, record: Record | None) -> TableReport:
+        """Bring a chunk into the copy. The first one begins it anew."""
+        place, read = place_of(self.batch, self.table), _requested(part)
+        target = place.open()
+        progress = self.batch.progress(self.table, target)
+        is_open = progress.record is not None and progress.record.request == read.request
+        if not read.begins and not is_open:
+            is_done = record is not None and read.request in record.snapshots
+            return TableReport(self.table, lacking=None if is_done else _REMOVED)
+        if not is_open:
+            progress.record = Record(self.batch.query_id, self.table, self.batch.batch_id)
+        report = delta_rs.bring(
+            self.batch, place, target, progress, part, replaces=read.begins, beside=replica, is_copy=True
+        )
+        return replace(report, version=None)
+
+    def follow(self, part: Part) -> TableReport:
+        """Bring changes of the log into the copy, if there is one, as into the replica. Raises SinkError."""
+        place = place_of(self.batch, self.table)
+
+        def attempt() -> TableReport:
+            target = place.open()
+            if target is None:
+                return TableReport(self.table)
+            progress = self.batch.progress(self.table, target)
+            if part.change is not None and part.change.kind == DROP:
+                self.remove()
+                return TableReport(self.table)
+            if part.change is not None:
+                delta_rs.alter(self.batch, place, target, progress, part)
+                return TableReport(self.table)
+            beside = self.batch.target(self.table).open()
+            report = delta_rs.bring(self.batch, place, target, progress, part, beside=beside, is_copy=True)
+            return TableReport(self.table, lacking=report.lacking)
+
+        return retried(place, attempt)
+
+    def end(self, part: Part) -> TableReport:
+        """Replace the replica's rows by the copy's, once all are read. Raises SinkError."""
+        read = _requested(part)
+        place, replica = place_of(self.batch, self.table), self.batch.target(self.table)
+
+        def attempt() -> TableReport:
+            copy, target = place.open(), replica.open()
+            progress = self.batch.progress(self.table, target)
+            record = progress.record
+            has_ended = record is not None and read.request in (record.request, *record.snapshots)
+            version = None if target is None else int(target.version())
+            if has_ended:
+                return TableReport(self.table, version=version, ended=read.request)
+            held = None if copy is None else self.batch.progress(self.table, copy).record
+            if copy is None or held is None or held.request != read.request:
+                if read.total:
+                    return TableReport(self.table, lacking=_REMOVED)
+                copy, held = None, Record(self.batch.query_id, self.table, self.batch.batch_id, request=read.request)
+            if copy is not None or target is not None:
+                version = self._replaced(replica, target, progress, copy, held)
+            return TableReport(self.table, version=version, ended=read.request)
+
+        report = retried(replica, attempt)
+        self.remove()
+        return report
+
+    def remove(self) -> None:
+        """Remove the copy. Raises SinkError."""
+        place = place_of(self.batch, self.table)
+        name = f"{FOLDER}/{folder(self.table)}"
+        retried(place, lambda: storage.remove_folder(self.batch.root, name, self.batch.storage_options))
+
+    def _replaced(
+        self, replica: Target, target: DeltaTable | None, progress: TableProgress, copy: DeltaTable | None, held: Record
+    ) -> int | None:
+        """The replica's version, once its rows are those of the copy; none where there is no copy."""
+        mark = progress.swapped(held)
+        if copy is None:
+            assert target is not None
+            delta_rs.overwrite(replica, target, arrow_schema(target).empty_table(), mark, None)
+        else:
+            rows = delta_rs.streamed(copy, arrow_schema(copy))
+            delta_rs.overwrite(replica, target, rows, mark, "overwrite", self.batch.upkeep)
+        written = replica.open()
+        return None if written is None else int(written.version())
+
+
+def _requested(part: Part) -> SnapshotRead:
+    assert part.extent.read is not None
+    return part.extent.read

@@ -1,0 +1,61 @@
+"""What was done to the tables of a replica in a micro-batch, and what was found out about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What was done to one table: rows put and deleted, net, and the table's version then (None: nothing was new).
+
+    `aside` is the error that set the table aside, if one did; `letters` the version of its dead letters then. `lacking`
+    says why its rows may differ from the source's. `snapshot` is one whose rows replace what the table held; `begun` is
+    the signal whose rows came in chunks, `ended` the one whose rows are all written. `delta_id` is the id of the Delta
+    table. `is_cured`: reading the table again makes it right. `is_gone`: the source has no such table any more.
+    `renamed_from`: the name under which its rows were.
+    """
+
+    table: str
+    upserted: int = 0
+    deleted: int = 0
+    version: int | None = None
+    aside: str | None = None
+    letters: int | None = None
+    lacking: str | None = None
+    snapshot: str | None = None
+    begun: str | None = None
+    ended: str | None = None
+    delta_id: str | None = None
+    is_cured: bool = False
+    is_gone: bool = False
+    renamed_from: str | None = None
+
+
+def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
+    """The reports of parts, one a table."""
+    total: dict[str, TableReport] = {}
+    for report in reports:
+        before = total.get(report.table, TableReport(report.table))
+        total[report.table] = replace(
+            before,
+            upserted=before.upserted + report.upserted,
+            deleted=before.deleted + report.deleted,
+            version=_newer(before.version, report.version),
+            aside=report.aside or before.aside,
+            letters=_newer(before.letters, report.letters),
+            lacking="; ".join(dict.fromkeys(each for each in (before.lacking, report.lacking) if each)) or None,
+            snapshot=report.snapshot or before.snapshot,
+            begun=report.begun or before.begun,
+            ended=report.ended or before.ended,
+            delta_id=report.delta_id or before.delta_id,
+            is_cured=report.is_cured or before.is_cured,
+            is_gone=report.is_gone or before.is_gone,
+            renamed_from=report.renamed_from or before.renamed_from,
+        )
+    return total
+
+
+def _newer(*versions: int | None) -> int | None:
+    return max((version for version in versions if version is not None), default=None)

@@ -1,0 +1,137 @@
+"""The states of a replica's tables, stored beside the checkpoint: complete, reading, incomplete, set aside, gone.
+
+| state | means | set by |
+|---|---|---|
+| complete | its rows are those of the source at a place in the log | a reading that ended, or rows from the log alone |
+| reading | its rows are being read; with a reason it was incomplete before | the first rows of a snapshot |
+| incomplete | its rows may differ from the source, with the reason | what happened outside the log, or to the replica |
+| aside | its changes are stored as dead letters | rows that the replica cannot take |
+| gone | the source has no such table, or it is no longer captured | a drop, the catalogue, the filters |
+
+What each event makes of each state is the table TRANSITIONS. A table without an entry has never been met.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from typing import Any
+
+COMPLETE, READING, INCOMPLETE, ASIDE, GONE = "complete", "reading", "incomplete", "aside", "gone"
+_MOST_REASONS, _LONGEST_REASON = 5, 300
+
+
+class Event(Enum):
+    """What may happen to a table of a replica."""
+
+    WRITTEN = "changes of the log were written"
+    LACKING = "something happened that the log does not carry"
+    BEGUN = "the first rows of a snapshot came"
+    ENDED = "all rows of a snapshot are written"
+    ASKED = "the table is requested again"
+    STOPPED = "a requested snapshot was stopped or given up"
+    SET_ASIDE = "the replica could not take the changes"
+    DROPPED = "the source has no such table any more, or it is not captured"
+
+
+# By event, the next state for complete, reading, incomplete, aside, gone, and for a table that was never met.
+TRANSITIONS: Mapping[Event, tuple[str, str, str, str, str, str]] = {
+    Event.WRITTEN: (COMPLETE, READING, INCOMPLETE, ASIDE, COMPLETE, COMPLETE),
+    # While a table is read, its first rows may be older than what happened: it is read once more, see `again`.
+    Event.LACKING: (INCOMPLETE, READING, INCOMPLETE, ASIDE, INCOMPLETE, INCOMPLETE),
+    # A complete table that somebody reads again stays so: its rows are replaced when all are read.
+    Event.BEGUN: (COMPLETE, READING, READING, ASIDE, READING, READING),
+    Event.ENDED: (COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE),
+    Event.ASKED: (COMPLETE, READING, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
+    Event.STOPPED: (COMPLETE, INCOMPLETE, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
+    Event.SET_ASIDE: (ASIDE, ASIDE, ASIDE, ASIDE, ASIDE, ASIDE),
+    Event.DROPPED: (GONE, GONE, GONE, GONE, GONE, GONE),
+}
+_ORDER = (COMPLETE, READING, INCOMPLETE, ASIDE, GONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The version of a Delta table that was written last, and the table's id: another one in its place has another."""
+
+    version: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """A table's state, since when (seconds since 1970), and why it is not complete.
+
+    `request` is the signal or snapshot by which it is being read or is to be read, `asked` when that was requested
+    last and `tries` how often since the table was complete. `again` are reasons that came while it was read. `seen` is
+    the Delta table as it was written last. `is_cured`: reading a table that is set aside makes it right.
+    """
+
+    state: str
+    since: float
+    why: tuple[str, ...] = ()
+    request: str | None = None
+    asked: float | None = None
+    tries: int = 0
+    again: tuple[str, ...] = ()
+    seen: Seen | None = None
+    is_cured: bool = False
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether its rows may differ from the source's; a first reading is not meant."""
+        return self.state in (INCOMPLETE, ASIDE) or (self.state == READING and bool(self.why))
+
+    def after(self, event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
+        """The state after an event; `request` is the reading that the event is about."""
+        if event is Event.ENDED and self.state == READING and self.again:
+            # Part of the rows was read before the last thing happened.
+            return replace(self, state=INCOMPLETE, why=self.again, again=(), request=None)
+        following = TRANSITIONS[event][_ORDER.index(self.state)]
+        reasons = (self.why if why is None else _with(self.why, why)) if following not in (COMPLETE, GONE) else ()
+        changed = replace(self, state=following, since=now if following != self.state else self.since, why=reasons)
+        if event is Event.LACKING and self.state == READING and why is not None:
+            return replace(changed, why=self.why or (why,), again=_with(self.again, why))
+        if event is Event.LACKING:
+            return replace(changed, request=None)
+        if event in (Event.BEGUN, Event.ASKED):
+            is_asked = event is Event.ASKED
+            asked = now if is_asked else self.asked
+            return replace(changed, request=request, asked=asked, tries=self.tries + is_asked)
+        if event is Event.ENDED:
+            return replace(changed, request=None, again=(), tries=0)
+        if event is Event.DROPPED:
+            # What becomes of its replica does not matter any more.
+            return replace(changed, request=None, again=(), tries=0, seen=None)
+        return replace(changed, request=None) if event is Event.STOPPED else changed
+
+
+def first(event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
+    """The state of a table that was never met before the event."""
+    following = TRANSITIONS[event][-1]
+    reasons = () if why is None or following in (COMPLETE, GONE) else (why[:_LONGEST_REASON],)
+    return TableState(following, now, reasons, None if following in (COMPLETE, GONE) else request)
+
+
+def _with(reasons: tuple[str, ...], why: str) -> tuple[str, ...]:
+    """Reasons with one more, the newest last; each once, and not more than can be read."""
+    why = why[:_LONGEST_REASON]
+    return (*(each for each in reasons if each != why), why)[-_MOST_REASONS:]
+
+
+def to_text(tables: Mapping[str, TableState]) -> str:
+    """The states as the text of a file; the keys are the tables' unique names."""
+    return json.dumps({"version": 1, "tables": {name: asdict(state) for name, state in sorted(tables.items())}})
+
+
+def from_text(text: str) -> dict[str, TableState]:
+    """The inverse of `to_text`. Raises ValueError, KeyError and TypeError for other texts."""
+    return {name: _state(node) for name, node in json.loads(text)["tables"].items()}
+
+
+def _state(node: Mapping[str, Any]) -> TableState:
+    seen = node["seen"]
+    lists = {name: tuple(node[name]) for name in ("why", "again")}
+    return TableState(**{**node, **lists, "seen": None if seen is None else Seen(**seen)})

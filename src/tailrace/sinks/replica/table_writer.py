@@ -1,0 +1,82 @@
+"""Writes one table's parts of a micro-batch: into its replica, its dead letters, or the copy that is being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tailrace.errors import DecodeError, TableError
+from tailrace.sinks.replica import aside, health, notes
+from tailrace.sinks.replica.again import Copy
+from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.failures import retried
+from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.reports import TableReport
+
+
+class TableWriter:
+    """The parts of a table come in order, to one writer. `is_aside`: an earlier part may have set the table aside."""
+
+    def __init__(self, batch: MicroBatch, table: str) -> None:
+        self.is_aside = False
+        self._batch, self._table = batch, table
+        self._copy = Copy(batch, table)
+        self._has_copy = folder(table) in batch.copies
+        self._is_first = True
+
+    def write(self, part: Part) -> TableReport:
+        """Write a part, whatever of it is not written yet. Raises SinkError."""
+        lacking = self._examined() if self._is_first else None
+        self._is_first = False
+        report = self._written(part)
+        self.is_aside = self.is_aside or report.aside is not None
+        why = "; ".join(each for each in (lacking, report.lacking) if each)
+        return replace(report, lacking=why or None, delta_id=self._delta_id(report))
+
+    def _written(self, part: Part) -> TableReport:
+        if part.request is not None:
+            self._has_copy = True
+            return self._into_copy(lambda: self._copy.end(part) if part.note is not None else self._copy.read(part))
+        if part.note is not None:
+            return self._noted(part)
+        put_aside = self._batch.put_aside.get(self._table)
+        if put_aside is not None and not self.is_aside and part.extent.read is None:
+            report = aside.put(self._batch, self._table, part, put_aside)
+        else:
+            report = aside.write(self._batch, self._table, part, is_aside=self.is_aside)
+        if self._has_copy and (part.extent.read is None or part.extent.read.snapshot is None):
+            followed = self._into_copy(lambda: self._copy.follow(part))
+            report = replace(report, lacking=report.lacking or followed.lacking)
+        return report
+
+    def _noted(self, part: Part) -> TableReport:
+        try:
+            return notes.apply(self._batch, self._table, part)
+        except TableError as error:
+            if not self._batch.sets_aside:
+                raise
+            return aside.put(self._batch, self._table, part, str(error))
+
+    def _into_copy(self, write: Callable[[], TableReport]) -> TableReport:
+        """Write to the copy. One that cannot take its rows is no copy any more."""
+        try:
+            return write()
+        except (TableError, DecodeError) as error:
+            self._copy.remove()
+            self._has_copy = False
+            return TableReport(self._table, lacking=f"it could not be read again: {error.what}")
+
+    def _examined(self) -> str | None:
+        """Why the table may not be as it was written last, if so."""
+        place, last = self._batch.target(self._table), self._batch.known.get(self._table)
+        if last is None:
+            return None
+        return retried(place, lambda: health.why_not_ours(place.open(), last, self._batch.query_id))
+
+    def _delta_id(self, report: TableReport) -> str | None:
+        """The id of the Delta table, where this part made a version of it."""
+        if report.version is None:
+            return None
+        target = self._batch.target(self._table).open()
+        return None if target is None else str(target.metadata().id)
