@@ -12,7 +12,7 @@ from tailrace.connectors.snapshots import Fence, ReadChunk
 from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
-from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc
+from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc, note
 from tailrace.snapshot.table_note import TableNote
 from tailrace.snapshot.window import Window
 
@@ -49,13 +49,17 @@ def read_log(
     """
     config = replace(config, tables=split.tables)
     window = None if split.chunk is None else _window(split.chunk, fence)
+    if window is not None and split.chunk is not None and split.chunk.begins and split.chunk.request is not None:
+        # Before the log, whose changes supersede rows of the chunk.
+        begins = SnapshotRead(split.read_id, request=split.chunk.request, begins=True)
+        yield Chunk([note(window.rows.table, read=begins)])
     for decoded in changes(config, split.range):
         chunk = _without(decoded, split.untouched) if split.untouched else decoded
         if window is not None:
             window.observe(*chunk.batches)
         yield chunk
     if window is not None and split.chunk is not None:
-        read = SnapshotRead(split.read_id, request=split.chunk.request, begins=split.chunk.begins)
+        read = SnapshotRead(split.read_id, request=split.chunk.request)
         yield Chunk([replace(window.survivors(), read=read)])
     if split.notes:
         yield Chunk([each.batch(split.read_id) for each in split.notes])

@@ -175,6 +175,8 @@ class Planner:
         if is_due:
             # The statement may write to a table that is captured, which the next batch then has.
             self._act()
+        if self._adhoc is not None:
+            self._adhoc.is_bounded = until is not None
         step = self._step(here, start, warnings, is_start=is_start, is_behind=end < log_end.position)
         if step.end is not None:
             # A chunk ends after the log's end was queried, so the clock is read again.

@@ -93,14 +93,16 @@ def line(table: str, state: TableState, reaction: Reaction) -> str:
 class TableStates:
     """The states of one replica's tables. `offset` gives the offset that a micro-batch ends at, by its number.
 
-    `ask` requests a table under an id and says whether the request is still to be read, by the id. `notify` gets a
-    notification of each change. All methods may be called by several threads.
+    `ask` requests a table under an id, and `is_waiting` says whether that request is still to be read. `discard`
+    removes what was read of a table whose reading was stopped. `notify` gets a notification of each change. All methods
+    may be called by several threads.
     """
 
     file: StateFile | None = None
     offset: Callable[[int], Mapping[str, Any] | None] = lambda _: None
     ask: Callable[[str, str], None] | None = None
     is_waiting: Callable[[str], bool] = lambda _: False
+    discard: Callable[[str], None] | None = None
     reaction: Reaction = field(default_factory=Reaction)
     notify: Callable[[Notice], object] | None = None
     clock: Callable[[], float] = time.time
@@ -213,6 +215,8 @@ class TableStates:
                 continue
             why = next((one.why for one in progress.incomplete if one.table == shown(name)), None)
             self._event(name, Event.STOPPED, why=why)
+            if self.discard is not None:
+                self.discard(name)
 
     def _ask_again(self) -> None:
         """Ask for tables that reading cures, where nobody has and the pause since the last time is over."""

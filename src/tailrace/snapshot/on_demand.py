@@ -48,6 +48,7 @@ class AdHocSnapshots:
     """Carries out signals for one pipeline's planner.
 
     `late` are tables that were added to the log only at this start, with the reason why they are incomplete.
+    `is_bounded`: the run ends when nothing is left to do.
     """
 
     def __init__(self, config: Config, server: OnDemandSnapshots) -> None:
@@ -59,6 +60,7 @@ class AdHocSnapshots:
         self._blocking = BlockingSnapshots(config, server)
         self._waits: int | None = None
         self._has_read_tables = False
+        self.is_bounded = False
         self.late: tuple[tuple[str, str], ...] = ()
 
     def before(self) -> Progress:
@@ -131,7 +133,7 @@ class AdHocSnapshots:
 
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
-        arrived = self._channels.poll(progress.files, progress.topic)
+        arrived = self._channels.poll(progress.files, progress.topic, is_bounded=self.is_bounded)
         new, marks = self._server.new_signals(progress.handled)
         if new:
             progress = replace(progress, handled=marks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Literal
 
@@ -19,6 +20,7 @@ from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.evolve import add_columns, aligned, evolution, filling, takes_over
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net, fold
+from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.lookup import joined, matching, with_moved, without
 from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
@@ -33,6 +35,13 @@ def write(batch: MicroBatch, table: str, part: Part) -> TableReport:
     """Brings a part into its table in one commit, without what is there already. Raises SinkError."""
     place = batch.target(table)
     return retried(place, lambda: _written(batch, place, part))
+
+
+def identified(report: TableReport, target: DeltaTable | None) -> TableReport:
+    """A report with the table's version and id, where it has been written."""
+    if target is None:
+        return report
+    return replace(report, version=int(target.version()), delta_id=str(target.metadata().id))
 
 
 def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
@@ -64,16 +73,16 @@ def clear(batch: MicroBatch, table: str, extent: Extent) -> int | None:
     return retried(place, attempt)
 
 
-def emptied(batch: MicroBatch, table: str) -> int | None:
-    """Take all rows from a table whose source is gone; the table's version then. Raises SinkError."""
+def emptied(batch: MicroBatch, table: str) -> TableReport:
+    """Take all rows from a table whose source is gone. Raises SinkError."""
     place = batch.target(table)
 
-    def attempt() -> int | None:
-        target = place.open()
+    def attempt() -> TableReport:
+        target, report = place.open(), TableReport(table, is_gone=True)
         if target is None or not target.count():
-            return None
+            return report
         rewrite(target, arrow_schema(target).empty_table(), repeated(target, batch, table))
-        return int(target.version())
+        return identified(report, target)
 
     return retried(place, attempt)
 
@@ -86,10 +95,14 @@ def rewrite(target: DeltaTable, rows: pa.Table | pa.RecordBatchReader, propertie
 def _written(batch: MicroBatch, place: Target, part: Part) -> TableReport:
     target = place.open()
     progress = batch.progress(place.table, target)
+    lacking = why_not_ours(target, batch.known.get(place.table), batch.query_id)
     if part.change is not None:
         version = alter(batch, place, target, progress, part)
-        return TableReport(place.table, version=version, is_gone=part.change.kind == DROP)
-    return bring(batch, place, target, progress, part)
+        report = TableReport(place.table, is_gone=part.change.kind == DROP)
+        report = report if version is None else identified(report, target)
+    else:
+        report = bring(batch, place, target, progress, part)
+    return replace(report, lacking=report.lacking if lacking is None else lacking)
 
 
 def bring(
@@ -120,9 +133,9 @@ def bring(
         target = place.open()
     else:
         lacking = _apply(batch, place, target, net, mark, replaces=begins, beside=beside, is_copy=is_copy)
-    version = None if target is None else int(target.version())
     snapshot = None if part.extent.read is None else part.extent.read.snapshot
-    return TableReport(place.table, net.upserted, net.deleted, version, lacking=lacking, snapshot=snapshot)
+    report = TableReport(place.table, net.upserted, net.deleted, lacking=lacking, snapshot=snapshot)
+    return identified(report, target)
 
 
 def missing_values(count: int) -> str | None:

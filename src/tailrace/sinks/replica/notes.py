@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from deltalake import CommitProperties, DeltaTable
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deltalake import DeltaTable
 
 from tailrace.errors import ShapeError
 from tailrace.model.change import ChangeBatch
@@ -12,7 +15,7 @@ from tailrace.model.structure import Structure, differences
 from tailrace.sinks.replica import delta_rs
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
-from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
@@ -21,57 +24,55 @@ from tailrace.sinks.replica.target import Target, arrow_schema
 PROPERTY = "tailrace.structure"
 
 
-def apply(batch: MicroBatch, table: str, part: Part) -> TableReport:
+def apply(batch: MicroBatch, table: str, note: ChangeBatch) -> TableReport:
     """Do what a note asks for. Raises SinkError."""
-    note = part.note
-    assert note is not None
     if note.structure is None:
         return TableReport(table, lacking=note.lacking)
+    if note.structure.is_gone:
+        # The rows go with their source, unless they are kept.
+        return TableReport(table, is_gone=True) if batch.keeps_dropped else delta_rs.emptied(batch, table)
     place, structure = batch.target(table), note.structure
-    if structure.is_gone:
-        return _gone(batch, table)
     return retried(place, lambda: _described(batch, place, note, structure))
-
-
-def _gone(batch: MicroBatch, table: str) -> TableReport:
-    """The source has no such table any more: its rows go, unless they are kept."""
-    version = None if batch.keeps_dropped else delta_rs.emptied(batch, table)
-    return TableReport(table, version=version, is_gone=True)
 
 
 def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: Structure) -> TableReport:
     target = place.open()
+    lacking = why_not_ours(target, batch.known.get(place.table), batch.query_id)
     if target is None or place.table in batch.gone:
-        return TableReport(place.table, version=_stored(batch, place, target, structure), lacking=structure.unread)
-    known = target.metadata().configuration.get(PROPERTY)
-    found = differences(known, structure)
-    why = list(found.why)
-    if found.dropped:
-        _drop(batch, place, target, found.dropped)
-    fields = native_schema(note.table)
-    if not why:
-        try:
-            filled, _ = delta_rs.evolve(batch, place, target, note.table, fields)
-            why += [] if filled is None else [filled]
-        except ShapeError as error:
-            why.append(error.what)
-    return TableReport(place.table, version=_stored(batch, place, target, structure), lacking="; ".join(why) or None)
+        report = TableReport(place.table, lacking=structure.unread)
+    else:
+        found = differences(target.metadata().configuration.get(PROPERTY), structure)
+        why = found.why or fit(batch, place, target, note, found.dropped)
+        report = TableReport(place.table, lacking="; ".join(why) or None)
+    if target is not None:
+        _store(batch, place, target, structure)
+    return delta_rs.identified(replace(report, lacking=lacking or report.lacking), target)
 
 
-def _drop(batch: MicroBatch, place: Target, target: DeltaTable, names: tuple[str, ...]) -> None:
+def fit(
+    batch: MicroBatch, place: Target, target: DeltaTable, note: ChangeBatch, dropped: Sequence[str]
+) -> tuple[str, ...]:
+    """Give a table the columns of its source; why its rows may differ then."""
+    if dropped:
+        _drop(batch, place, target, dropped)
+    try:
+        filled, _ = delta_rs.evolve(batch, place, target, note.table, native_schema(note.table))
+    except ShapeError as error:
+        return (error.what,)
+    return () if filled is None else (filled,)
+
+
+def _drop(batch: MicroBatch, place: Target, target: DeltaTable, names: Sequence[str]) -> None:
     """Remove columns that the source no longer has."""
-    shape = reshaping(arrow_schema(target), SchemaChange(ALTER, None, 0, dropped=names))
+    shape = reshaping(arrow_schema(target), SchemaChange(ALTER, None, 0, dropped=tuple(names)))
     if shape is not None:
         rows = delta_rs.streamed(target, shape.schema, shape.names)
         delta_rs.rewrite(target, rows, delta_rs.repeated(target, batch, place.table))
 
 
-def _stored(batch: MicroBatch, place: Target, target: DeltaTable | None, structure: Structure) -> int | None:
-    """Store a description in the table's properties, unless it is there; the table's version then."""
-    if target is None or target.metadata().configuration.get(PROPERTY) == structure.stored:
-        return None if target is None else int(target.version())
-    properties: CommitProperties = delta_rs.repeated(target, batch, place.table)
-    target.alter.set_table_properties(
-        {PROPERTY: structure.stored}, raise_if_not_exists=False, commit_properties=properties
-    )
-    return int(target.version())
+def _store(batch: MicroBatch, place: Target, target: DeltaTable, structure: Structure) -> None:
+    """Store a description in the table's properties, unless it is there."""
+    if target.metadata().configuration.get(PROPERTY) != structure.stored:
+        properties = delta_rs.repeated(target, batch, place.table)
+        stored = {PROPERTY: structure.stored}
+        target.alter.set_table_properties(stored, raise_if_not_exists=False, commit_properties=properties)

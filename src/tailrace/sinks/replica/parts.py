@@ -86,7 +86,9 @@ def parts(
             if part.batches:
                 yield part
                 part = _next(part)
-            yield Part(replace(part.extent, read=batch.read), note=batch)
+            is_begin = batch.read is not None and batch.read.begins
+            extent = replace(part.extent, read=batch.read)
+            yield Part(extent, batches=[batch]) if is_begin else Part(extent, note=batch)
             part = _next(part)
             continue
         if not (len(batch) or batch.is_empty_table):

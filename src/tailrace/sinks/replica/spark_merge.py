@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
@@ -28,6 +28,7 @@ from tailrace.sinks.replica import aside, delta_rs, merge, spark_sql, spark_writ
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
 from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.marks import Extent, TableProgress
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Rename, Stop, renamed
@@ -81,6 +82,7 @@ class Merging:
     def __init__(self, ordered: DataFrame, batch: MicroBatch) -> None:
         self.others: dict[str, Otherwise] = {}
         self.moved: list[TableReport] = []
+        self._begun: set[str] = set()
         self._session, self._batch = ordered.sparkSession, batch
         self._folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
 
@@ -99,16 +101,25 @@ class Merging:
                 if rename is not None and rename not in done:
                     stops.append(Stop(table, extent, rename))
                     break
-                if "tasks" in head:
+                if "tasks" in head or table in self._batch.put_aside:
                     self.others.setdefault(table, Otherwise(extent.number))
                 if rename is None and extent.number < self._end(table):
                     try:
-                        reports.append(_write_part(self._folded, self._batch, table, extent, head))
+                        lacking = self._examined(table)
+                        report = _write_part(self._folded, self._batch, table, extent, head)
+                        reports.append(replace(report, lacking=lacking or report.lacking))
                     except TableError as error:
                         if not self._batch.sets_aside:
                             raise
                         self.others[table] = Otherwise(extent.number, str(error))
         return reports, stops
+
+    def _examined(self, table: str) -> str | None:
+        """Why a table may not be as it was written last, before it is written the first time."""
+        if table in self._begun:
+            return None
+        self._begun.add(table)
+        return why_not_ours(self._batch.target(table).open(), self._batch.known.get(table), self._batch.query_id)
 
     def _end(self, table: str) -> float:
         """The number of the first part that is not written."""
