@@ -31,7 +31,7 @@ PLACES = [
 
 def begun(rig: Rig) -> None:
     """A replica of a table with 200 rows, to which somebody has added rows and from which a row was taken."""
-    rig.properties = {"signal.poll.interval.ms": "100", "incremental.snapshot.chunk.size": "20"}
+    rig.properties = {"signal.poll.interval.ms": "100", "incremental.snapshot.chunk.size": "10"}
     rig.sink = {"replica": {"path": "replica", "read_again": {"at_most_every": "0s"}}}
     with rig.connect() as connection:
         connection.execute("CREATE TABLE items (id int PRIMARY KEY, v text, big text)")
@@ -42,6 +42,13 @@ def begun(rig: Rig) -> None:
     folder = str(rig.folder / "replica" / "public.items")
     rows = read_table(str(rig.folder / "replica"), "public.items")
     write_deltalake(folder, rows.slice(0, 3).set_column(0, "id", rows.column("id").slice(0, 3)), mode="append")
+    with rig.connect() as connection:
+        connection.execute("INSERT INTO items VALUES (0, 'shows it', 'y')")
+    rig.await_(lambda: state(rig) != "complete", "nobody notices what was added")
+
+
+def state(rig: Rig) -> str:
+    return stored_states(str(rig.checkpoint))["public.items"].state
 
 
 def change(rig: Rig, dice: random.Random) -> None:
@@ -79,11 +86,7 @@ def finish(rig: Rig, place: str, nth: int, driver: bool, seed: int) -> None:
     for _ in range(5):
         change(rig, dice)
 
-    def is_complete() -> bool:
-        state = stored_states(str(rig.checkpoint)).get("public.items")
-        return state is not None and state.state == "complete"
-
-    rig.await_(is_complete, "the table is not complete again")
+    rig.await_(lambda: state(rig) == "complete", "the table is not complete again")
     rig.await_all_read()
     rig.check("items")
     assert not (rig.folder / "replica" / "_reading" / "public.items").exists()
