@@ -14,8 +14,16 @@ from tailrace.model.change import UPDATE, ChangeBatch
 
 
 def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
-    """The batch without what `skipped.operations` and `skip.messages.without.change` leave out; reads always stay."""
-    return _changing(_wanted(batch, config)) if config.flag("skip.messages.without.change") else _wanted(batch, config)
+    """The batch without the operations that `skipped.operations` names; reads always stay."""
+    skipped = config.names("skipped.operations")  # some of c, u, d, t; empty for `none`
+    if not skipped:
+        return batch
+    return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
+
+
+def without_unchanged(batch: ChangeBatch, config: Config) -> ChangeBatch:
+    """The batch without updates that change nothing, as far as `skip.messages.without.change` says so."""
+    return _changing(batch) if config.flag("skip.messages.without.change") else batch
 
 
 def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
@@ -25,13 +33,6 @@ def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
     """
     hides = len(batch.table.value_columns) < len(batch.table.columns)
     return _changing(batch, only_shown=True) if hides and config.flag("skip.messages.without.change") else batch
-
-
-def _wanted(batch: ChangeBatch, config: Config) -> ChangeBatch:
-    skipped = config.names("skipped.operations")  # some of c, u, d, t; empty for `none`
-    if not skipped:
-        return batch
-    return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
 
 
 def _changing(batch: ChangeBatch, *, only_shown: bool = False) -> ChangeBatch:
