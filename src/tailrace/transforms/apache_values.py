@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT
 from tailrace.errors import TransformError
+from tailrace.events.date_format import DateFormat
 from tailrace.events.encode.arrow import flags, join, repeat
 from tailrace.events.records import Part, Records, struct
 from tailrace.transforms.apache import Sided, fields_of
-from tailrace.transforms.date_format import DateFormat
 from tailrace.transforms.settings import Given, Options, setting
 
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -88,7 +88,7 @@ class TimestampRouter:
         """From the transform's settings. Raises SettingsError."""
         names = ("topic.format", "timestamp.format")
         config = given.read((setting(names[0], TEXT, "${topic}-${timestamp}"), setting(names[1], TEXT, "yyyyMMdd")))
-        pattern = DateFormat.given(given, names[1], config.text(names[1]))
+        pattern = given.date_format(names[1], config.text(names[1]))
         return TimestampRouter(tuple(re.split(r"(\$\{(?:topic|timestamp)\})", config.text(names[0]))), pattern)
 
     def apply(self, records: Records) -> list[Records]:
