@@ -10,7 +10,7 @@ import pyarrow.types as pt
 from tailrace.events.date_format import DAY, DateFormat
 from tailrace.events.encode.arrow import mask
 from tailrace.events.encode.binary import base64
-from tailrace.events.encode.numbers import decimal_text, float_text
+from tailrace.events.encode.numbers import bare_float_text, decimal_text
 from tailrace.model.schema import ConnectSchema
 
 _LOGICAL = "org.apache.kafka.connect.data."
@@ -36,7 +36,7 @@ def value_texts(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Arr
         return base64(values)
     if schema.name in _TIMES:
         return _time_texts(values, schema.name, faults)
-    return pc.utf8_trim(float_text(values), '"') if pt.is_floating(values.type) else values.cast(pa.string())
+    return bare_float_text(values) if pt.is_floating(values.type) else values.cast(pa.string())
 
 
 def java_texts(values: pa.Array, schema: ConnectSchema) -> pa.Array:

@@ -63,7 +63,10 @@ class MaskField(Sided):
             )
         if pa.types.is_binary(values.type) and isinstance(mask, Decimal):
             raise TransformError("a decimal of more than 76 digits cannot be masked", where=f"MaskField: {name}")
-        masked = pa.array([mask if each else None for each in flags(values.is_valid())], values.type)
+        try:
+            masked = pa.array([mask if each else None for each in flags(values.is_valid())], values.type)
+        except (OverflowError, pa.ArrowInvalid) as error:
+            raise _no_value(self.replacement, kind, name) from error
         return Part(field.schema, masked)
 
     def _given(self, name: str, kind: str, is_decimal: bool) -> object:
@@ -73,7 +76,11 @@ class MaskField(Sided):
                 return Decimal(text)
             return text if kind == "string" else float(text) if kind in ("float", "double") else int(text)
         except (ValueError, ArithmeticError) as error:
-            raise TransformError(f"the replacement {text} is no {kind}", where=f"MaskField: {name}") from error
+            raise _no_value(text, kind, name) from error
+
+
+def _no_value(replacement: str | None, kind: str, name: str) -> TransformError:
+    return TransformError(f"the replacement {replacement} is no {kind}", where=f"MaskField: {name}")
 
 
 @dataclass(frozen=True)

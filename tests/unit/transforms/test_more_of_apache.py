@@ -177,6 +177,8 @@ def test_a_replacement_is_for_numbers_and_texts() -> None:
         ({"fields": "point"}, "a value of the type struct cannot be masked"),
         ({"fields": "tags", "replacement": "x"}, "a value of the type array cannot be masked with a replacement"),
         ({"fields": "id", "replacement": "x"}, "the replacement x is no int32"),
+        ({"fields": "id", "replacement": "9" * 40}, "the replacement 9{40} is no int32"),
+        ({"fields": "price", "replacement": "1e400"}, "the replacement 1e400 is no bytes"),
     ],
 )
 def test_what_cannot_be_masked(settings: dict[str, str], words: str) -> None:

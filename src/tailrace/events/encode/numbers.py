@@ -36,6 +36,11 @@ def float_text(values: pa.Array) -> pa.Array:
     return pc.replace_with_mask(text, mask(~plain), odd.take(indices(index)))
 
 
+def bare_float_text(values: pa.Array) -> pa.Array:
+    """Each value as Java's toString has it, NaN and the infinities without quotes; null stays null."""
+    return pc.utf8_trim(float_text(values), '"')
+
+
 def java_float(number: float | np.floating[Any]) -> str:
     """One number as Java writes it in JSON, float32 with its own shortest digits."""
     if not np.isfinite(number):
