@@ -35,6 +35,18 @@ def test_a_large_value_that_was_not_repeated_has_not_changed() -> None:
     assert len(without_unchanged(given, config(skip_messages_without_change="true"))) == 0
 
 
+def test_a_required_value_that_the_log_lacks_is_empty_for_the_reference() -> None:
+    lacking, given = {"id": 1, "code": None, "note": "x"}, "skip_messages_without_change"
+    rows = (
+        {"op": "u", "before": lacking, "after": {"id": 1, "code": "", "note": "x"}},
+        {"op": "u", "before": lacking, "after": {"id": 1, "code": "b", "note": "x"}},
+        {"op": "u", "before": {**lacking, "note": None}, "after": {"id": 1, "code": "", "note": ""}},
+    )
+    for faults, kept in (("false", [0, 2, 4]), ("true", [2, 4])):
+        found = without_unchanged(changes(table(), *rows), config(**{given: "true", "compat_faults": faults}))
+        assert found.rows.column("order").to_pylist() == kept
+
+
 def test_an_update_of_a_hidden_key_alone_is_left_out_as_the_reference_does() -> None:
     shown = table()
     hidden = replace(shown, columns=(replace(shown.columns[0], in_value=False), *shown.columns[1:]))
