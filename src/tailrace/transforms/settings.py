@@ -61,16 +61,14 @@ class Given:
             )
             raise self.problem(name, str(error), remedy) from error
 
-    def read(self, options: Iterable[Option], ignored: frozenset[str] = frozenset()) -> Config:
-        """The settings by the options declared; `ignored` are read by somebody else. Raises SettingsError."""
+    def read(self, options: Iterable[Option]) -> Config:
+        """The settings by the options declared. Raises SettingsError."""
         table = OptionTable({"": tuple(options)})
         values: dict[str, Value | None] = {
             option.name: None if option.default is None else option.kind.parse(option.default) for option in table
         }
         problems: list[Problem] = []
         for name, text in self.values.items():
-            if name.lower() in ignored:
-                continue
             found = table.find(name)
             if found is None:
                 near = table.nearest(name)
