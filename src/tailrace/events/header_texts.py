@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.events.converter import JSON, STRING, Converter
-from tailrace.events.encode.arrow import bracketed, join, null_where, repeat
-from tailrace.events.encode.json import encode, entries_of
+from tailrace.events.encode.arrow import bracketed, entries_of, join, null_where, repeat
+from tailrace.events.encode.json import encode
 from tailrace.events.parts import text_of
 from tailrace.events.payload import filled
 from tailrace.events.value_texts import DECIMAL, java_texts, value_texts
@@ -27,8 +27,10 @@ def header_texts(values: pa.Array, schema: ConnectSchema, converter: Converter, 
 
 
 def _of_connect(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
-    """As Values.convertToString of Kafka Connect: like JSON, but numbers and times without quotes, and no quotes around
-    a text that stands alone."""
+    """As Values.convertToString of Kafka Connect.
+
+    Like JSON, but numbers, NaN and times have no quotes, nor has a text that stands alone.
+    """
     if schema.type == "struct":
         parts: list[str | pa.Array] = ["{"]
         for place, field in enumerate(schema.fields):

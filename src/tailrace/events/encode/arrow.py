@@ -78,6 +78,15 @@ def bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str, separator
     return null_where(lists, join(left, joined, right))
 
 
+def entries_of(maps: pa.MapArray) -> tuple[pa.ListArray, pa.Array, pa.Array]:
+    """A column of maps as lists of entries, and the keys and values of all entries."""
+    kind = maps.type
+    entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
+    lists = maps.cast(pa.list_(entry))
+    entries = lists.flatten()
+    return lists, entries.field(0), entries.field(1)
+
+
 def null_where(values: pa.Array, texts: pa.Array) -> pa.Array:
     """The texts, null where the values are."""
     if values.null_count == 0:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import bracketed, join, null_where, repeat
+from tailrace.events.encode.arrow import bracketed, entries_of, join, null_where, repeat
 from tailrace.events.encode.binary import base64, decimal_of, unscaled
 from tailrace.events.encode.numbers import decimal_text, float_text, java_float, scale_of
 from tailrace.events.encode.strings import escape, quote
@@ -222,15 +222,6 @@ def _list(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     if schema.items is None:
         raise DecodeError(f"the schema of an array does not declare its items: {schema}")
     return bracketed(values, encode(values.flatten(), schema.items, style), "[", "]")
-
-
-def entries_of(maps: pa.MapArray) -> tuple[pa.ListArray, pa.Array, pa.Array]:
-    """A column of maps as lists of entries, and the keys and values of all entries."""
-    kind = maps.type
-    entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
-    lists = maps.cast(pa.list_(entry))
-    entries = lists.flatten()
-    return lists, entries.field(0), entries.field(1)
 
 
 def _map(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
