@@ -78,6 +78,11 @@ class Connector(Protocol):
     """The notifications for a start that continues with the log."""
     continues_without_rows: bool = False
     """Whether the log can continue at its end, without a snapshot, when a position is lost."""
+    skips_whole_changes: bool = False
+    """Whether `skipped.operations` applies to changes as the log has them, and not to the two events of a changed key.
+
+    As in Debezium, whose dispatcher skips nothing where the query of the log does (`supportsOperationFiltering`).
+    """
 
     def __init__(self, config: Config) -> None: ...
 

@@ -15,11 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import PagingKey, ReadChunk, Unread
 from tailrace.errors import DecodeError, SourceError, TailraceError
 from tailrace.events.encode.arrow import repeat
+from tailrace.events.notifications import NOT_CAPTURED
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.snapshot.chunk_size import ChunkSize
 from tailrace.snapshot.progress import Progress
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 Stage = tuple[Progress, str]
 
 DONE, EMPTY, NO_KEY = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY"
+UNCAPTURED = "the lists do not capture it; `tailrace add` does"
 # No word of notifications: the table is read in another way.
 OTHERWISE = ""
 RETRY_SECONDS = 10.0
@@ -89,6 +92,7 @@ class IncrementalSnapshots:
         self, session: ChunkSession, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
         try:
+            self._check_captured(request)
             with session.table(request.id(self.config), request.table, request.condition) as table:
                 return self._chunk(table, progress, request)
         except Unread as unread:
@@ -102,6 +106,12 @@ class IncrementalSnapshots:
                 raise
             after, status = _given_up(self._failures, progress, error)
             return after, None, status
+
+    def _check_captured(self, request: Request) -> None:
+        """Raise Unread for a table that the lists exclude: whoever may signal may not read it."""
+        if not TableFilter.from_config(self.config).captures(request.id(self.config)):
+            is_faulty = self.config.flag("compat.faults")
+            raise Unread(UNCAPTURED, self._server.faulty_status if is_faulty else NOT_CAPTURED)
 
     def _chunk(self, table: ChunkTable, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str]:
         after, read, fence = self._read(table, progress, request)

@@ -13,19 +13,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.signal import Signal
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
 from tailrace.connectors.snapshots import ReadChunk
 from tailrace.errors import TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
+from tailrace.events.snapshot_notices import WITHOUT_ROWS
 from tailrace.snapshot import capture_changes
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.blocking import BlockingSnapshots
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.incremental import DONE, EMPTY, OTHERWISE, IncrementalSnapshots, reason
+from tailrace.snapshot.incremental import DONE, EMPTY, OTHERWISE, UNCAPTURED, IncrementalSnapshots, reason
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, check_size
+from tailrace.snapshot.signals import (
+    ABOUT_SNAPSHOTS,
+    ADD,
+    BLOCKING,
+    INCREMENTAL,
+    REMOVE,
+    Request,
+    check_no_surrogate,
+    check_size,
+)
 from tailrace.snapshot.table_note import TableNote
 
 log = logging.getLogger(__name__)
@@ -156,6 +167,8 @@ class AdHocSnapshots:
     def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after a signal. Raises SignalError for one that is not carried out."""
         check_size(signal)
+        if not self._server.takes_surrogate_keys:
+            check_no_surrogate(signal)
         if signal.type in ABOUT_SNAPSHOTS:
             return progress.asked(signal, self._server.tables(self.config))
         if signal.type in (ADD, REMOVE):
@@ -188,16 +201,28 @@ class AdHocSnapshots:
             left = replace(done, undo=None).giving_up(requests, reason(self._server.failures, planned.refused))
             return Step(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
-            after = self._without_unknown(done, requests)
+            after, told = self._without_unknown(done, requests)
+            if not planned.splits:
+                return Step(after, planned.end, True, notices=(*notices, *told, *WITHOUT_ROWS))
             self._has_read_tables = True
-            return Step(after, planned.end, True, splits=_announced(planned.splits, notices))
+            return Step(after, planned.end, True, splits=_announced(planned.splits, (*notices, *told)))
         return Step(progress, planned.end, moves or planned.end is not None, notices=notices)
 
-    def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> Progress:
-        """The state in which tables that are not captured, so that the snapshot goes without them, are incomplete."""
+    def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> tuple[Progress, tuple[Notice, ...]]:
+        """The state in which tables that the snapshot goes without are incomplete; the notifications of those.
+
+        They do not exist, or the lists exclude them, which the reference engine does not tell.
+        """
+        lists = TableFilter.from_config(self.config)
         captured = {str(table) for table in self._server.tables(self.config)}
-        unknown = [request for request in requests if request.table not in captured]
-        return done.giving_up(unknown, "no such table is captured")
+        excluded = [request for request in requests if not lists.captures(request.id(self.config))]
+        absent = [each for each in requests if each.table not in captured and each not in excluded]
+        after = done.giving_up(excluded, UNCAPTURED).giving_up(absent, "there is no such table")
+        told = () if self.config.flag("compat.faults") else excluded
+        return after, tuple(
+            notifications.scanned(notifications.INITIAL, each.table, "", notifications.NOT_CAPTURED).with_rows(0)
+            for each in told
+        )
 
     def close(self) -> None:
         """Release the open snapshot, and the channels."""

@@ -11,7 +11,6 @@ from typing import Any
 
 from tailrace.connectors.mongodb.position import end_of
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time
-from tests.golden.compare import Event
 from tests.golden.databases.database import GoldenServer
 from tests.golden.script import Directive
 from tests.servers.mongodb.server import ReplicaSet
@@ -55,16 +54,6 @@ class GoldenMongo(GoldenServer):
     def position(self, text: str) -> str:
         """See GoldenServer.position."""
         return text
-
-    def comparable(self, events: list[Event]) -> list[Event]:
-        """The reference engine ends a transaction when the next change comes, we do at once."""
-        if (
-            events
-            and events[-1]["topic"].endswith(".transaction")
-            and events[-1]["value"]["payload"]["status"] == "END"
-        ):
-            return events[:-1]
-        return events
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

@@ -14,8 +14,7 @@ from typing import Any
 
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
-from tests.golden.compare import Event
-from tests.golden.databases.database import GoldenServer, SkippedError, without_last_end
+from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
 from tests.servers.sqlserver.server import SqlServer
@@ -87,10 +86,6 @@ class GoldenSqlServer(GoldenServer):
     def position(self, text: str) -> Reading:
         """See GoldenServer.position."""
         return Reading.from_text(text)
-
-    def comparable(self, events: list[Event]) -> list[Event]:
-        """See GoldenServer.comparable."""
-        return without_last_end(events)
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

@@ -307,9 +307,30 @@ def test_an_empty_document_is_a_tombstone_for_the_reference() -> None:
         assert len(group) == 1
 
 
-def test_an_unknown_setting_is_an_error() -> None:
-    with pytest.raises(SettingsError, match=r"array\.encodin"):
-        ExtractNewDocumentState.of(Given("transforms.unwrap.", {"array.encodin": "array"}))
+@pytest.mark.parametrize(
+    ("transform", "name", "said"),
+    [
+        (ExtractNewDocumentState, "array.encodin", "did you mean array.encoding?"),
+        (ExtractNewDocumentState, "sanitize.field.names", "known settings: "),
+        (MongoEventRouter, "collection.field.event.ids", "did you mean collection.field.event.id?"),
+        (MongoEventRouter, "debezium", "known settings: "),
+    ],
+)
+def test_an_unknown_setting_is_an_error_that_names_the_transforms_own(transform: Any, name: str, said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        transform.of(Given("transforms.u.", {name: "true"}))
+    (problem,) = error.value.problems
+    assert problem.name == f"transforms.u.{name}"
+    assert str(problem.remedy).startswith(said)
+    if said.startswith("known"):
+        names = str(problem.remedy).removeprefix(said).split(", ")
+        own = {
+            ExtractNewDocumentState: {"add.fields", "array.encoding", "flatten.struct", "field.name.adjustment.mode"},
+            MongoEventRouter: {"collection.field.event.id", "collection.expand.json.payload", "route.by.field"},
+        }
+        assert own[transform] <= set(names)
+        assert len(names) == len(set(names))
+        assert "table.field.event.id" not in names
 
 
 def test_an_outbox_document_becomes_a_message() -> None:

@@ -69,9 +69,9 @@ class Session(ChunkSession):
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:
         """See ChunkSession.table."""
         catalog = self.dialect.catalog(self.connection, self.config)
-        number = catalog.tables().get(table) if catalog.filter.captures(table) else None
+        number = catalog.tables().get(table)
         if number is None:
-            raise Unread("no such table is captured", "UNKNOWN_SCHEMA")
+            raise Unread("there is no such table", "UNKNOWN_SCHEMA")
         whole = catalog.described(table, number)
         captured = catalog.capture(catalog.now(table, catalog.newest(), number))
         if captured is None:

@@ -23,10 +23,11 @@ from tailrace.connectors.change_tables.reader import changes
 from tailrace.connectors.change_tables.rows import Split, read
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
-from tailrace.connectors.change_tables.splits import WITHOUT_ROWS, SplitPlanner
+from tailrace.connectors.change_tables.splits import SplitPlanner
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
+from tailrace.events.snapshot_notices import WITHOUT_ROWS
 from tailrace.model.table import TableId, TableSchema
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
@@ -56,7 +57,7 @@ class ChangeTableConnector(SharedLogConnector):
     longer: ClassVar[str]
     """How changes are kept longer."""
 
-    notices_without_rows = WITHOUT_ROWS
+    notices_without_rows = WITHOUT_ROWS  # in the reference engine a snapshot of structures alone is a snapshot
     fence = staticmethod(CapturedUntil.parse)
     parse = staticmethod(Reading.from_text)
 

@@ -191,8 +191,12 @@ class _Rows:
 
 
 def _without_hidden_keys(schema: TableSchema, found: pa.StructArray) -> pa.StructArray:
-    """The reference engine does not read key columns that no value has: their place in keys has zeros."""
-    if all(column.in_value for column in schema.columns):
+    """The reference engine does not read key columns that values leave out, so keys have zeros in their place.
+
+    It reads all columns of a table if values have none.
+    """
+    shown = [column.in_value for column in schema.columns]
+    if all(shown) or not any(shown):
         return found
     arrays = [
         values if column.in_value else pa.repeat(_zero(column.arrow), len(found))

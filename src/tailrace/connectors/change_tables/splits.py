@@ -17,12 +17,11 @@ from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
 from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
-from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice, is_wanted
+from tailrace.events.notifications import Notice, is_wanted
+from tailrace.events.snapshot_notices import WITHOUT_ROWS
 from tailrace.model.table import TableId
 
 _STORE_ONLY = "schema.history.internal.store.only.captured"
-# In the reference engine a snapshot of structures alone is one.
-WITHOUT_ROWS: tuple[Notice, ...] = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
 
 
 class SplitPlanner:

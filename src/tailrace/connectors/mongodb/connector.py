@@ -48,6 +48,7 @@ class MongoConnector(SharedLogConnector):
     """Implements Connector. A position is a text, see position.py; a range is [start, end)."""
 
     source_type = SOURCE_TYPE
+    skips_whole_changes = True
     changes = staticmethod(changes)
     fence = staticmethod(ReadTime.parse)
     rows = staticmethod(read)

@@ -54,6 +54,7 @@ class PostgresConnector:
     notices_without_rows: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     notices_at_restart: tuple[Notice, ...] = (Notice(INITIAL, SKIPPED),)
     continues_without_rows = False
+    skips_whole_changes = False
     changes = staticmethod(changes)
     fence = staticmethod(Visibility.parse)
     rows = staticmethod(rows.read)

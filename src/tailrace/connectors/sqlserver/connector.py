@@ -25,6 +25,7 @@ class SqlServerConnector(ChangeTableConnector):
 
     dialect = DIALECT
     instance = "capture instance"
+    skips_whole_changes = True
     longer = "EXEC sys.sp_cdc_change_job @job_type = N'cleanup', @retention = 10080"
 
     def __init__(self, config: Config) -> None:

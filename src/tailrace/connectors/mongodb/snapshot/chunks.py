@@ -75,9 +75,8 @@ class Session(ChunkSession):
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtTime]:
         """See ChunkSession.table."""
-        collections = Collections(self.client, self.config)
-        if not collections.filter.captures(table) or not collections.existing([table]):
-            raise Unread("no such collection is captured", "EMPTY")
+        if not Collections(self.client, self.config).existing([table]):
+            raise Unread("there is no such collection", "EMPTY")
         yield TableAtTime(self.client, self.config, table, cluster_time(self.client))
 
 

@@ -23,6 +23,7 @@ from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Place, SnapshotGone
+from tailrace.events.notifications import NOT_CAPTURED
 from tailrace.model.table import TableId
 
 
@@ -50,6 +51,8 @@ class MongoSnapshots(OnDemandSnapshots):
     """Implements OnDemandSnapshots."""
 
     failures: Failures = FAILURES
+    faulty_status = NOT_CAPTURED  # the reference reads it
+    takes_surrogate_keys = False
 
     def __init__(self, config: Config, server: Server) -> None:
         self._server = server

@@ -105,9 +105,7 @@ class Session:
     def _locked(self, id_: TableId) -> CapturedTable:
         """The present table, which nobody alters from here on."""
         lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*id_.parts))
-        catalog, nothing = Catalog(self.connection, self.config), Unread("no such table is captured", "UNKNOWN_SCHEMA")
-        if not catalog.filter.captures(id_):
-            raise nothing
+        catalog, nothing = Catalog(self.connection, self.config), Unread("there is no such table", "UNKNOWN_SCHEMA")
         try:
             self.connection.execute(lock)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:

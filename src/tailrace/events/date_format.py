@@ -1,7 +1,7 @@
 """Java's SimpleDateFormat in UTC and English: writes columns of instants, and reads texts.
 
-Years are those of the Gregorian calendar at all times, and 1 BC is the year 0. Java has the Julian calendar before
-1582, and no year 0.
+Years are those of the era, as in Java: 44 BC is the year 44, and only the letter G tells it from 44 AD. The calendar
+is the Gregorian one at all times; Java has the Julian one before 1582.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import indices, join, literal, mask, repeat
-from tailrace.transforms.settings import Given
+from tailrace.events.encode.arrow import indices, join, literal, repeat
 
 DAY = 86_400_000
 """Milliseconds of a day."""
@@ -32,12 +31,12 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "E": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "a": ("AM", "PM"),
+    "G": ("BC", "AD"),
 }
 _DIGITS = "yMdDHkKhmsSu"
 _ZONES = {"X": "Z", "Z": "+0000", "z": "UTC", "zzzz": "Coordinated Universal Time"}
 _NAMED_ZONE = r"(?:GMT|UTC)(?:[+-]\d\d?:\d\d)?|[+-]\d\d:?\d\d"
 _OFFSETS = {"X": r"Z|[+-]\d\d", "XX": r"Z|[+-]\d{4}", "XXX": r"Z|[+-]\d\d:\d\d"}
-_REMEDY = "use the letters y, M, d, D, E, u, a, H, k, K, h, m, s, S, z, Z, X, and put texts in single quotes"
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,12 @@ class _Moments:
         return np.floor_divide(self.millis, DAY).astype("datetime64[D]")
 
     def number(self, letter: str) -> _Numbers:
-        """The field of a letter; of M, E and a the place among their names."""
+        """The field of a letter; of M, E, a and G the place among their names."""
         days = self._days
-        if letter == "y":
+        if letter in "yG":
             years: _Numbers = days.astype("datetime64[Y]").astype(np.int64) + 1970
-            return years
+            is_after = years > 0
+            return np.where(is_after, years, 1 - years) if letter == "y" else is_after.astype(np.int64)
         if letter == "M":
             months: _Numbers = days.astype("datetime64[M]").astype(np.int64) % 12
             return months
@@ -80,13 +80,12 @@ class _Moments:
         numbers = self.number(letter)
         if _is_name(letter, count):
             names = _NAMES[letter]
-            short = letter != "a" and count < 4
+            short = letter in "ME" and count < 4
             return pa.array([name[:3] if short else name for name in names], pa.string()).take(indices(numbers))
         if letter == "y" and count == 2:
             numbers = np.mod(numbers, 100)
         numbers = numbers + 1 if letter in "Mu" else numbers
-        digits = pc.utf8_lpad(pa.array(np.abs(numbers), pa.int64()).cast(pa.string()), count, "0")
-        return join(pc.if_else(mask(numbers < 0), literal("-"), literal("")), digits) if (numbers < 0).any() else digits
+        return pc.utf8_lpad(pa.array(numbers, pa.int64()).cast(pa.string()), count, "0")
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,6 @@ class DateFormat:
     def of(pattern: str, faults: bool = False) -> DateFormat:
         """From Java's form. Raises ValueError, which says what is wrong, for a pattern that is not known here."""
         return DateFormat(pattern, tuple(_pieces(pattern)), faults)
-
-    @staticmethod
-    def given(given: Given, name: str, pattern: str) -> DateFormat:
-        """From a transform's setting. Raises SettingsError."""
-        try:
-            return DateFormat.of(pattern, given.faults)
-        except ValueError as error:
-            raise given.problem(name, str(error), _REMEDY) from error
 
     def format(self, millis: pa.Array) -> pa.Array:
         """Instants (int64, milliseconds since 1970) as texts; null stays null."""
@@ -169,14 +160,14 @@ def _pieces(pattern: str) -> Iterator[tuple[str, int]]:
             raise ValueError("The pattern has a quote that does not end")
         if token[2] is None:
             yield (token[3] if token[1] is None else token[1].replace("''", "'") or "'"), 0
-        elif letters[0] in "EaXZzL" + _DIGITS and len(letters) <= (3 if letters[0] == "X" else 20):
+        elif letters[0] in "EaGXZzL" + _DIGITS and len(letters) <= (3 if letters[0] == "X" else 20):
             yield ("M" if letters[0] == "L" else letters[0]), len(letters)
         else:
             raise ValueError(f"The pattern {letters} is not known here")
 
 
 def _is_name(letter: str, count: int) -> bool:
-    return letter in ("E", "a") or (letter == "M" and count > 2)
+    return letter in ("E", "a", "G") or (letter == "M" and count > 2)
 
 
 def _value(letter: str, count: int, digits: str) -> int:
@@ -190,6 +181,7 @@ def _value(letter: str, count: int, digits: str) -> int:
 def _day(values: Mapping[str, int]) -> int:
     """Days since 1970."""
     year, month = values.get("y", 1970), values.get("M", 1)
+    year = year if values.get("G", 1) else 1 - year
     if "D" in values and not ("M" in values or "d" in values):
         month, day = 1, values["D"]
     else:
