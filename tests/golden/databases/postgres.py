@@ -24,9 +24,9 @@ class GoldenPostgres(GoldenServer):
 
     format = "postgres-cdc"
 
-    def __init__(self) -> None:
-        dsn = os.environ.get("TAILRACE_GOLDEN_DSN")
-        self._own = None if dsn else EmbeddedPostgres(16).start()
+    def __init__(self, version: int = 16) -> None:
+        dsn = os.environ.get("TAILRACE_GOLDEN_DSN") if version == 16 else None
+        self._own = None if dsn else EmbeddedPostgres(version).start()
         self._server = PostgresServer.from_dsn(dsn) if dsn else self._own
         assert self._server is not None
         self._sessions: dict[str, psycopg.Connection[Any]] = {}
