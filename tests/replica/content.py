@@ -19,6 +19,7 @@ from tailrace.model.table import TableId
 from tailrace.sinks.replica.folders import folder
 
 SHOWN = 4
+_LONGEST_VALUE, _LONGEST_ROW = 120, 500
 Row = tuple[tuple[str, str | None], ...]
 """Pairs of a column's name and its value as text, sorted by name; two equal rows are equal values."""
 
@@ -145,8 +146,8 @@ def _text(column: Representation, text: str | None) -> str | None:
 
 
 def _shown(row: Row) -> str:
-    text = ", ".join(f"{name}={'null' if value is None else value[:60]}" for name, value in row)
-    return f"({text[:300]})"
+    text = ", ".join(f"{name}={'null' if value is None else value[:_LONGEST_VALUE]}" for name, value in row)
+    return f"({text[:_LONGEST_ROW]})"
 
 
 def replica_of(root: str, table: TableId) -> pa.Table | None:

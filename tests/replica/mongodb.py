@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ _RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocumen
 _MODES = {"legacy": STRICT, "extended": "canonical"}
 _UNKNOWN = ("field.exclude.list", "field.renames", "cursor.pipeline", "key.json.mode")
 _EPOCH = datetime(1970, 1, 1)
+_EXACT = Context(prec=200)
 DOCUMENT, ID, KEY, REST = "document", "id", "_key", "_rest"
 
 
@@ -90,12 +91,12 @@ class Collection(SourceTable):
         return ((DOCUMENT, shown(Reader(self.mode).document(data))), (ID, _key(data)))
 
     def _split(self, data: bytes, columns: Mapping[str, pa.DataType]) -> Row:
-        """A document in columns: what none of them holds is left in the rest, and so is its key."""
-        rest = Reader(self.mode).document(data)
-        rest.pop("_id", None)
+        """A document in columns: what none of them holds is left in the rest, which is relaxed JSON."""
+        fields, rest = (Reader(mode).document(data) for mode in (STRICT, RELAXED))
         row: dict[str, str | None] = {KEY: _key(data)}
+        rest.pop("_id", None)
         for name, type_ in columns.items():
-            row[name] = held(rest[name], type_) if name in rest else None
+            row[name] = held(fields[name], type_) if name in rest else None
             if row[name] is not None or (name in rest and rest[name] is None):
                 del rest[name]
         return tuple(sorted({**row, REST: shown(rest)}.items()))
@@ -215,16 +216,11 @@ def _special_double(tree: Any) -> str | None:
 
 
 def _decimal(value: Decimal, type_: pa.DataType) -> str | None:
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    whole = len(digits) + exponent if any(digits) else 0
-    number = Decimal((0, digits, exponent))
-    lost = (
-        number != number.quantize(Decimal(1).scaleb(-type_.scale)) if whole <= 38 and exponent < -type_.scale else False
-    )
-    if whole > type_.precision - type_.scale or lost or (sign and not any(digits)):
+    """A decimal in a column's digits: its own number of zeros, and the sign of zero, are not kept."""
+    kept = _EXACT.quantize(value, Decimal(1).scaleb(-type_.scale)) if abs(value.adjusted()) <= 76 or not value else None
+    if kept is None or kept != value or len(kept.as_tuple().digits) > type_.precision:
         return None
-    return format(value.quantize(Decimal(1).scaleb(-type_.scale)), "f")
+    return format(kept if kept else abs(kept), "f")
 
 
 def _key(data: bytes) -> str:
