@@ -19,12 +19,15 @@ from tests.golden.databases.database import GoldenServer
 
 # What is caught up with, and what is read again by itself, takes a few seconds on a busy machine.
 PATIENCE_SECONDS = 120
-# Signals that a run sends to itself are read at once, and what cannot pass ends a run soon.
+# Signals that a run sends to itself are read at once, the catalogue is looked at often, and what cannot pass ends a run
+# soon.
 _QUICK = {
     "signal.poll.interval.ms": "100",
+    "table.watch.interval.ms": "1000",
     "errors.max.retries": "2",
     "retriable.restart.connector.wait.ms": "100",
 }
+_QUICK_SINK = {"read_again": {"at_most_every": "1s"}}
 
 
 class ReplicaPipeline:
@@ -40,11 +43,12 @@ class ReplicaPipeline:
         sink: Mapping[str, Any],
     ) -> None:
         self._spark, self._server = spark, server
-        self.file = folder / "pipeline.yaml"
+        self.file, self.notifications = folder / "pipeline.yaml", folder / "notifications.jsonl"
+        notices = {"notification.enabled.channels": "file", "notification.file": str(self.notifications)}
         content = {
             "name": "replica",
-            "source": {"connector": database, "config": {**_QUICK, **properties}},
-            "sink": {"replica": dict(sink)},
+            "source": {"connector": database, "config": {**notices, **_QUICK, **properties}},
+            "sink": {"replica": {**_QUICK_SINK, **sink}},
             "checkpoint": str(folder / "checkpoint"),
             "trigger": "100ms",
         }

@@ -35,8 +35,8 @@ from tests.replica.states import States
 from tests.replica.verdict import ASIDE, Verdict, judge
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-# What no message announces is noticed by queries every ten seconds, and then read again.
-NOTICED_SECONDS, READ_SECONDS = 20, 90
+# What the log does not carry is noticed by queries of the catalogue, some every ten seconds, and then read again.
+NOTICED_SECONDS, READ_SECONDS = 12, 90
 _VERSIONS = (16, 18)
 
 
@@ -107,7 +107,7 @@ class Running:
         self._properties = case.properties(server)
         self._sink = case.sink(self._lake)
         self._pipeline = ReplicaPipeline(spark, server, work, case.database, self._properties, self._sink)
-        self._states = States(self._pipeline.definition)
+        self._states = States(self._pipeline.definition, self._pipeline.notifications)
 
     def outcome(self) -> Outcome:
         """Run the case and judge its tables at the end."""
@@ -138,7 +138,6 @@ class Running:
     def _direct(self, step: Directive) -> None:
         if step.name in ("wait", "stop"):
             self._pipeline.catch_up()
-            self._states.now()
         if step.name == "stop":
             self._pipeline.stop()
         elif step.name == "start":
