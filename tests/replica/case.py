@@ -14,7 +14,7 @@ from typing import Any
 from tests.golden.databases.database import GoldenServer
 from tests.golden.scenario import Scenario
 
-_KEYS = {"config", "sink", "ddl", "server", "aside", "incomplete", "left", "marked"}
+_KEYS = {"config", "sink", "ddl", "process", "server", "aside", "incomplete", "left", "marked"}
 ANY = "*"
 
 
@@ -102,6 +102,11 @@ class Case:
     def has_ddl_triggers(self) -> bool:
         """Whether PostgreSQL's DDL triggers are installed before the workload."""
         return bool(self.settings.get("ddl"))
+
+    @property
+    def has_process(self) -> bool:
+        """Whether the pipeline runs in a process of its own, which can be killed as a whole."""
+        return bool(self.settings.get("process"))
 
     @property
     def aside(self) -> Allowed:

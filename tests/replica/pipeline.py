@@ -1,12 +1,19 @@
-"""The pipeline of a case: its file, its runs in a shared Spark session, and how far it is."""
+"""The pipeline of a case: its file, its runs in a shared Spark session or in a process, and how far it is."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 from pyspark.sql import SparkSession
 
@@ -24,25 +31,32 @@ PATIENCE_SECONDS = 120
 _QUICK = {
     "signal.poll.interval.ms": "100",
     "table.watch.interval.ms": "1000",
-    "errors.max.retries": "2",
+    "errors.max.retries": "3",
     "retriable.restart.connector.wait.ms": "100",
 }
 _QUICK_SINK = {"read_again": {"at_most_every": "1s"}}
+_COMMAND = [sys.executable, "-c", "from tailrace.cli.main import main; main()", "run", "--json"]
+# A JVM that lives for seconds spends most of them on optimising its code.
+_SPARK = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": 2,
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+_SHOWN_LINES = 15
 
 
-class ReplicaPipeline:
-    """A pipeline into a replica that is started and stopped by a case. Errors are those of the run."""
+class ReplicaPipeline(ABC):
+    """A pipeline into a replica that is started, stopped and killed by a case. Errors are those of the run."""
 
     def __init__(
         self,
-        spark: SparkSession,
         server: GoldenServer,
         folder: Path,
         database: str,
         properties: Mapping[str, str],
         sink: Mapping[str, Any],
     ) -> None:
-        self._spark, self._server = spark, server
+        self._server, self._folder = server, folder
         self.file, self.notifications = folder / "pipeline.yaml", folder / "notifications.jsonl"
         notices = {"notification.enabled.channels": "file", "notification.file": str(self.notifications)}
         content = {
@@ -51,9 +65,9 @@ class ReplicaPipeline:
             "sink": {"replica": {**_QUICK_SINK, **sink}},
             "checkpoint": str(folder / "checkpoint"),
             "trigger": "100ms",
+            "spark": _SPARK,
         }
         self.file.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-        self._run: Run | None = None
 
     @property
     def definition(self) -> Definition:
@@ -62,14 +76,24 @@ class ReplicaPipeline:
 
     def start(self) -> None:
         """Start, resuming from the checkpoint, and return once the log is read up to its end."""
-        self._run = Pipeline(self.definition, self._spark).start()
+        self._begin()
         self.catch_up()
 
+    @abstractmethod
+    def _begin(self) -> None:
+        """Start."""
+
+    @abstractmethod
     def stop(self) -> None:
         """Stop; the checkpoint stays."""
-        if self._run is not None:
-            self._run.stop()
-            self._run = None
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Kill what a kill can reach, and go on at once."""
+
+    @abstractmethod
+    def _proceed(self) -> None:
+        """Let it run for a moment. Raises what it ends with."""
 
     def catch_up(self) -> None:
         """Return once everything that the server has in its log now is written. Raises what the run ends with."""
@@ -82,10 +106,7 @@ class ReplicaPipeline:
         while not condition():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{complaint} in {seconds:.0f} s")
-            if self._run is None:
-                time.sleep(0.1)
-            elif self._run.await_(0.1):
-                raise TailraceError("the pipeline has ended by itself", where=str(self.file))
+            self._proceed()
 
     def _has(self, target: Any) -> bool:
         committed = position(self.definition.checkpoint).committed
@@ -93,3 +114,91 @@ class ReplicaPipeline:
         if offset.get("phase") != STREAM or offset.get("snapshots", {}).get("queue"):
             return False
         return bool(self._server.position(offset["position"]) >= target)
+
+
+class SessionPipeline(ReplicaPipeline):
+    """One that runs in a Spark session with others. A kill reaches the Python processes of the session."""
+
+    def __init__(self, spark: SparkSession, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._spark = spark
+        self._run: Run | None = None
+
+    def _begin(self) -> None:
+        self._run = Pipeline(self.definition, self._spark).start()
+
+    def stop(self) -> None:
+        """See ReplicaPipeline.stop."""
+        if self._run is not None:
+            self._run.stop()
+            self._run = None
+
+    def kill(self) -> None:
+        """See ReplicaPipeline.kill: the query is started again by its run."""
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if any("pyspark.daemon" in part or "reader_process" in part for part in process.cmdline()):
+                    process.kill()
+
+    def _proceed(self) -> None:
+        if self._run is None:
+            time.sleep(0.1)
+        elif self._run.await_(0.1):
+            raise TailraceError("the pipeline has ended by itself", where=str(self.file))
+
+
+class ProcessPipeline(ReplicaPipeline):
+    """One that runs as users run it, by `tailrace run`. A kill ends all of its processes at once."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._log, self._failpoint = self._folder / "run.log", self._folder / "failpoint"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_armed = False
+
+    def _begin(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*_COMMAND, str(self.file)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, "TAILRACE_FAILPOINT": str(self._failpoint)},
+            )
+
+    def stop(self) -> None:
+        """See ReplicaPipeline.stop."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """See ReplicaPipeline.kill."""
+        self._end(signal.SIGKILL)
+        self._begin()
+
+    def arm(self, place: str, nth: int) -> None:
+        """Let it kill itself when it comes to a place (tailrace.spark.failpoint) for the nth time from now on."""
+        assert self._process is not None
+        draft = self._failpoint.with_suffix(".draft")
+        draft.write_text(f"{place} {nth} {self._process.pid}", encoding="utf-8")
+        draft.rename(self._failpoint)
+        self._is_armed = True
+
+    def _proceed(self) -> None:
+        time.sleep(0.1)
+        if self._process is None or self._process.poll() is None:
+            return
+        if not self._is_armed or self._failpoint.exists():
+            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+            raise TailraceError("the run has ended: " + "\n".join(lines[-_SHOWN_LINES:]), where=str(self.file))
+        self._is_armed = False
+        self._end(signal.SIGKILL)
+        self._begin()
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, how)
+        self._process.wait(PATIENCE_SECONDS)
+        self._process = None

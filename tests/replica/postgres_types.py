@@ -193,6 +193,22 @@ def _binary(mode: str) -> Callable[[Any], str]:
     return _bytes if mode == "bytes" else str
 
 
+def _vector(value: Any) -> str:
+    """A vector's numbers, which the server has in single precision."""
+    numbers = value.strip("[]").split(",") if isinstance(value, str) else value
+    return ",".join(map(_single, numbers))
+
+
+def _sparse(text: str) -> str:
+    listed, _, dimensions = text.partition("}/")
+    pairs = [pair.split(":") for pair in listed.strip("{").split(",") if pair]
+    return f"{dimensions} {sorted((int(place), _single(number)) for place, number in pairs)}"
+
+
+def _sparse_of(value: Any) -> str:
+    return f"{value['dimensions']} {sorted((place, _single(number)) for place, number in value['vector'])}"
+
+
 def _point(text: str) -> str:
     x, y = (repr(float(part)) for part in text.strip("()").split(","))
     return f"({x},{y})"
@@ -215,4 +231,7 @@ _BY_NAME: dict[str, tuple[Callable[[str], str], Callable[[Any], str]]] = {
     "time": (_clock, _clock),
     "timetz": (_clock, _clock),
     "point": (_point, _point_of),
+    "vector": (_vector, _vector),
+    "halfvec": (_vector, _vector),
+    "sparsevec": (_sparse, _sparse_of),
 }

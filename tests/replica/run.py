@@ -11,8 +11,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from tests.golden.databases.sqlserver import GoldenSqlServer
 from tests.golden.run import session
 from tests.golden.script import Directive
 from tests.replica.case import Case, cases
-from tests.replica.pipeline import ReplicaPipeline
+from tests.replica.pipeline import ProcessPipeline, ReplicaPipeline, SessionPipeline
 from tests.replica.sources import rows_of_replicas, tables_of
 from tests.replica.states import States
 from tests.replica.verdict import ASIDE, Verdict, judge
@@ -106,7 +105,9 @@ class Running:
         self._case, self._server, self._lake = case, server, work / "lake"
         self._properties = case.properties(server)
         self._sink = case.sink(self._lake)
-        self._pipeline = ReplicaPipeline(spark, server, work, case.database, self._properties, self._sink)
+        given = (server, work, case.database, self._properties, self._sink)
+        self._pipeline: ReplicaPipeline
+        self._pipeline = ProcessPipeline(*given) if case.has_process else SessionPipeline(spark, *given)
         self._states = States(self._pipeline.definition, self._pipeline.notifications)
 
     def outcome(self) -> Outcome:
@@ -114,26 +115,31 @@ class Running:
         errors: list[str] = []
         try:
             try:
-                self._work()
-                self._settle()
+                verdicts = self._work()
             except Exception as error:  # whatever goes wrong, the tables are still compared
                 errors.append(from_spark(error) or f"{type(error).__name__}: {summary(error)}")
-            verdicts = tuple(self._judged())
+                verdicts = self._judged()
         finally:
             self._pipeline.stop()
         broken = self._case.marks.broken(self._states.marked)
         errors += [] if broken is None else [broken]
-        return Outcome(verdicts, tuple(errors), tuple(self._states.marked))
+        return Outcome(tuple(verdicts), tuple(errors), tuple(self._states.marked))
 
-    def _work(self) -> None:
+    def _work(self) -> list[Verdict]:
+        """The verdicts at the end, or at the first check that does not pass."""
         if self._case.has_ddl_triggers:
             assert isinstance(self._server, GoldenPostgres)
             url = self._server.server.url(DATABASE)
             command("init", url, "--ddl", "-o", str(self._lake.with_name("unused.yaml")))
         self._pipeline.start()
         for step in self._server.workload(self._case.folder):
-            self._direct(step)
-        self._pipeline.catch_up()
+            if step.name == "check":
+                verdicts = self._settled()
+                if not _is_over(verdicts):
+                    return verdicts
+            else:
+                self._direct(step)
+        return self._settled()
 
     def _direct(self, step: Directive) -> None:
         if step.name in ("wait", "stop"):
@@ -144,29 +150,40 @@ class Running:
             self._pipeline.start()
         elif step.name == "sleep":
             time.sleep(float(step.argument))
+        elif step.name == "kill":
+            self._pipeline.kill()
+        elif step.name == "arm":
+            assert isinstance(self._pipeline, ProcessPipeline)
+            place, nth = step.argument.split()
+            self._pipeline.arm(place, int(nth))
         elif step.name != "wait":
             raise ValueError(f"{self._case.folder}: unknown directive @{step.name}")
 
-    def _settle(self) -> None:
-        """Wait until every table passes; not for ever."""
-        begun = time.monotonic()
+    def _settled(self) -> list[Verdict]:
+        """The verdicts once all is read and every table passes, or when it has been waited for long enough."""
+        self._pipeline.catch_up()
+        begun, verdicts = time.monotonic(), list[Verdict]()
 
-        def is_over() -> bool:
+        def is_settled() -> bool:
             reads_on = any(state.passes for state in self._states.now().values())
-            waited = time.monotonic() - begun
-            if waited > (READ_SECONDS if reads_on else NOTICED_SECONDS):
-                return True
-            # A table that is set aside stays so.
-            return not reads_on and all(verdict.passes or verdict.word == ASIDE for verdict in self._judged())
+            verdicts[:] = self._judged()
+            return (not reads_on and _is_over(verdicts)) or time.monotonic() - begun > (
+                READ_SECONDS if reads_on else NOTICED_SECONDS
+            )
 
-        with suppress(TimeoutError):
-            self._pipeline.until(is_over, "no end", READ_SECONDS + NOTICED_SECONDS)
+        self._pipeline.until(is_settled, "no end", READ_SECONDS + NOTICED_SECONDS)
+        return verdicts
 
     def _judged(self) -> list[Verdict]:
         states = self._states.now()
         tables = tables_of(self._server, self._properties, self._sink)
         replicas = rows_of_replicas(self._lake)
         return judge(self._case, str(self._lake), tables, replicas, states, self._states.marked)
+
+
+def _is_over(verdicts: Sequence[Verdict]) -> bool:
+    """Whether waiting changes nothing: a table that is set aside stays so."""
+    return all(verdict.passes or verdict.word == ASIDE for verdict in verdicts)
 
 
 def outcome_of(case: Case, servers: Servers, spark: SparkSession) -> Outcome:

@@ -23,6 +23,8 @@ UTC = timezone.utc
 INT, TEXT = PostgresType("int4"), PostgresType("text")
 NAME = TableId("", "public", "t")
 
+_SPARSE = pa.struct([("dimensions", pa.int16()), ("vector", pa.map_(pa.int16(), pa.float64()))])
+
 # A type, the server's text, the replica's type, the value that represents it, and one that does not.
 VALUES: list[tuple[PostgresType, str, pa.DataType, Any, Any]] = [
     (PostgresType("bool"), "t", pa.bool_(), True, False),
@@ -71,6 +73,11 @@ VALUES: list[tuple[PostgresType, str, pa.DataType, Any, Any]] = [
         *(["a,b", None, "NULL", '"', "\\", "", " x ", "c d"], ["a,b", None, None, '"', "\\", "", " x ", "c d"]),
     ),
     (PostgresType("_text", -1, TEXT), "[0:1]={a,b}", pa.list_(pa.string()), ["a", "b"], ["b", "a"]),
+    (PostgresType("vector", 2), "[1,0.1]", pa.list_(pa.float64()), [1.0, 0.1], [1.0, 0.11]),
+    (
+        *(PostgresType("sparsevec", 5), "{1:1,3:2}/5", _SPARSE, {"dimensions": 5, "vector": [(1, 1.0), (3, 2.0)]}),
+        {"dimensions": 5, "vector": [(1, 1.0)]},
+    ),
     (PostgresType("oidvector"), "1 2", pa.list_(pa.int64()), [1, 2], [2, 1]),
 ]
 

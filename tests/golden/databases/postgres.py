@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,17 @@ class GoldenPostgres(GoldenServer):
     def workload(self, folder: Path) -> Iterator[Directive]:
         """See GoldenServer.workload."""
         current = "main"
+        forgiven: tuple[type[Exception], ...] = ()
         for step in split((folder / "workload.sql").read_text(encoding="utf-8")):
             if not isinstance(step, Directive):
                 if current not in self._sessions:
                     self._sessions[current] = self.server.connect(DATABASE)
-                self._sessions[current].execute(step.text.encode())
+                with suppress(*forgiven):
+                    self._sessions[current].execute(step.text.encode())
             elif step.name == "session":
                 current = step.argument
+            elif step.name == "lenient":
+                forgiven = (psycopg.Error,)
             else:
                 yield step
 

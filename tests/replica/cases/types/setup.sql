@@ -1,3 +1,4 @@
+CREATE EXTENSION vector;
 CREATE TYPE mood AS ENUM ('sad', 'it''s, ok');
 CREATE DOMAIN amount AS numeric(6,2);
 CREATE DOMAIN amounts AS amount[];
@@ -118,17 +119,20 @@ CREATE TABLE others (
     c20 path,
     c21 pg_lsn,
     c22 xid,
-    c23 amount,
-    c24 amounts,
-    c25 oidvector,
-    c26 int2vector
+    c23 vector(3),
+    c24 halfvec(2),
+    c25 sparsevec(5),
+    c26 amount,
+    c27 amounts,
+    c28 oidvector,
+    c29 int2vector
 );
-INSERT INTO others VALUES (0, '00000000-0000-0000-0000-000000000000', '{}', '{}', '127.0.0.1', '10.0.0.0/8', '08:00:2b:01:02:03', '08:00:2b:01:02:03:04:05', '(0,0)', '[1,5)', '[1,5)', '[1.5,2.50)', '[2024-01-01,2024-02-01)', '["2024-01-01 00:00:00","2024-01-02 12:00:00.5")', '["2024-01-01 00:00:00+00",)', '''a'' ''b'':2A', 'a & b', '{[1,5)}', '(1,2),(0,0)', '<(1,2),3>', '{1,2,3}', '[(0,0),(1,1)]', '0/16B3748', '7', 17.50, '{1.5,NULL,3}', '1 2 3', '1 2');
-INSERT INTO others VALUES (1, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{"a": 1, "b":[1,2]}', '{"b": 1, "a": [1, 2.50]}', '10.0.0.0/8', '2001:db8::/32', NULL, NULL, '(1.5,-2)', 'empty', '[10,)', 'empty', '(,2024-01-01)', NULL, NULL, 'the quick fox', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO others VALUES (2, NULL, 'null', 'null', '::1', NULL, NULL, NULL, NULL, '(,)', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO others VALUES (3, NULL, '"text"', '"text"', '2001:db8::/32', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO others VALUES (4, NULL, '{"u": "ü"}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO others VALUES (5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO others VALUES (0, '00000000-0000-0000-0000-000000000000', '{}', '{}', '127.0.0.1', '10.0.0.0/8', '08:00:2b:01:02:03', '08:00:2b:01:02:03:04:05', '(0,0)', '[1,5)', '[1,5)', '[1.5,2.50)', '[2024-01-01,2024-02-01)', '["2024-01-01 00:00:00","2024-01-02 12:00:00.5")', '["2024-01-01 00:00:00+00",)', '''a'' ''b'':2A', 'a & b', '{[1,5)}', '(1,2),(0,0)', '<(1,2),3>', '{1,2,3}', '[(0,0),(1,1)]', '0/16B3748', '7', '[1,2.5,-3]', '[1,2]', '{1:1,3:2}/5', 17.50, '{1.5,NULL,3}', '1 2 3', '1 2');
+INSERT INTO others VALUES (1, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{"a": 1, "b":[1,2]}', '{"b": 1, "a": [1, 2.50]}', '10.0.0.0/8', '2001:db8::/32', NULL, NULL, '(1.5,-2)', 'empty', '[10,)', 'empty', '(,2024-01-01)', NULL, NULL, 'the quick fox', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO others VALUES (2, NULL, 'null', 'null', '::1', NULL, NULL, NULL, NULL, '(,)', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO others VALUES (3, NULL, '"text"', '"text"', '2001:db8::/32', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO others VALUES (4, NULL, '{"u": "ü"}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO others VALUES (5, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 CREATE TABLE arrays (
     id int PRIMARY KEY,
     c0 bool[],
