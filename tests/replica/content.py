@@ -20,6 +20,8 @@ from tailrace.sinks.replica.folders import folder
 
 SHOWN = 4
 _LONGEST_VALUE, _LONGEST_ROW = 120, 500
+# Names that keys have in most cases.
+_KEYS = {"id", "n", "k", "_key", "ID", "N"}
 Row = tuple[tuple[str, str | None], ...]
 """Pairs of a column's name and its value as text, sorted by name; two equal rows are equal values."""
 
@@ -44,12 +46,20 @@ class Comparison:
         return not self.source and not self.replica
 
     def __str__(self) -> str:
+        names = self._telling()
         parts = []
         for name, rows in (("source", self.source), ("replica", self.replica)):
             if rows:
-                some = "; ".join(_shown(row) for row in list(rows.elements())[:SHOWN])
+                some = "; ".join(_shown(row, names) for row in list(rows.elements())[:SHOWN])
                 parts.append(f"only in the {name} ({rows.total()}): {some}")
         return ", ".join(parts)
+
+    def _telling(self) -> set[str]:
+        """The columns to show: those whose values differ between the sides, and those that tell rows apart."""
+        sides = [Counter(pair for row in rows.elements() for pair in row) for rows in (self.source, self.replica)]
+        if not all(sides):
+            return {name for side in sides for name, _ in side}
+        return {name for name, _ in (sides[0] - sides[1]) + (sides[1] - sides[0])} | _KEYS
 
 
 class SourceTable(ABC):
@@ -145,8 +155,9 @@ def _text(column: Representation, text: str | None) -> str | None:
     return None if text is None else column.expected(text)
 
 
-def _shown(row: Row) -> str:
-    text = ", ".join(f"{name}={'null' if value is None else value[:_LONGEST_VALUE]}" for name, value in row)
+def _shown(row: Row, names: set[str]) -> str:
+    told = [(name, "null" if value is None else value) for name, value in row if name in names]
+    text = ", ".join(f"{name}={value[:_LONGEST_VALUE]}" for name, value in told)
     return f"({text[:_LONGEST_ROW]})"
 
 

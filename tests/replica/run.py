@@ -198,22 +198,29 @@ def outcome_of(case: Case, servers: Servers, spark: SparkSession) -> Outcome:
         server.clear()
 
 
+def result_of(case: Case, servers: Servers, spark: SparkSession) -> Outcome:
+    """Run one case; an error outside of its pipeline is one of its outcome. Raises SkippedError."""
+    try:
+        return outcome_of(case, servers, spark)
+    except SkippedError:
+        raise
+    except Exception as error:  # whatever goes wrong in one case, the others still run
+        return Outcome(errors=(from_spark(error) or f"{type(error).__name__}: {summary(error)}",))
+
+
 def report(case: Case, servers: Servers, spark: SparkSession) -> tuple[str, int]:
     """Run one case and print its lines; what it counts as, and how many tables were marked incomplete."""
     begun = time.monotonic()
     try:
-        found = outcome_of(case, servers, spark)
+        found = result_of(case, servers, spark)
     except SkippedError as reason:
         print(f"skipped {case.name}: {reason}", flush=True)
         return SKIPPED, 0
-    except Exception as error:  # whatever goes wrong in one case, the others still run
-        found = Outcome(errors=(from_spark(error) or f"{type(error).__name__}: {summary(error)}",))
-    result = PASSED if found.passes else FAILED
     print(f"{'ok' if found.passes else 'FAILED'} {case.name} ({time.monotonic() - begun:.1f} s)")
     for line in found.lines():
         print(f"    {line}")
     sys.stdout.flush()
-    return result, len(found.marked)
+    return PASSED if found.passes else FAILED, len(found.marked)
 
 
 def main(arguments: list[str]) -> int:
