@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 CHECK, STOP, START = "-- @check", "-- @stop", "-- @start"
 # Where a run of its own kills itself (tailrace.spark.failpoint).
@@ -18,10 +19,10 @@ def kills(random: Random, process: bool) -> list[str]:
     return random.choices(([], [STOP], ["-- @kill"]), (6, 2, 2))[0]
 
 
-def interrupted(random: Random, parts: Sequence[Sequence[str]], interruption: Sequence[str]) -> list[str]:
+def interrupted(random: Random, parts: Sequence[Sequence[Any]], interruption: Sequence[str]) -> list[Any]:
     """The parts one after the other, with pauses, and with an interruption between two of them; a stop ends later."""
     at = random.randrange(len(parts)) if interruption else -1
-    lines: list[str] = []
+    lines: list[Any] = []
     for number, part in enumerate(parts):
         lines += interruption if number == at else ()
         lines += part

@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Number:
-    """A number of JSON: an integer's digits, or the bits of a double."""
+    """A number of JSON as text: an integer's digits, or a double's, which have a point, an exponent or letters."""
 
     text: str
 
@@ -36,25 +36,33 @@ class Number:
     @staticmethod
     def of_double(text: str) -> Number:
         """A number with a point or an exponent, or none at all (NaN, Infinity)."""
-        return Number(f"{float(text)!r} (double)")
+        return Number(repr(float(text)))
 
 
 def parsed(text: str) -> Any:
-    """The tree of a JSON text, in which NaN and Infinity may be without quotes."""
-    return json.loads(text, parse_int=Number.of_integer, parse_float=Number.of_double, parse_constant=Number.of_double)
+    """The tree of a JSON text, in which NaN and Infinity may be without quotes. A name that comes twice is told."""
+    hooks: Any = {"parse_int": Number.of_integer, "parse_float": Number.of_double, "parse_constant": Number.of_double}
+    return json.loads(text, object_pairs_hook=_once, **hooks)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else {"(a name comes twice)": [list(pair) for pair in pairs]}
 
 
 def shown(tree: Any) -> str:
     """A tree as text: equal texts are equal trees, in the order of fields."""
-    return json.dumps(_listed(tree), ensure_ascii=False)
-
-
-def _listed(tree: Any) -> Any:
     if isinstance(tree, Number):
-        return {"number": tree.text}
+        return tree.text
     if isinstance(tree, dict):
-        return [[name, _listed(value)] for name, value in tree.items()]
-    return [_listed(value) for value in tree] if isinstance(tree, list) else tree
+        return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {shown(tree[name])}" for name in tree) + "}"
+    if isinstance(tree, list):
+        return "[" + ", ".join(map(shown, tree)) + "]"
+    return json.dumps(tree, ensure_ascii=False)
+
+
+class Special(dict[str, Any]):
+    """A value of a type that JSON does not have, no document."""
 
 
 class Reader:
@@ -82,7 +90,8 @@ class Reader:
             return (self.document(inner) if kind == 0x03 else [value for _, value in self._elements(inner)]), end
         size, read = _KINDS[kind]
         end = size(data, at)
-        return read(self, data[at:end]), end
+        value = read(self, data[at:end])
+        return Special(value) if isinstance(value, dict) else value, end
 
     def _double(self, data: bytes) -> Any:
         (value,) = struct.unpack("<d", data)
@@ -109,7 +118,7 @@ class Reader:
         return {"$date": {"$numberLong": str(millis)}}
 
     def _binary(self, data: bytes) -> Any:
-        subtype, content = f"{data[4]:02x}", data[5:]
+        subtype, content = f"{data[4]:02X}", data[5:]
         content = content[4:] if subtype == "02" else content
         text = base64.b64encode(content).decode()
         if self._mode == STRICT:

@@ -16,7 +16,7 @@ from pymongo import MongoClient
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_TABLE
-from tests.replica.bson_text import RELAXED, STRICT, Number, Reader, parsed, shown
+from tests.replica.bson_text import RELAXED, STRICT, Number, Reader, Special, parsed, shown
 from tests.replica.content import Comparison, Row, SourceTable
 from tests.replica.lists import matches
 
@@ -96,7 +96,7 @@ class Collection(SourceTable):
         row: dict[str, str | None] = {KEY: _key(data)}
         rest.pop("_id", None)
         for name, type_ in columns.items():
-            row[name] = held(fields[name], type_) if name in rest else None
+            row[name] = held(fields[name], rest[name], type_) if name in rest else None
             if row[name] is not None or (name in rest and rest[name] is None):
                 del rest[name]
         return tuple(sorted({**row, REST: shown(rest)}.items()))
@@ -117,56 +117,59 @@ def collections(
                 yield Collection(id_, [document.raw for document in documents], captured.mode, ignored)
 
 
-def held(tree: Any, type_: pa.DataType) -> str | None:
-    """A value in a column of that type, as `_native` shows the replica's, None if the column does not hold it."""
+def held(tree: Any, relaxed: Any, type_: pa.DataType) -> str | None:
+    """A value in a column of that type, as `_native` shows the replica's, None if the column does not hold it.
+
+    `tree` is the value in strict JSON, `relaxed` in relaxed JSON, which texts of documents and arrays are.
+    """
     if pa.types.is_struct(type_):
-        return _struct(tree, type_)
+        return _struct(tree, relaxed, type_)
     if pa.types.is_list(type_):
-        return _list(tree, type_)
+        return _list(tree, relaxed, type_)
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return _string(tree)
+        return _string(tree, relaxed)
     if pa.types.is_boolean(type_):
         return str(tree) if isinstance(tree, bool) else None
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
-        is_binary = isinstance(tree, dict) and "$binary" in tree
+        is_binary = isinstance(tree, Special) and "$binary" in tree
         return base64.b64decode(tree["$binary"]).hex() if is_binary else None
     if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
         return _date(tree, pa.types.is_date(type_))
     return _number(tree, type_)
 
 
-def _struct(tree: Any, type_: pa.DataType) -> str | None:
+def _struct(tree: Any, relaxed: Any, type_: pa.DataType) -> str | None:
     names = [type_.field(place).name for place in range(type_.num_fields)]
-    if not isinstance(tree, dict) or not {*tree} <= {*names} or any(name.startswith("$") for name in tree):
+    if not isinstance(tree, dict) or isinstance(tree, Special) or not {*tree} <= {*names}:
         return None
     values = {}
     for name in names:
         value = tree.get(name)
-        values[name] = None if value is None else held(value, type_.field(name).type)
+        values[name] = None if value is None else held(value, relaxed[name], type_.field(name).type)
         if value is not None and values[name] is None:
             return None
     return repr(values)
 
 
-def _list(tree: Any, type_: pa.DataType) -> str | None:
+def _list(tree: Any, relaxed: Any, type_: pa.DataType) -> str | None:
     if not isinstance(tree, list):
         return None
-    values = [None if value is None else held(value, type_.value_type) for value in tree]
+    both = zip(tree, relaxed, strict=True)
+    values = [None if value is None else held(value, other, type_.value_type) for value, other in both]
     fits = all(value is None or kept is not None for value, kept in zip(tree, values, strict=True))
     return repr(values) if fits else None
 
 
-def _string(tree: Any) -> str | None:
-    if isinstance(tree, dict) and set(tree) == {"$oid"}:
+def _string(tree: Any, relaxed: Any) -> str | None:
+    if isinstance(tree, Special) and set(tree) == {"$oid"}:
         return str(tree["$oid"])
-    is_special = isinstance(tree, dict) and any(name.startswith("$") for name in tree)
-    if isinstance(tree, dict | list) and not is_special:
-        return shown(tree)
+    if isinstance(tree, list) or (isinstance(tree, dict) and not isinstance(tree, Special)):
+        return shown(relaxed)
     return _json_or_text(tree) if isinstance(tree, str) else None
 
 
 def _date(tree: Any, is_day: bool) -> str | None:
-    if not isinstance(tree, dict) or not isinstance(tree.get("$date"), Number):
+    if not isinstance(tree, Special) or not isinstance(tree.get("$date"), Number):
         return None
     try:
         moment = _EPOCH + timedelta(milliseconds=int(tree["$date"].text))
@@ -184,7 +187,7 @@ def _number(tree: Any, type_: pa.DataType) -> str | None:
     value, kind = exact
     if pa.types.is_floating(type_):
         if kind == "double":
-            return _double(value, tree)
+            return str(tree.text)
         return repr(float(value)) if kind == "integer" and int(float(value)) == value else None
     if pa.types.is_decimal(type_):
         return _decimal(value, type_) if kind != "double" else None
@@ -196,23 +199,19 @@ def _number(tree: Any, type_: pa.DataType) -> str | None:
 def _exact(tree: Any) -> tuple[Decimal, str] | None:
     """A finite number and its kind; None for anything else."""
     if isinstance(tree, Number):
-        text, _, double = tree.text.partition(" ")
-        value, kind = (Decimal(float(text)), "double") if double else (Decimal(text), "integer")
-    elif isinstance(tree, dict) and set(tree) == {"$numberLong"}:
+        is_integer = tree.text.lstrip("-").isdigit()
+        value, kind = (Decimal(tree.text), "integer") if is_integer else (Decimal(float(tree.text)), "double")
+    elif isinstance(tree, Special) and set(tree) == {"$numberLong"}:
         value, kind = Decimal(tree["$numberLong"]), "integer"
-    elif isinstance(tree, dict) and set(tree) == {"$numberDecimal"}:
+    elif isinstance(tree, Special) and set(tree) == {"$numberDecimal"}:
         value, kind = Decimal(tree["$numberDecimal"]), "decimal"
     else:
         return None
     return (value, kind) if value.is_finite() else None
 
 
-def _double(_: Decimal, tree: Any) -> str:
-    return str(tree.text.partition(" ")[0])
-
-
 def _special_double(tree: Any) -> str | None:
-    return tree.text.partition(" ")[0] if isinstance(tree, Number) else None
+    return tree.text if isinstance(tree, Number) else None
 
 
 def _decimal(value: Decimal, type_: pa.DataType) -> str | None:

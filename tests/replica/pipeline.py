@@ -137,7 +137,12 @@ class SessionPipeline(ReplicaPipeline):
         """See ReplicaPipeline.kill: the query is started again by its run."""
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.NoSuchProcess):
-                if any("pyspark.daemon" in part or "reader_process" in part for part in process.cmdline()):
+                command, parent = " ".join(process.cmdline()), process.parent()
+                # Spark does not start its daemon again: what is killed are the daemon's workers.
+                is_worker = (
+                    "pyspark.daemon" in command and parent is not None and "daemon" in " ".join(parent.cmdline())
+                )
+                if is_worker or "reader_process" in command:
                     process.kill()
 
     def _proceed(self) -> None:
