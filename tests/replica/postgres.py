@@ -118,7 +118,7 @@ def _type(types: Mapping[int, Any], oid: int, modifier: int) -> PostgresType:
     name, kind, base, base_modifier, element = types[oid]
     if kind == "d":
         return _type(types, base, base_modifier if modifier == -1 else modifier)
-    return PostgresType(name, modifier, _type(types, element, modifier) if element else None)
+    return PostgresType(name, modifier, _type(types, element, modifier) if element else None, kind == "e")
 
 
 def _quoted(name: str) -> str:

@@ -30,17 +30,24 @@ class Modes:
 DEFAULTS = Modes()
 
 
-# Arrays of these types have no mapping: their elements are the server's text.
-_PLAIN_IN_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point")
+# Types that are text. Others that are not named in this module are the bytes of the server's text.
+_TEXTS = {
+    *("text", "varchar", "bpchar", "char", "name", "json", "jsonb", "xml", "uuid", "tsvector"),
+    *("inet", "cidr", "macaddr", "macaddr8"),
+    *("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange"),
+}
+# Arrays of these types have no mapping either.
+_UNMAPPED_IN_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point")
 
 
 @dataclass(frozen=True)
 class PostgresType:
-    """A type by its name in the catalog, its modifier (-1: none), and the type of an array's elements."""
+    """A type by its name in the catalog, its modifier (-1: none), the type of an array's elements, and its kind."""
 
     name: str
     modifier: int = -1
     element: PostgresType | None = None
+    is_enum: bool = False
 
     @property
     def cast(self) -> str:
@@ -81,9 +88,9 @@ class _Array(Representation):
         while arrow is not None and pa.types.is_list(arrow):
             arrow = arrow.value_type
         element = type_.element or PostgresType("int8")
-        is_plain = element.name in _PLAIN_IN_ARRAYS
+        is_unmapped = element.name in _UNMAPPED_IN_ARRAYS
         known = None if self._is_text else arrow
-        self._element = _Scalar(str, _plain) if is_plain else represent(element, known, modes)
+        self._element = _unmapped(known, modes) if is_unmapped else represent(element, known, modes)
 
     def expected(self, text: str) -> str:
         """See Representation.expected."""
@@ -125,7 +132,15 @@ def _scalar(
         return (lambda text: str(literals.microseconds(text)), str) if is_number else (_period, _period)
     if name == "bytea":
         return _bytea, _binary(modes.binary)
-    return str, _plain
+    return (str, str) if type_.is_enum or name in _TEXTS else (str, _unmapped(arrow, modes).found)
+
+
+def _unmapped(arrow: pa.DataType | None, modes: Modes) -> Representation:
+    """The bytes of the server's text, which may be text themselves; or the text, in a column that is text in place."""
+    if arrow is None or not pa.types.is_string(arrow) or modes.binary == "bytes":
+        return _Scalar(str, _plain)
+    in_bytes = _binary(modes.binary)
+    return _Scalar(str, lambda value: bytes.fromhex(in_bytes(value)).decode())
 
 
 def _plain(value: Any) -> str:
@@ -133,9 +148,13 @@ def _plain(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+# How `decimal.handling.mode=string` writes what is no number, as in Debezium.
+_SPECIAL = {"NAN": "NaN", "POSITIVE_INFINITY": "Infinity", "NEGATIVE_INFINITY": "-Infinity"}
+
+
 def _number(value: Any) -> str:
     """A decimal by its value: of a column without a scale zeros at the end are not kept, as in Debezium."""
-    text = format(value, "f") if isinstance(value, Decimal) else str(value)
+    text = format(value, "f") if isinstance(value, Decimal) else _SPECIAL.get(str(value), str(value))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -61,7 +61,7 @@ VALUES: list[tuple[PostgresType, str, pa.DataType, Any, Any]] = [
     (PostgresType("timestamptz"), "12024-02-29 12:34:56+00", pa.string(), "+12024-02-29T12:34:56Z", "infinity"),
     (PostgresType("interval"), "P1M2DT-0.5S", pa.int64(), 2_802_599_500_000, 2_802_600_500_000),
     (PostgresType("interval"), "P1M2DT3H", pa.string(), "P0Y1M2DT3H0M0S", "P0Y1M2DT4H0M0S"),
-    (PostgresType("mood"), "sad", pa.string(), "sad", "ok"),
+    (PostgresType("mood", is_enum=True), "sad", pa.string(), "sad", "ok"),
     (PostgresType("jsonb"), '{"a": 1}', pa.string(), '{"a": 1}', '{"a": 2}'),
     (PostgresType("box"), "(1,2),(0,0)", pa.binary(), b"(1,2),(0,0)", b"(1,2),(0,1)"),
     (PostgresType("_int4", -1, INT), "{1,NULL}", pa.list_(pa.int32()), [1, None], [1]),
