@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os.path import commonprefix
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from tailrace.model.table import TableId
 from tailrace.sinks.replica.folders import folder
 
 SHOWN = 4
-_LONGEST_VALUE, _LONGEST_ROW = 120, 500
+_LONGEST_VALUE, _LONGEST_ROW, _BEFORE = 120, 600, 40
 # Names that keys have in most cases.
 _KEYS = {"id", "n", "k", "_key", "ID", "N"}
 Row = tuple[tuple[str, str | None], ...]
@@ -48,9 +49,9 @@ class Comparison:
     def __str__(self) -> str:
         names = self._telling()
         parts = []
-        for name, rows in (("source", self.source), ("replica", self.replica)):
+        for name, rows, others in (("source", self.source, self.replica), ("replica", self.replica, self.source)):
             if rows:
-                some = "; ".join(_shown(row, names) for row in list(rows.elements())[:SHOWN])
+                some = "; ".join(_shown(row, names, [*others]) for row in list(rows.elements())[:SHOWN])
                 parts.append(f"only in the {name} ({rows.total()}): {some}")
         return ", ".join(parts)
 
@@ -155,10 +156,20 @@ def _text(column: Representation, text: str | None) -> str | None:
     return None if text is None else column.expected(text)
 
 
-def _shown(row: Row, names: set[str]) -> str:
-    told = [(name, "null" if value is None else value) for name, value in row if name in names]
-    text = ", ".join(f"{name}={value[:_LONGEST_VALUE]}" for name, value in told)
-    return f"({text[:_LONGEST_ROW]})"
+def _shown(row: Row, names: set[str], others: Sequence[Row]) -> str:
+    """A row as text; of a long value the place where it differs from the most similar one of the other side."""
+    told = []
+    for name, value in row:
+        if name in names:
+            similar = [text for other in others for column, text in other if column == name and text is not None]
+            told.append(f"{name}={'null' if value is None else _cut(value, similar)}")
+    return f"({', '.join(told)[:_LONGEST_ROW]})"
+
+
+def _cut(value: str, similar: Sequence[str]) -> str:
+    same = max((len(commonprefix([value, text])) for text in similar if text != value), default=0)
+    begin = max(0, same - _BEFORE) if len(value) > _LONGEST_VALUE else 0
+    return ("..." if begin else "") + value[begin : begin + _LONGEST_VALUE]
 
 
 def replica_of(root: str, table: TableId) -> pa.Table | None:
