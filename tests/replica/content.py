@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from os.path import commonprefix
 from typing import Any
 
 import pyarrow as pa
@@ -167,9 +166,14 @@ def _shown(row: Row, names: set[str], others: Sequence[Row]) -> str:
 
 
 def _cut(value: str, similar: Sequence[str]) -> str:
-    same = max((len(commonprefix([value, text])) for text in similar if text != value), default=0)
+    same = max((_equal_begin(value, text) for text in similar if text != value), default=0)
     begin = max(0, same - _BEFORE) if len(value) > _LONGEST_VALUE else 0
     return ("..." if begin else "") + value[begin : begin + _LONGEST_VALUE]
+
+
+def _equal_begin(one: str, two: str) -> int:
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(two)))
 
 
 def replica_of(root: str, table: TableId) -> pa.Table | None:
