@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ class ReplicaPipeline(ABC):
         }
         self.file.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
-    @property
+    @cached_property
     def definition(self) -> Definition:
         """The pipeline's definition."""
         return load(self.file)

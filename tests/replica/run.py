@@ -35,7 +35,7 @@ from tests.replica.verdict import ASIDE, Verdict, judge
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 # What the log does not carry is noticed by queries of the catalogue, some every ten seconds, and then read again.
-NOTICED_SECONDS, READ_SECONDS = 12, 90
+NOTICED_SECONDS, READ_SECONDS, LOOK_SECONDS = 12, 90, 0.4
 _VERSIONS = (16, 18)
 
 
@@ -163,10 +163,15 @@ class Running:
         """The verdicts once all is read and every table passes, or when it has been waited for long enough."""
         self._pipeline.catch_up()
         begun, verdicts = time.monotonic(), list[Verdict]()
+        due = begun
 
         def is_settled() -> bool:
+            nonlocal due
+            if time.monotonic() < due:
+                return False
             reads_on = any(state.passes for state in self._states.now().values())
             verdicts[:] = self._judged()
+            due = time.monotonic() + LOOK_SECONDS
             return (not reads_on and _is_over(verdicts)) or time.monotonic() - begun > (
                 READ_SECONDS if reads_on else NOTICED_SECONDS
             )
