@@ -31,6 +31,11 @@ class GoldenDb2(GoldenServer):
         self._server = self._own or Db2Client.of_url(url or "")
         self._sessions: dict[str, Session] = {}
 
+    @property
+    def server(self) -> Db2 | Db2Client:
+        """The server."""
+        return self._server
+
     def places(self) -> Mapping[str, object]:
         """See GoldenServer.places."""
         server = self._server

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pymongo import MongoClient
+
 from tailrace.connectors.mongodb.position import end_of
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time
 from tests.golden.databases.database import GoldenServer
@@ -24,6 +26,11 @@ class GoldenMongo(GoldenServer):
     def __init__(self) -> None:
         self._set = ReplicaSet().start()
         self._client = self._set.client()
+
+    @property
+    def client(self) -> MongoClient[dict[str, Any]]:
+        """The client that changes documents."""
+        return self._client
 
     def places(self) -> Mapping[str, object]:
         """See GoldenServer.places."""

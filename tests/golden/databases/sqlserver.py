@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,16 @@ class GoldenSqlServer(GoldenServer):
         self._server = SqlServerClient(url) if url else SqlServer(capture_interval=0.02).start()
         self._sessions: dict[str, Any] = {}
         self._databases = [DATABASE]
+
+    @property
+    def server(self) -> SqlServerClient | SqlServer:
+        """The server."""
+        return self._server
+
+    @property
+    def databases(self) -> Sequence[str]:
+        """The databases of the scenario."""
+        return self._databases
 
     def places(self) -> Mapping[str, object]:
         """See GoldenServer.places."""

@@ -120,7 +120,9 @@ def _position(batch: ChangeBatch) -> pa.Array:
     if batch.read is None and commit is not None:
         return sortable(commit)
     begins = None if batch.read is None else batch.read.position
-    return pa.nulls(len(batch), pa.string()) if begins is None else sortable(pa.array([begins] * len(batch)))
+    if begins is None:
+        return pa.nulls(len(batch), pa.string())
+    return pa.repeat(sortable(pa.array([begins]))[0], len(batch))
 
 
 _VALUES: dict[str, Callable[[ChangeBatch], pa.Array]] = {
