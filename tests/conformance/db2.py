@@ -138,6 +138,10 @@ class Db2Source(Source):
         """See Source.signal."""
         self.run(f"INSERT INTO {self.name('signals')} VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.run(f"DELETE FROM {self.name('signals')}")
+
     def settle(self) -> None:
         """See Source.settle: until the capture program has come so far."""
         self.server.settle()

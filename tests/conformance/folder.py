@@ -107,6 +107,10 @@ class FolderSource(Source):
             row = {"id": id_, "type": kind, "data": data}
             self._append([{"op": "c", "table": self.id(self.signals).parts, "after": row}])
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.truncate(self.signals)
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         found: list[Row] = self._tables()[self.id(table)].rows

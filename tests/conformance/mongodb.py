@@ -101,6 +101,10 @@ class MongoSource(Source):
         """See Source.signal."""
         self.database[self.signals].insert_one({ID: id_, "type": kind, "data": json.loads(data)})
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.database[self.signals].delete_many({})
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         return [_row(document) for document in self.database[table].find()]

@@ -107,8 +107,12 @@ class PostgresSource(Source):
 
     def signal(self, id_: str, kind: str, data: str) -> None:
         """See Source.signal."""
-        with self.connect() as connection:
-            connection.execute("INSERT INTO signals VALUES (%s, %s, %s)", [id_, kind, data])
+        with self._writer().transaction():
+            self._writer().execute("INSERT INTO signals VALUES (%s, %s, %s)", [id_, kind, data])
+
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.execute("DELETE FROM signals")
 
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""

@@ -122,6 +122,10 @@ class SqlServerSource(Source):
         """See Source.settle: one scan of the capture job."""
         self.server.capture.scan(int(self.server.lookup(f"SELECT ms.db_id('{self.name}')") or 0))
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.run("DELETE FROM signals")
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         names = [row[0] for row in self.run(f"SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.{table}')")]

@@ -100,6 +100,10 @@ class Source(ABC):
         """Insert a row into the signal table."""
 
     @abstractmethod
+    def clear_signals(self) -> None:
+        """Remove all rows of the signal table."""
+
+    @abstractmethod
     def rows(self, table: str) -> list[Row]:
         """All rows as of now."""
 

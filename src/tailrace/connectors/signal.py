@@ -26,11 +26,12 @@ Mark = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One signal; `data` is its JSON text."""
+    """One signal; `data` is its JSON text, `wrong` what keeps it from being one."""
 
     id: str
     type: str
     data: str | None
+    wrong: str | None = None
 
     def to_line(self) -> str:
         """Its JSON object, for a file."""

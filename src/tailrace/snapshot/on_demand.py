@@ -17,7 +17,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.signal import Signal
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
 from tailrace.connectors.snapshots import ReadChunk
-from tailrace.errors import TailraceError
+from tailrace.errors import SignalError, TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.events.snapshot_notices import WITHOUT_ROWS
@@ -38,6 +38,7 @@ from tailrace.snapshot.signals import (
     check_size,
 )
 from tailrace.snapshot.table_note import TableNote
+from tailrace.snapshot.table_signals import TableSignals
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class AdHocSnapshots:
         self._start = config
         self._server = server
         self._incremental = IncrementalSnapshots(config, server)
+        self._table = TableSignals(server)
         self._channels = Channels(config)
         self._blocking = BlockingSnapshots(config, server)
         self._waits: int | None = None
@@ -76,7 +78,7 @@ class AdHocSnapshots:
 
     def before(self) -> Progress:
         """The first state: rows that are already in the signal table are ignored. Signals of other channels are not."""
-        return Progress(self._server.marks())
+        return Progress(self._table.at_first())
 
     def step(
         self,
@@ -145,9 +147,9 @@ class AdHocSnapshots:
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
         arrived = self._channels.poll(progress.files, progress.topic, is_bounded=self.is_bounded)
-        new, marks = self._server.new_signals(progress.handled)
-        if new:
-            progress = replace(progress, handled=marks)
+        new, handled = self._table.new(progress.handled)
+        if new or progress.handled is None:
+            progress = replace(progress, handled=handled)
         if arrived is not None:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):
@@ -166,6 +168,8 @@ class AdHocSnapshots:
 
     def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after a signal. Raises SignalError for one that is not carried out."""
+        if signal.wrong is not None:
+            raise SignalError(signal.wrong)
         check_size(signal)
         if not self._server.takes_surrogate_keys:
             check_no_surrogate(signal)

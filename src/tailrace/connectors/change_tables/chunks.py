@@ -16,8 +16,8 @@ from tailrace.connectors.change_tables.dialect import Connection, Described, Dia
 from tailrace.connectors.change_tables.images import block, expression, images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.signals import SignalTables
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
 from tailrace.errors import SourceError
@@ -53,17 +53,16 @@ class Session(ChunkSession):
     dialect: Dialect
     connection: Connection
     config: Config
-    signals: SignalTables
+    signals: SignalSource
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window: the marks are in the table's own database."""
-        marks = self.signals.of(table.database)
-        opened = self.signals.open_window(self.connection, marks)
+        opened = self.signals.open_window(self.connection, table.database)
         try:
             yield
         finally:
-            self.signals.close_window(self.connection, marks, opened)
+            self.signals.close_window(self.connection, opened)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:

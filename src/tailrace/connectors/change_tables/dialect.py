@@ -325,6 +325,11 @@ class Dialect(Protocol):
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
         """Where the level says so, keep writers away until the transaction ends; the end of the log then."""
 
+    def rows_soon(self, connection: Any, statement: str) -> list[Row]:
+        """All rows of a statement. An open transaction that has written some of them is not waited for long."""
+        found: list[Row] = connection.rows(statement)
+        return found
+
     def log_end(self, connection: Any, config: Config) -> Reading:
         """How far the log of each database is captured."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange, Row
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
@@ -37,6 +37,8 @@ JOIN {db}.sys.allocation_units a ON a.container_id = CASE WHEN a.type = 2 THEN p
 WHERE p.object_id = {id}
 """
 _POLLING_S = 5.0
+# How long the log waits for rows of the signal table whose transaction is open; they are read once that has ended.
+_PATIENCE_MS = 1000
 
 
 class SqlServerDialect(Dialect):
@@ -162,6 +164,15 @@ class SqlServerDialect(Dialect):
             "SET LOCK_TIMEOUT -1",
         )
         return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
+
+    def rows_soon(self, connection: Connection, statement: str) -> list[Row]:
+        """See Dialect.rows_soon: without row versions a reader waits for a writer's transaction to end."""
+        connection.run(f"SET LOCK_TIMEOUT {_PATIENCE_MS}")
+        try:
+            return connection.rows(statement)
+        finally:
+            with suppress(FAILURES.driver_error):
+                connection.run("SET LOCK_TIMEOUT -1")
 
     def log_end(self, connection: Connection, config: Config) -> Reading:
         """See Dialect.log_end."""

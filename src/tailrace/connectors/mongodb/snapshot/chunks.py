@@ -30,7 +30,7 @@ from tailrace.connectors.mongodb.snapshot.reads import (
     value_of,
 )
 from tailrace.connectors.mongodb.snapshot.reads import key_text as text_of
-from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
 from tailrace.errors import SourceError
@@ -61,12 +61,12 @@ class Session(ChunkSession):
 
     client: Client
     config: Config
-    signals: SignalCollection
+    signals: SignalSource
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window."""
-        opened = self.signals.open_window(self.client)
+        opened = self.signals.open_window(self.client, table.database)
         try:
             yield
         finally:
