@@ -201,8 +201,9 @@ class AdHocSnapshots:
             names = ", ".join(request.table for request in requests)
             said = (requests[0].signal, names, planned.refused)
             log.error("the blocking snapshot of signal %s (%s) is given up: %s", *said)
-            aborted = Notice(notifications.INITIAL, notifications.ABORTED)
-            left = replace(done, undo=None).giving_up(requests, reason(self._server.failures, planned.refused))
+            why = reason(self._server.failures, planned.refused)
+            aborted = Notice(notifications.INITIAL, notifications.ABORTED, ((notifications.ERROR, why),))
+            left = replace(done, undo=None).giving_up(requests, why)
             return Step(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
             after, told = self._without_unknown(done, requests)
@@ -275,6 +276,8 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
+    lacking = [one.why for one in after.incomplete if one.table == request.table and one not in before.incomplete]
+    done = replace(done, data=(*done.data, *((notifications.ERROR, why) for why in lacking)))
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
 
 

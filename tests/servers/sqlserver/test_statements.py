@@ -180,3 +180,15 @@ def test_metadata_procedures(client: Client) -> None:
     assert [row[2:] for row in client.run("EXEC sp_tables '%', NULL, 'test_db', '''TABLE'''")] == [("t", "TABLE", None)]
     assert [row[3:5] for row in client.run("EXEC sp_pkeys 't', 'dbo', 'test_db'")] == [("id", 1)]
     assert [row[8] for row in client.run("EXEC sp_statistics_100 't', 'dbo', 'test_db', '%', 'Y', 'Q'")] == [None, "id"]
+
+
+def test_a_batch_is_described_and_not_run(client: Client) -> None:
+    client.run("CREATE TABLE t (id INT NOT NULL, n NVARCHAR(20)); INSERT t VALUES (1, 'a')")
+    described = client.run("EXEC sys.sp_describe_first_result_set N'DELETE FROM t; SELECT id, n AS two FROM t'")
+    assert [row[1:4] for row in described] == [(1, "id", False), (2, "two", True)]
+    assert described[0][5] == "int"
+    assert client.run("EXEC sp_describe_first_result_set N'DELETE FROM t'") == []
+    assert client.value("SELECT COUNT(*) FROM t") == 1
+    wrong = ("SELECT nowhere FROM t", "SELECT 1) ; SELECT (2", "SELECT 1 FROM t WHERE")
+    assert [client.error(f"EXEC sp_describe_first_result_set N'{text}'") for text in wrong] == [207, 11501, 11501]
+    assert client.error("EXEC sp_describe_first_result_set N'EXEC(''SELECT 1'')'") == 11513

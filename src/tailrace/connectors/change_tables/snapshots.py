@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from tailrace.config import Config
@@ -86,8 +86,10 @@ class ChangeTableSnapshots(OnDemandSnapshots):
         """See Snapshots.plan."""
 
         def planned(connection: Connection) -> list[Split]:
-            planner = SplitPlanner(self._dialect, connection, config)
-            splits = planner.plan(handle.moment, wanted, place)
+            has_select = wanted is not None and any(select is not None for select in wanted.values())
+            with self._dialect.undone(connection) if has_select else nullcontext():
+                planner = SplitPlanner(self._dialect, connection, config)
+                splits = planner.plan(handle.moment, wanted, place)
             if handle.tells_structures and splits and (place is None or place.is_whole):
                 splits[0] = replace(splits[0], structures=planner.structures(wanted))
             return splits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
@@ -20,6 +20,7 @@ from tailrace.connectors.db2.log.last import last_change
 from tailrace.connectors.db2.log.reader import RegisteredTable, change_table
 from tailrace.connectors.db2.position import SOURCE_TYPE, literal_of
 from tailrace.connectors.db2.types.values import CHARACTERS, Db2Type
+from tailrace.connectors.db2.user_text import GRAMMAR
 from tailrace.model.table import TableId
 
 _LEVELS = {"read_uncommitted": "UR", "read_committed": "CS", "repeatable_read": "RS", "exclusive": "RS"}
@@ -40,6 +41,7 @@ class Db2Dialect(Dialect):
     structures_by_name = False
     sends_captured_only = True
     nulls_first = False
+    grammar = GRAMMAR
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
@@ -141,6 +143,15 @@ class Db2Dialect(Dialect):
         if not wait_for_capture(connection, config, 2 * intervals(connection, config)):
             return None
         return log_end(connection, config).lsn(config.text("database.dbname"))
+
+    def parse(self, connection: Any, query: str) -> None:
+        """See Dialect.parse."""
+        connection.prepare(query)
+
+    def undone(self, connection: Any) -> AbstractContextManager[None]:
+        """See Dialect.undone. A text that ends a transaction is a statement, and Db2 takes one at a time."""
+        found: AbstractContextManager[None] = connection.transaction()
+        return found
 
     def log_end(self, connection: Any, config: Config) -> Reading:
         """See Dialect.log_end."""

@@ -21,6 +21,8 @@ from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
 from tailrace.connectors.sqlserver.position import SOURCE_TYPE, literal_of
 from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.connectors.sqlserver.types.values import BINARIES, SqlType
+from tailrace.connectors.sqlserver.user_text import GRAMMAR
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 _LEVELS = {"read_uncommitted": "READ UNCOMMITTED", "read_committed": "READ COMMITTED", "snapshot": "SNAPSHOT"}
@@ -51,6 +53,7 @@ class SqlServerDialect(Dialect):
     structures_by_name = True
     sends_captured_only = False
     nulls_first = True
+    grammar = GRAMMAR
     lsn = "cdc_data.[__$start_lsn]"
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
@@ -173,6 +176,23 @@ class SqlServerDialect(Dialect):
         finally:
             with suppress(FAILURES.driver_error):
                 connection.run("SET LOCK_TIMEOUT -1")
+
+    def parse(self, connection: Connection, query: str) -> None:
+        """See Dialect.parse: as a text, so that nothing of it runs whatever it is."""
+        connection.rows(f"EXEC sys.sp_describe_first_result_set {statements.text(query)}")
+
+    @contextmanager
+    def undone(self, connection: Connection) -> Iterator[None]:
+        """See Dialect.undone."""
+        connection.run("BEGIN TRANSACTION")
+        try:
+            yield
+            if connection.value("SELECT @@TRANCOUNT") != 1:
+                remedy = "see what else it has done, and who may send signals: docs/signals.md says what that means"
+                raise SourceError("the SQL of a signal has ended its transaction, which no query does", remedy=remedy)
+        finally:
+            with suppress(FAILURES.driver_error):
+                connection.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
     def log_end(self, connection: Connection, config: Config) -> Reading:
         """See Dialect.log_end."""
