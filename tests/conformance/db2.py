@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
+from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
@@ -141,6 +142,18 @@ class Db2Source(Source):
     def clear_signals(self) -> None:
         """See Source.clear_signals."""
         self.run(f"DELETE FROM {self.name('signals')}")
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        delete = f"DELETE FROM {self.name(victim)}"
+        if kind == "incremental":
+            return hostile_sql.conditions(delete) + hostile_sql.odd_conditions(delete)
+        return hostile_sql.selects(self.name(table), delete) + hostile_sql.odd_selects(self.name(table), delete)
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        condition = f'"{KEY}" = {key}'
+        return condition if kind == "incremental" else f"SELECT * FROM {self.name(table)} WHERE {condition}"
 
     def settle(self) -> None:
         """See Source.settle: until the capture program has come so far."""

@@ -111,6 +111,14 @@ class FolderSource(Source):
         """See Source.clear_signals."""
         self.truncate(self.signals)
 
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        return ["{", "[]", f"DELETE FROM {victim}", '{"a":' * 200 + "1" + "}" * 200 + "x"]
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless: a blocking snapshot takes no condition."""
+        return json.dumps({KEY: key}) if kind == "incremental" else ""
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         found: list[Row] = self._tables()[self.id(table)].rows

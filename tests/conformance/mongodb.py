@@ -105,6 +105,33 @@ class MongoSource(Source):
         """See Source.clear_signals."""
         self.database[self.signals].delete_many({})
 
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        code = f"function() {{ db.{victim}.drop(); return true }}"
+        run = f'{{$function: {{body: "{code}", args: [], lang: "js"}}}}'
+        count = '{$accumulator: {init: "x", accumulate: "x", accumulateArgs: [], merge: "x", lang: "js"}}'
+        return [
+            f'{{"$where": "{code}"}}',
+            f"{{$where: '{code}'}}",
+            f"{{$expr: {run}}}",
+            f"{{$and: [{{$or: [{{$expr: {{$eq: [1, {run}]}}}}]}}]}}",
+            f"{{v: {{$not: {{$elemMatch: {{$where: '{code}'}}}}}}}}",
+            f"{{$expr: {count}}}",
+            f"{{$where: {{$code: '{code}'}}}}",
+            f'{{"\\u0024where": "{code}"}}',
+            '{"a":' * 300 + "1" + "}" * 300,
+            "[" * 2000 + "]" * 2000,
+            "[]",
+            "{$unknown: 1}",
+            "{} ; {}",
+            "{a: 'x",
+            '{"a": "\\ud800"}',
+        ]
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        return f"{{{ID}: {key}}}"
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         return [_row(document) for document in self.database[table].find()]

@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 
 from tailrace.model.table import TableId
 from tailrace.testing.postgres import PostgresServer
+from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
@@ -113,6 +114,18 @@ class PostgresSource(Source):
     def clear_signals(self) -> None:
         """See Source.clear_signals."""
         self.execute("DELETE FROM signals")
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        delete = f"DELETE FROM {victim}"
+        if kind == "incremental":
+            return hostile_sql.conditions(delete)
+        return hostile_sql.selects(table, delete)
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        condition = f'"{KEY}" = {key}'
+        return condition if kind == "incremental" else f"SELECT * FROM {table} WHERE {condition}"
 
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""

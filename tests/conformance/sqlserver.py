@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
@@ -125,6 +126,18 @@ class SqlServerSource(Source):
     def clear_signals(self) -> None:
         """See Source.clear_signals."""
         self.run("DELETE FROM signals")
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        delete = f"DELETE FROM [{victim}]"
+        if kind == "incremental":
+            return hostile_sql.conditions(delete) + hostile_sql.odd_conditions(delete)
+        return hostile_sql.selects(table, delete) + hostile_sql.odd_selects(table, delete)
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        condition = f'"{KEY}" = {key}'
+        return condition if kind == "incremental" else f"SELECT * FROM {table} WHERE {condition}"
 
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""

@@ -2,67 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import count
-
 import pytest
 
 from tailrace.connectors.signal_source import MOST_ROWS
-from tests.behaviour.stepping import Stepped, stepping
-from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Row, Source, Subject
+from tests.conformance.stepped import pipeline, row
+from tests.conformance.subject import Insert, Source, Subject
 
 NOT_READ = "no signal is read from the signal table"
-_names = count()
-
-
-class Pipeline:
-    """A pipeline over a table of its own, which is read step by step."""
-
-    def __init__(self, source: Source, table: str, stream: Stepped) -> None:
-        self.source, self.table, self._stream = source, table, stream
-
-    def steps(self) -> list[tuple[str, int]]:
-        """Operation and key of the table's events of the next steps, until nothing comes any more."""
-        found: list[tuple[str, int]] = []
-        idle = 0
-        while idle < 2:
-            before = self._stream.offset
-            events, _ = self._stream.step()
-            found += [
-                (event["op"], row[KEY])
-                for event in events
-                if self.table in (event["source"].get("table"), event["source"].get("collection"))
-                if (row := self.source.image(event["after"]) or self.source.image(event["before"])) is not None
-            ]
-            idle = idle + 1 if self._stream.offset == before else 0
-        return found
-
-    def ask(self, id_: str) -> None:
-        """Ask for the table's rows."""
-        self.source.signal(id_, "execute-snapshot", json.dumps({"data-collections": [str(self.source.id(self.table))]}))
-
-
-@contextmanager
-def pipeline(subject: Subject, source: Source, signals: str) -> Iterator[Pipeline]:
-    """A pipeline that has begun, with a row in its table, and that name of its signal table."""
-    table = f"told{next(_names)}"
-    source.create(table)
-    source.commit(Insert(table, row(1)))
-    given = {"snapshot__mode": "no_data", "signal__data__collection": str(source.id(signals))}
-    with stepping(subject.connector, source, **given) as stream:
-        yield Pipeline(source, table, stream)
-
-
-def row(key: int) -> Row:
-    return {KEY: key, VALUE: 0, NOTE: None}
 
 
 def test_more_signals_than_are_read_never_stop_a_pipeline(
     subject: Subject, source: Source, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pipeline(subject, source, source.signals) as line:
+    with pipeline(subject, source) as line:
         for number in range(MOST_ROWS + 1):
             source.signal(f"{number}", "log", "{}")
         source.commit(Insert(line.table, row(2)))
@@ -80,7 +32,7 @@ def test_a_pipeline_begins_with_more_signals_than_are_read(
     source.clear_signals()
     for number in range(MOST_ROWS + 1):
         source.signal(f"{number}", "log", "{}")
-    with pipeline(subject, source, source.signals) as line:
+    with pipeline(subject, source) as line:
         source.commit(Insert(line.table, row(2)))
         assert ("c", 2) in line.steps()
         assert caplog.text.count("holds more than 1,000 signals") == 1
@@ -108,7 +60,7 @@ def test_a_signal_table_that_is_none_never_stops_a_pipeline(
 
 def test_an_id_is_used_again_once_its_row_is_gone(subject: Subject, source: Source) -> None:
     source.clear_signals()
-    with pipeline(subject, source, source.signals) as line:
+    with pipeline(subject, source) as line:
         line.steps()
         for _ in range(2):
             line.ask("nightly")

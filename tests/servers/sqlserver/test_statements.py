@@ -184,11 +184,20 @@ def test_metadata_procedures(client: Client) -> None:
 
 def test_a_batch_is_described_and_not_run(client: Client) -> None:
     client.run("CREATE TABLE t (id INT NOT NULL, n NVARCHAR(20)); INSERT t VALUES (1, 'a')")
-    described = client.run("EXEC sys.sp_describe_first_result_set N'DELETE FROM t; SELECT id, n AS two FROM t'")
-    assert [row[1:4] for row in described] == [(1, "id", False), (2, "two", True)]
-    assert described[0][5] == "int"
-    assert client.run("EXEC sp_describe_first_result_set N'DELETE FROM t'") == []
+    listed = "column_ordinal, name, is_nullable, system_type_name, error_number"
+
+    def described(text: str) -> list[tuple[object, ...]]:
+        return client.run(f"SELECT {listed} FROM sys.dm_exec_describe_first_result_set(N'{text}', NULL, 0)")
+
+    found = described("DELETE FROM t; SELECT id, n AS two FROM t")
+    assert found == [(1, "id", False, "int", None), (2, "two", True, "nvarchar(20)", None)]
+    assert described("DELETE FROM t") == []
     assert client.value("SELECT COUNT(*) FROM t") == 1
-    wrong = ("SELECT nowhere FROM t", "SELECT 1) ; SELECT (2", "SELECT 1 FROM t WHERE")
-    assert [client.error(f"EXEC sp_describe_first_result_set N'{text}'") for text in wrong] == [207, 11501, 11501]
-    assert client.error("EXEC sp_describe_first_result_set N'EXEC(''SELECT 1'')'") == 11513
+    wrong = {
+        "SELECT nowhere FROM t": 207,
+        "SELECT 1) ; SELECT (2": 102,
+        "SELECT 1 FROM t WHERE": 102,
+        "SELECT ''a": 105,
+    }
+    assert {text: described(text)[0][-1] for text in wrong} == wrong
+    assert described("EXEC(''SELECT 1'')")[0][-1] == 11513

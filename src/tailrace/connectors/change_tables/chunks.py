@@ -16,8 +16,8 @@ from tailrace.connectors.change_tables.dialect import Connection, Described, Dia
 from tailrace.connectors.change_tables.images import block, expression, images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.refusals import refusals
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread

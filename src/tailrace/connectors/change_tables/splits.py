@@ -11,9 +11,9 @@ from tailrace.config.overrides import origin_of, overrides
 from tailrace.connectors.change_tables.databases import by_database, in_order
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
-from tailrace.connectors.change_tables.refusals import refusals
 from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
 from tailrace.connectors.table_split import with_notices

@@ -179,7 +179,12 @@ class SqlServerDialect(Dialect):
 
     def parse(self, connection: Connection, query: str) -> None:
         """See Dialect.parse: as a text, so that nothing of it runs whatever it is."""
-        connection.rows(f"EXEC sys.sp_describe_first_result_set {statements.text(query)}")
+        text = statements.text(query)
+        found = connection.rows(
+            f"SELECT error_number, error_message FROM sys.dm_exec_describe_first_result_set({text}, NULL, 0)"
+        )
+        if not found or found[0][0] is not None:
+            raise FAILURES.driver_error(*(found[0] if found else (0, "it is no query")))
 
     @contextmanager
     def undone(self, connection: Connection) -> Iterator[None]:

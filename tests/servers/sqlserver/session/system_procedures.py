@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..catalogue.literals import quote
-from ..datatypes import BIT, INT, MAX, make
-from ..translate.query import BoundQuery, OutColumn, bind_query
-from ..tsql.errors import SqlError, error
-from ..tsql.parser import parse
-from ..tsql.statements import ExecuteText, Query, Statement
+from ..datatypes import MAX, make
+from ..translate.query import OutColumn
+from ..tsql.errors import error
 from .outcome import Compiled, delivered
 
 if TYPE_CHECKING:
@@ -121,38 +119,8 @@ def service_control(executor: Executor, arguments: Arguments) -> Iterable[Compil
 
 
 def describe_first_result_set(executor: Executor, arguments: Arguments) -> Iterable[Compiled]:
-    """sp_describe_first_result_set: the columns of the first query of a batch, which is compiled and not run."""
-    try:
-        query = _first_query(executor, parse(arguments.text("tsql") or ""))
-    except SqlError as failure:
-        executor.fail(failure)
-        raise error(11501) from failure
-    listed = [
-        *(OutColumn("is_hidden", BIT, False), OutColumn("column_ordinal", INT, False)),
-        *(OutColumn("name", make("nvarchar", 128)), OutColumn("is_nullable", BIT, False)),
-        *(OutColumn("system_type_id", INT, False), OutColumn("system_type_name", make("nvarchar", 256))),
-    ]
-    rows = (
-        ", ".join(
-            f"(0, {place}, {quote(column.name)}::text, {int(column.nullable)}, 0, {quote(str(column.kind))}::text)"
-            for place, column in enumerate(query.columns if query else (), 1)
-        )
-        or "(0, 0, ''::text, 0, 0, ''::text)"
-    )
-    names = ", ".join(f"c{place}" for place in range(1, len(listed) + 1))
-    wanted = "true" if query else "false"
-    text = f"SELECT {names} FROM (VALUES {rows}) d({names}) WHERE {wanted} ORDER BY c2"
-    yield Compiled(delivered(text, listed), listed)
-
-
-def _first_query(executor: Executor, batch: tuple[Statement, ...]) -> BoundQuery | None:
-    """The first query of a batch. One that a text may give at run time is unknown."""
-    for statement in batch:
-        if isinstance(statement, ExecuteText):
-            raise error(11513, "EXECUTE")
-        if isinstance(statement, Query):
-            return bind_query(executor.session.context(), statement.tree, top=True)
-    return None
+    """sp_describe_first_result_set is not answered: drivers do without."""
+    raise error(11529)
 
 
 def reset_connection(executor: Executor, arguments: Arguments) -> Iterable[Compiled]:

@@ -1,4 +1,4 @@
-"""Names what a server refuses of a table that is read by SQL of a signal or of the configuration."""
+"""Names what a server refuses of a table that is read by a text of a signal or of the configuration."""
 
 from __future__ import annotations
 
