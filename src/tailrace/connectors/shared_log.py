@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tailrace.config import Config
-from tailrace.connectors.finding import Finding
+from tailrace.connectors.finding import Finding, within_limit
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.connectors.offset import Reached, fields, position_of
@@ -87,6 +87,9 @@ class SharedLogAdmin(Admin):
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         """See Admin.checks."""
+        return within_limit(self.config, lambda: self._checked(begun))
+
+    def _checked(self, begun: Begun | None) -> list[Finding]:
         try:
             found = self.found()
         except SourceError as error:

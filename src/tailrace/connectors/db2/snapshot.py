@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
@@ -28,6 +28,7 @@ _WHOLE = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _EXACT, _FLOATS = (*_WHOLE, "DECIMAL", "NUMERIC", "DECFLOAT"), ("REAL", "DOUBLE", "FLOAT")
 _NUMBER = re.compile(r"^-?\d+(\.\d*)?([eE][+-]?\d+)?$")
 _SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
+_MOST_SECONDS = 32767  # of CURRENT LOCK TIMEOUT
 _ROW_BYTES = 100  # where the catalog has no statistics
 
 
@@ -139,7 +140,14 @@ class Db2Dialect(Dialect):
         """See Dialect.locked: with the level `exclusive`, until the capture program has come past the lock."""
         if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
             return None
-        connection.run(f"LOCK TABLE {self.table(table)} IN EXCLUSIVE MODE")
+        limit = config.number("snapshot.lock.timeout.ms")
+        # In whole seconds; the register is the connection's, and outlives its transactions.
+        connection.run(f"SET CURRENT LOCK TIMEOUT {-1 if limit < 0 else min(-(-limit // 1000), _MOST_SECONDS)}")
+        try:
+            connection.run(f"LOCK TABLE {self.table(table)} IN EXCLUSIVE MODE")
+        finally:
+            with suppress(FAILURES.driver_error):
+                connection.run("SET CURRENT LOCK TIMEOUT NULL")
         if not wait_for_capture(connection, config, 2 * intervals(connection, config)):
             return None
         return log_end(connection, config).lsn(config.text("database.dbname"))
