@@ -10,7 +10,6 @@ import hashlib
 import os
 import pickle
 import socket
-import stat
 import struct
 import tempfile
 from collections.abc import Callable, Generator
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tailrace.config import Config
+from tailrace.connectors.private_files import is_private_folder
 from tailrace.errors import SourceError
 from tailrace.version import __version__
 
@@ -95,14 +95,14 @@ def folder() -> Path:
     place = home / f"tailrace-{os.geteuid()}"
     try:
         place.mkdir(mode=0o700, exist_ok=True)
-        found = place.lstat()
+        is_private = is_private_folder(place)
     except OSError as error:
         raise SourceError(
             f"the folder for local sockets cannot be used: {error.strerror}",
             where=str(place),
             remedy="set TMPDIR to a folder that this user may write, for the driver and the executors",
         ) from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    if not is_private:
         raise SourceError(
             "the folder for local sockets is not a folder that this user alone may enter",
             where=str(place),
