@@ -26,6 +26,8 @@ from tailrace.version import __version__
 # The address of a local socket has 104 bytes on macOS and 108 on Linux.
 _LONGEST_ADDRESS = 100
 _HEADER = struct.Struct("=BQQ")
+# What a process says at its second socket.
+BEAT = b"."
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ def address(name: str) -> Path:
     return folder() / f"{digest}.sock"
 
 
+def pulse_of(path: Path) -> Path:
+    """The path of a second socket, at which a thread of the same process says that the process runs."""
+    return path.with_suffix(".pulse")
+
+
 def folder() -> Path:
     """The folder of this user's sockets, made if need be. Raises SourceError when others could enter it."""
     home = Path(tempfile.gettempdir())
@@ -117,17 +124,28 @@ def message(kind: Kind, about: object = None, data: bytes | bytearray = b"") -> 
     return _HEADER.pack(kind, len(text), len(data)) + text, data
 
 
-def receive(connection: socket.socket) -> tuple[Kind, Any, bytearray]:
-    """The next message. Raises EOFError at the connection's end, OSError."""
-    kind, text, data = _HEADER.unpack(_exactly(connection, _HEADER.size))
-    return Kind(kind), pickle.loads(_exactly(connection, text)), _exactly(connection, data)
+def _ended() -> None:
+    raise TimeoutError("the other side says nothing")
 
 
-def _exactly(connection: socket.socket, size: int) -> bytearray:
+def receive(connection: socket.socket, silent: Callable[[], None] = _ended) -> tuple[Kind, Any, bytearray]:
+    """The next message. Raises EOFError at the connection's end, OSError.
+
+    `silent` is called when nothing has come for as long as the connection's time limit, if it has one.
+    """
+    kind, text, data = _HEADER.unpack(_exactly(connection, _HEADER.size, silent))
+    return Kind(kind), pickle.loads(_exactly(connection, text, silent)), _exactly(connection, data, silent)
+
+
+def _exactly(connection: socket.socket, size: int, silent: Callable[[], None]) -> bytearray:
     data = bytearray(size)
     rest = memoryview(data)
     while len(rest):
-        got = connection.recv_into(rest)
+        try:
+            got = connection.recv_into(rest)
+        except TimeoutError:  # once a limit
+            silent()
+            continue
         if not got:
             raise EOFError("the connection has ended")
         rest = rest[got:]
