@@ -240,7 +240,10 @@ def _sentence(error: PyMongoError, doing: str, line: str) -> SourceError:
         remedy = "set mongodb.user, mongodb.password and mongodb.authsource (or those of the connection string)"
         return SourceError("authentication failed", remedy=remedy)
     if code == UNAUTHORIZED:
-        remedy = "grant the roles readAnyDatabase, or read on the captured databases; see docs/connectors/mongodb.md"
+        remedy = (
+            "see whether the user still exists (db.getUsers()), and grant it the roles readAnyDatabase, or read on the "
+            "captured databases; see docs/connectors/mongodb.md"
+        )
         return SourceError(f"{doing}: the user lacks the privilege: {line}", remedy=remedy)
     if isinstance(error, AutoReconnect):
         return SourceError(f"{doing}: the connection was lost: {line}", remedy="check that the server runs")
