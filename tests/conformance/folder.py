@@ -213,6 +213,7 @@ class FolderSubject(Subject):
     # What connectors to databases show by default.
     long = frozenset(
         {
+            "a_pipeline_begins_with_more_signals_than_are_read",
             *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),
             *("a_snapshot_of_several_batches_resumes_where_it_was", "a_stream_has_rows_in_each_shape"),
             *("a_table_is_added_under_load", "a_table_is_removed_under_load"),

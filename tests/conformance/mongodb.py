@@ -232,7 +232,7 @@ class MongoSubject(Subject):
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
     }
 
-    long = RARE_MODES | {"a_table_is_added_under_load"}
+    long = RARE_MODES | {"a_table_is_added_under_load", "a_pipeline_begins_with_more_signals_than_are_read"}
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

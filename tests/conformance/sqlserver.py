@@ -206,7 +206,10 @@ class SqlServerSubject(Subject):
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing on the server",
     }
 
-    long = RARE_MODES | {"a_table_is_added_under_load", "kafka_has_each_event_once"}
+    long = RARE_MODES | {
+        *("a_table_is_added_under_load", "kafka_has_each_event_once"),
+        "a_pipeline_begins_with_more_signals_than_are_read",
+    }
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

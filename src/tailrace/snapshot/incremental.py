@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 # The state after a chunk or after a table that has no more of them, and how it went, in the words of notifications.
 Stage = tuple[Progress, str]
 
-DONE, EMPTY, NO_KEY = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY"
+DONE, EMPTY, NO_KEY, FAILED = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY", "SQL_EXCEPTION"
 UNCAPTURED = "the lists do not capture it; `tailrace add` does"
 # No word of notifications: the table is read in another way.
 OTHERWISE = ""
@@ -157,7 +157,7 @@ class IncrementalSnapshots:
             self._not_before = begun + count / self._rate
         longest = max(map(_length, (maximum, last or ())))
         if longest > _LONGEST_KEY:
-            raise Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")
+            raise Unread(f"a key of {longest:,} characters is too long to read the table by", FAILED)
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         # An empty chunk is the sign that all is read.
         after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
@@ -177,7 +177,7 @@ def _given_up(failures: Failures, progress: Progress, error: Exception) -> Stage
     is_known = isinstance(error, (TailraceError, failures.driver_error))
     said = (request.signal, request.table, why)
     log.error("the incremental snapshot of signal %s (%s) is given up: %s", *said, exc_info=None if is_known else error)
-    return progress.without_present().giving_up([request], why), "SQL_EXCEPTION"
+    return progress.without_present().giving_up([request], why), FAILED
 
 
 def _as_a_whole(progress: Progress, why: str) -> Stage:

@@ -25,7 +25,7 @@ from tailrace.snapshot import capture_changes
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.blocking import BlockingSnapshots
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.incremental import DONE, EMPTY, OTHERWISE, UNCAPTURED, IncrementalSnapshots, reason
+from tailrace.snapshot.incremental import DONE, EMPTY, FAILED, OTHERWISE, UNCAPTURED, IncrementalSnapshots, reason
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import (
     ABOUT_SNAPSHOTS,
@@ -276,8 +276,9 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
-    lacking = [one.why for one in after.incomplete if one.table == request.table and one not in before.incomplete]
-    done = replace(done, data=(*done.data, *((notifications.ERROR, why) for why in lacking)))
+    if status == FAILED:
+        lacking = [one.why for one in after.incomplete if one.table == request.table and one not in before.incomplete]
+        done = replace(done, data=(*done.data, *((notifications.ERROR, why) for why in lacking)))
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
 
 

@@ -26,7 +26,7 @@ from tailrace.model.table import TableId
 _LEVELS = {"read_uncommitted": "UR", "read_committed": "CS", "repeatable_read": "RS", "exclusive": "RS"}
 _WHOLE = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _EXACT, _FLOATS = (*_WHOLE, "DECIMAL", "NUMERIC", "DECFLOAT"), ("REAL", "DOUBLE", "FLOAT")
-_NUMBER = re.compile(r"^-?\d+(\.\d*)?([eE][+-]?\d+)?$")
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 _SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
 _MOST_SECONDS = 32767  # of CURRENT LOCK TIMEOUT
 _ROW_BYTES = 100  # where the catalog has no statistics
@@ -97,9 +97,9 @@ class Db2Dialect(Dialect):
         """See Dialect.literal. Text that is none of the type makes the server refuse the statement."""
         if kind.is_binary or kind.name in ("BINARY", "VARBINARY"):
             return f"CAST(X'{value}' AS {kind.declared})" if re.fullmatch(r"[0-9a-fA-F]*", value) else "X'?'"
-        if kind.name in _EXACT and _NUMBER.match(value):
+        if kind.name in _EXACT and _NUMBER.fullmatch(value):
             return value
-        if kind.name in _FLOATS and _NUMBER.match(value):
+        if kind.name in _FLOATS and _NUMBER.fullmatch(value):
             return value if "e" in value.lower() else f"{value}E0"
         if kind.name == "BOOLEAN":
             return "TRUE" if value.lower() in ("1", "true") else "FALSE"
