@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
 
 import pytest
 
-from tailrace.connectors.postgres.admin.checks import check
-from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.server import slot
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour import streams_here
@@ -253,17 +250,6 @@ def test_a_table_of_faulty_rows_alone_gives_nothing(database: Database) -> None:
         assert capture.step() == []
         database.execute("INSERT INTO t VALUES (3, '{1}')")
         assert ids(capture) == [3]
-
-
-def test_a_check_has_a_limit() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
-        server = {"database.hostname": "127.0.0.1", "database.port": str(port), "database.user": "u"}
-        limit = {"connection.validation.timeout.ms": "300"}
-        begin = time.monotonic()
-        (finding,) = check(resolve({**server, **limit, "database.dbname": "d", "topic.prefix": "t"}))
-    assert (finding.ok, finding.what) == (False, "Connection validation timed out after 300 ms")
-    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.parametrize("wanted", ["true", "false"])

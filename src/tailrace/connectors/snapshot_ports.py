@@ -204,12 +204,11 @@ class OnDemandSnapshots(Snapshots, Protocol):
     takes_surrogate_keys: bool = True
     """Whether a signal may name a column to read a table by."""
 
-    def marks(self) -> tuple[Mark, ...]:
-        """The marks of all signals in the signal table; none without such a table."""
-        return self.new_signals(())[1]
-
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """The signals in the signal table that are not handled yet, in order, and the marks of all."""
+        """The signals in the signal table that are not handled yet, in order, and the marks of all.
+
+        Raises NotSignals (signal_source.py) for a table of another form, SourceError for one that cannot be read.
+        """
         return [], ()
 
     def chunks(self, config: Config) -> AbstractContextManager[ChunkSession | None]:

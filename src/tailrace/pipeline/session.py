@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tailrace.connectors.private_files import open_own_log
 from tailrace.errors import TailraceError
 from tailrace.pipeline import class_archive
 from tailrace.pipeline.local_files import write_plainly
@@ -134,7 +135,7 @@ class _Arguments(dict[str, Any]):
 def _opened(log: Path) -> BinaryIO:
     try:
         log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+        return os.fdopen(open_own_log(log), "ab")
     except OSError as error:
         remedy = (
             "free space there and see that this user may write, or choose another place "

@@ -19,7 +19,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import PagingKey, ReadChunk, Unread
-from tailrace.errors import DecodeError, SourceError, TailraceError
+from tailrace.errors import TailraceError
 from tailrace.events.encode.arrow import repeat
 from tailrace.events.notifications import NOT_CAPTURED
 from tailrace.model.change import DELETE, READ, ChangeBatch
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 # The state after a chunk or after a table that has no more of them, and how it went, in the words of notifications.
 Stage = tuple[Progress, str]
 
-DONE, EMPTY, NO_KEY = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY"
+DONE, EMPTY, NO_KEY, FAILED = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY", "SQL_EXCEPTION"
 UNCAPTURED = "the lists do not capture it; `tailrace add` does"
 # No word of notifications: the table is read in another way.
 OTHERWISE = ""
@@ -68,7 +68,8 @@ class IncrementalSnapshots:
                 return [], None
             try:
                 return self._windowed(session, progress)
-            except (self._failures.driver_error, SourceError) as error:
+            except Exception as error:
+                # No signal may stop the pipeline; but a lost connection is not the signal's fault.
                 if self._failures.is_lost(error):
                     raise
                 if not self._failures.is_passing(error):  # of the signal table
@@ -101,7 +102,7 @@ class IncrementalSnapshots:
                 return after, None, status
             log.warning("%s is not read: %s", request.table, unread)
             return progress.without_present().giving_up([request], str(unread)), None, unread.status
-        except (self._failures.driver_error, DecodeError, SourceError, UnicodeError) as error:
+        except Exception as error:
             if self._failures.is_passing(error):
                 raise
             after, status = _given_up(self._failures, progress, error)
@@ -156,7 +157,7 @@ class IncrementalSnapshots:
             self._not_before = begun + count / self._rate
         longest = max(map(_length, (maximum, last or ())))
         if longest > _LONGEST_KEY:
-            raise Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")
+            raise Unread(f"a key of {longest:,} characters is too long to read the table by", FAILED)
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         # An empty chunk is the sign that all is read.
         after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
@@ -173,8 +174,10 @@ def _given_up(failures: Failures, progress: Progress, error: Exception) -> Stage
     request, why = progress.queue[0], reason(failures, error)
     if request.is_again:
         return _as_a_whole(progress, why)
-    log.error("the incremental snapshot of %s is given up: %s", request.table, why)
-    return progress.without_present().giving_up([request], why), "SQL_EXCEPTION"
+    is_known = isinstance(error, (TailraceError, failures.driver_error))
+    said = (request.signal, request.table, why)
+    log.error("the incremental snapshot of signal %s (%s) is given up: %s", *said, exc_info=None if is_known else error)
+    return progress.without_present().giving_up([request], why), FAILED
 
 
 def _as_a_whole(progress: Progress, why: str) -> Stage:
@@ -186,7 +189,7 @@ def _as_a_whole(progress: Progress, why: str) -> Stage:
 
 def reason(failures: Failures, error: Exception) -> str:
     """Why a table is not read, in one line, with the remedy if one is known."""
-    return error.line if isinstance(error, TailraceError) else failures.line(error)
+    return error.line if isinstance(error, TailraceError) else failures.line(error) or type(error).__name__
 
 
 def _changes(reads: pa.StructArray, gone: pa.StructArray, table: ChunkTable, end: Any) -> pa.RecordBatch:

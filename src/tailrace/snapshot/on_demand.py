@@ -17,7 +17,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.signal import Signal
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
 from tailrace.connectors.snapshots import ReadChunk
-from tailrace.errors import TailraceError
+from tailrace.errors import SignalError, TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
 from tailrace.events.snapshot_notices import WITHOUT_ROWS
@@ -25,7 +25,7 @@ from tailrace.snapshot import capture_changes
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.blocking import BlockingSnapshots
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.incremental import DONE, EMPTY, OTHERWISE, UNCAPTURED, IncrementalSnapshots, reason
+from tailrace.snapshot.incremental import DONE, EMPTY, FAILED, OTHERWISE, UNCAPTURED, IncrementalSnapshots, reason
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import (
     ABOUT_SNAPSHOTS,
@@ -38,6 +38,7 @@ from tailrace.snapshot.signals import (
     check_size,
 )
 from tailrace.snapshot.table_note import TableNote
+from tailrace.snapshot.table_signals import TableSignals
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class AdHocSnapshots:
         self._start = config
         self._server = server
         self._incremental = IncrementalSnapshots(config, server)
+        self._table = TableSignals(server)
         self._channels = Channels(config)
         self._blocking = BlockingSnapshots(config, server)
         self._waits: int | None = None
@@ -76,7 +78,7 @@ class AdHocSnapshots:
 
     def before(self) -> Progress:
         """The first state: rows that are already in the signal table are ignored. Signals of other channels are not."""
-        return Progress(self._server.marks())
+        return Progress(self._table.at_first())
 
     def step(
         self,
@@ -145,9 +147,9 @@ class AdHocSnapshots:
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
         arrived = self._channels.poll(progress.files, progress.topic, is_bounded=self.is_bounded)
-        new, marks = self._server.new_signals(progress.handled)
-        if new:
-            progress = replace(progress, handled=marks)
+        new, handled = self._table.new(progress.handled)
+        if new or progress.handled is None:
+            progress = replace(progress, handled=handled)
         if arrived is not None:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):
@@ -166,6 +168,8 @@ class AdHocSnapshots:
 
     def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after a signal. Raises SignalError for one that is not carried out."""
+        if signal.wrong is not None:
+            raise SignalError(signal.wrong)
         check_size(signal)
         if not self._server.takes_surrogate_keys:
             check_no_surrogate(signal)
@@ -197,8 +201,9 @@ class AdHocSnapshots:
             names = ", ".join(request.table for request in requests)
             said = (requests[0].signal, names, planned.refused)
             log.error("the blocking snapshot of signal %s (%s) is given up: %s", *said)
-            aborted = Notice(notifications.INITIAL, notifications.ABORTED)
-            left = replace(done, undo=None).giving_up(requests, reason(self._server.failures, planned.refused))
+            why = reason(self._server.failures, planned.refused)
+            aborted = Notice(notifications.INITIAL, notifications.ABORTED, ((notifications.ERROR, why),))
+            left = replace(done, undo=None).giving_up(requests, why)
             return Step(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
             after, told = self._without_unknown(done, requests)
@@ -271,6 +276,9 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
+    if status == FAILED:
+        lacking = [one.why for one in after.incomplete if one.table == request.table and one not in before.incomplete]
+        done = replace(done, data=(*done.data, *((notifications.ERROR, why) for why in lacking)))
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
 
 

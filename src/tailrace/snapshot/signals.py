@@ -10,8 +10,9 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.signal import DATA_BYTES, Signal, json_of
+from tailrace.connectors.signal import DATA_BYTES, Signal
 from tailrace.errors import SignalError
+from tailrace.events import json_text
 from tailrace.model.table_id import TableId
 from tailrace.snapshot.matching import matching
 
@@ -52,7 +53,7 @@ def _content(signal: Signal) -> dict[str, Any]:
     if signal.type not in (EXECUTE, ADD):
         return {}
     try:
-        content = json_of(signal.data or "{}")
+        content = json_text.read(signal.data or "{}")
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
@@ -64,7 +65,7 @@ def parsed(text: str, name: str | None) -> Signal | None:
     None, with a warning that holds the text, when it is no signal.
     """
     try:
-        node = json_of(text)
+        node = json_text.read(text)
         data = node.get("data")
         text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
         own = node.get("id")

@@ -83,7 +83,10 @@ class _Parser:
 
     def whole(self) -> Node:
         """The expression, to the end of the text. Raises ValueError."""
-        node = self._or()
+        try:
+            node = self._or()
+        except RecursionError as error:
+            raise ValueError("the condition is nested too deeply") from error
         if self.at < len(self.tokens):
             raise ValueError(f"cannot read the condition at {self.tokens[self.at][1]!r}")
         return node

@@ -106,6 +106,7 @@ def test_a_router_names_the_topic_and_null_leaves_it() -> None:
         ("sql", "(value.op = 'u'", r"\) is expected"),
         ("sql", "now() = 1", "unknown function now"),
         ("sql", "value.op = 'u' value", "cannot read the condition at 'value'"),
+        ("sql", "(" * 50_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_sql_is_refused_with_what_to_write(language: str, condition: str, words: str) -> None:

@@ -15,6 +15,7 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.snapshot_ports import Failures
+from tailrace.connectors.user_text import Grammar
 from tailrace.model.schema_change import DescribedColumn
 from tailrace.model.table import TableId
 
@@ -261,6 +262,9 @@ class Dialect(Protocol):
     nulls_first: bool
     """Where ORDER BY has nulls."""
 
+    grammar: Grammar
+    """What the SQL of a signal may have."""
+
     lsn: str
     """The LSN of a row's commit, in a change table under the alias cdc_data."""
 
@@ -324,6 +328,17 @@ class Dialect(Protocol):
 
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
         """Where the level says so, keep writers away until the transaction ends; the end of the log then."""
+
+    def rows_soon(self, connection: Any, statement: str) -> list[Row]:
+        """All rows of a statement. An open transaction that has written some of them is not waited for long."""
+        found: list[Row] = connection.rows(statement)
+        return found
+
+    def parse(self, connection: Any, query: str) -> None:
+        """Have the server parse a query, without running it. Raises the driver's errors."""
+
+    def undone(self, connection: Any) -> AbstractContextManager[None]:
+        """A transaction that is rolled back, for SQL of a signal. Raises SourceError if that has ended it."""
 
     def log_end(self, connection: Any, config: Config) -> Reading:
         """How far the log of each database is captured."""

@@ -11,7 +11,7 @@ from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_LONG, TEXT, choice
-from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.option import Alias, Option, OptionTable, Status, without_effect
 from tailrace.config.resolve import Config, Problem
 from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
 from tailrace.connectors.mongodb.declared import parse_declarations
@@ -202,6 +202,17 @@ SNAPSHOT = (
     Option(f"{OVERRIDES}.<collection>", TEXT, None, "The condition (JSON) for these documents.", protects=True),
     Option("snapshot.fetch.size", COUNT, "0", "Documents of a round trip; 0 is the server's choice."),
 )
+_NO_COLUMNS = "documents have no columns; field.exclude.list and field.renames change them"
+_WHOLE = "documents are read whole, as capture.mode says"
+EVENTS = without_effect(
+    shared.EVENTS,
+    {
+        "event.converting.failure.handling.mode": "no value of a document is converted",
+        "include.schema.comments": "fields of documents have no comments",
+        **dict.fromkeys(("converters", "<p>.type"), _NO_COLUMNS),
+        **dict.fromkeys(("post.processors", "<p>.reselect."), _WHOLE),
+    },
+)
 BINARY = Option(
     "binary.handling.mode",
     choice("bytes", "base64", "base64-url-safe", "hex"),
@@ -218,7 +229,7 @@ OPTIONS = OptionTable(
         "Filters": FILTERS,
         "Dates and decimals out of range": OUT_OF_RANGE,
         "Snapshot": SNAPSHOT,
-        "Events": (*shared.EVENTS, BINARY),
+        "Events": (*EVENTS, BINARY),
         "Topics": _with_names(shared.TOPICS, {"topic.prefix": "mongodb.name"}),
         "Converters and transforms": shared.CONVERTERS,
         "Signals, notifications, heartbeats": shared.SIGNALS,

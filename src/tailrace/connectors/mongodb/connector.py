@@ -10,14 +10,14 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
-from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, Client, Server
+from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, Server
 from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
 from tailrace.connectors.mongodb.log.batch import read_batch
 from tailrace.connectors.mongodb.log.changes import LogRange, changes
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
-from tailrace.connectors.mongodb.log.stream import lost, opening_of, target
+from tailrace.connectors.mongodb.log.stream import lost, opening_of, target, too_large
 from tailrace.connectors.mongodb.position import (
     SOURCE_TYPE,
     beginning_of,
@@ -135,6 +135,8 @@ class MongoConnector(SharedLogConnector):
         except OperationFailure as error:
             if error.code in HISTORY_LOST:
                 return Gap(lost(self.config, at, FAILURES.line(error)))
+            if error.code == TOO_LARGE:
+                raise too_large(self.config, at) from error
             raise
         client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.offset import SNAPSHOT, Reached
+from tailrace.connectors.offset import SNAPSHOT, Reached, readable
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import OffsetEntries, SourceBlock
@@ -67,7 +67,9 @@ def format_lsn(lsn: int) -> str:
 
 def parse_lsn(text: str) -> int:
     """The inverse of `format_lsn`. Raises ValueError."""
-    high, low = text.split("/")
+    high, slash, low = text.partition("/")
+    if not slash or not 0 < len(high) <= 8 or not 0 < len(low) <= 8:
+        raise ValueError(f"{text!r} is no LSN")
     return (int(high, 16) << 32) | int(low, 16)
 
 
@@ -156,9 +158,11 @@ def last_commit(log: Mapping[str, Any]) -> int | None:
 
 
 def _moved_from(log: Mapping[str, Any]) -> int | None:
-    return parse_lsn(log["slot"]["from"]) if "slot" in log else None
+    with readable():
+        return parse_lsn(log["slot"]["from"]) if "slot" in log else None
 
 
 def _seen(log: Mapping[str, Any]) -> Seen | None:
     node = log.get("server")
-    return None if node is None else Seen(parse_lsn(node["confirmed"]), node["clock_us"], log["last_commit"])
+    with readable():
+        return None if node is None else Seen(parse_lsn(node["confirmed"]), node["clock_us"], log["last_commit"])

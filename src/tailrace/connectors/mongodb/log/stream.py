@@ -102,7 +102,7 @@ class ChangeStream:
                 if code_of(error) in HISTORY_LOST:
                     raise lost(self._config, self.position, FAILURES.line(error)) from error
                 if code_of(error) == TOO_LARGE:
-                    raise _too_large(self._config, self.position) from error
+                    raise too_large(self._config, self.position) from error
                 if not FAILURES.is_transient(error) and not is_cursor_gone(error):
                     with FAILURES.translated("the change stream cannot be read"):
                         raise
@@ -183,7 +183,8 @@ def lost(config: Config, position: str, why: str) -> OffsetError:
     )
 
 
-def _too_large(config: Config, position: str) -> SourceError:
+def too_large(config: Config, position: str) -> SourceError:
+    """The error for a change that the server cannot send, while the log is read or where it is opened behind one."""
     return SourceError(
         "a change event is larger than the 16 MB that the server can send",
         where=f"{config.text('topic.prefix')}: after position {position}",

@@ -15,8 +15,7 @@ from bson import decode
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import ALL_DATES, Client
-from tailrace.connectors.mongodb.config import condition as parsed
+from tailrace.connectors.mongodb.client import ALL_DATES, FAILURES, Client
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.position import SOURCE_TYPE, end_of
 from tailrace.connectors.mongodb.snapshot.reads import (
@@ -30,10 +29,11 @@ from tailrace.connectors.mongodb.snapshot.reads import (
     value_of,
 )
 from tailrace.connectors.mongodb.snapshot.reads import key_text as text_of
-from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
+from tailrace.connectors.mongodb.snapshot.user_filter import limit, user_filter
+from tailrace.connectors.refusals import refusals
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
-from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
@@ -61,12 +61,12 @@ class Session(ChunkSession):
 
     client: Client
     config: Config
-    signals: SignalCollection
+    signals: SignalSource
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window."""
-        opened = self.signals.open_window(self.client)
+        opened = self.signals.open_window(self.client, table.database)
         try:
             yield
         finally:
@@ -77,7 +77,12 @@ class Session(ChunkSession):
         """See ChunkSession.table."""
         if not Collections(self.client, self.config).existing([table]):
             raise Unread("there is no such collection", "EMPTY")
-        yield TableAtTime(self.client, self.config, table, cluster_time(self.client))
+        read = TableAtTime(self.client, self.config, table, cluster_time(self.client))
+        if condition is None:
+            yield read
+            return
+        with refusals(FAILURES, table, "the condition of the signal (additional-conditions)"):
+            yield read
 
 
 @dataclass(frozen=True)
@@ -141,11 +146,9 @@ class Paging(Page):
         return "_id"
 
     def check(self) -> None:
-        """See Page.check."""
-        try:
-            parsed(self.condition)
-        except ValueError as error:
-            raise SourceError(f"the condition is no JSON object: {error}", where=str(self.table.schema.id)) from error
+        """See Page.check: the server reads the filter, of no document."""
+        if self.condition is not None:
+            self._first({"filter": {"$and": [{"_id": {"$in": []}}, user_filter(self.condition)]}})
 
     def estimate(self) -> int:
         """See Page.estimate."""
@@ -154,7 +157,7 @@ class Paging(Page):
 
     def maximum(self) -> PagingKey | None:
         """See Page.maximum."""
-        last = self._first({"sort": {"_id": -1}, "hint": {"_id": 1}, "filter": parsed(self.condition)})
+        last = self._first({"sort": {"_id": -1}, "hint": {"_id": 1}, "filter": user_filter(self.condition)})
         return None if last is None else (text_of(decode(last, ALL_DATES)["_id"]),)
 
     def after(
@@ -164,7 +167,7 @@ class Paging(Page):
         nothing = self.table.schema.row_type
         if last == maximum:
             return pa.nulls(0, nothing), None, 0
-        wanted = parsed(self.condition)
+        wanted = user_filter(self.condition)
         low = None if last is None or last[0] is None else key_bytes(last[0])
         assert maximum[0] is not None
         bounds = between(low, key_bytes(maximum[0]))
@@ -177,14 +180,17 @@ class Paging(Page):
         if not keys:
             return pa.nulls(0, nothing), None, 0
         # All of this chunk: from the first key on, so many, as of the same time.
-        rows = self.table.read({**between(keys[0], None), "filter": wanted, "limit": len(keys)})
+        rows = self.table.read({**between(keys[0], None), "filter": wanted, "limit": len(keys), **self._limit})
         return rows, (text_of(decode(keys[-1], ALL_DATES)["_id"]),), len(rows)
 
     def _keys(self, options: dict[str, Any]) -> list[bytes]:
-        found = batches(
-            self.table.client, self.table.schema.id, {**at_time(self.table.time), **options, "projection": {"_id": 1}}
-        )
+        wanted = {**at_time(self.table.time), **options, "projection": {"_id": 1}, **self._limit}
+        found = batches(self.table.client, self.table.schema.id, wanted)
         return list(itertools.chain.from_iterable(each.raw_documents() for each in found))
 
     def _first(self, options: dict[str, Any]) -> bytes | None:
-        return first_id(self.table.client, self.table.schema.id, {**at_time(self.table.time), **options})
+        return first_id(self.table.client, self.table.schema.id, {**at_time(self.table.time), **options, **self._limit})
+
+    @property
+    def _limit(self) -> dict[str, int]:
+        return limit(self.table.config, self.condition)

@@ -17,10 +17,11 @@ from tailrace.connectors.mongodb.snapshot import splits
 from tailrace.connectors.mongodb.snapshot.chunks import Session
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, id_of
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
-from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
+from tailrace.connectors.mongodb.snapshot.signals import MongoSignals
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.events.notifications import NOT_CAPTURED
@@ -56,7 +57,7 @@ class MongoSnapshots(OnDemandSnapshots):
 
     def __init__(self, config: Config, server: Server) -> None:
         self._server = server
-        self._signals = SignalCollection(config)
+        self._signals = SignalSource(config, self.failures, MongoSignals.of(config))
 
     def tables(self, config: Config) -> list[TableId]:
         """See Snapshots.tables."""

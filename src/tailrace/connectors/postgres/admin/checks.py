@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,7 @@ from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
-from tailrace.connectors.finding import Finding
+from tailrace.connectors.finding import Finding, within_limit
 from tailrace.connectors.offset import BEGIN
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.admin.check_ddl import ddl_findings
@@ -69,24 +67,7 @@ def check(config: Config, begun: Begun | None = None) -> list[Finding]:
     What cannot be looked at (a privilege is missing) is a warning, so that one refusal does not hide the rest. A server
     that does not answer within connection.validation.timeout.ms is a problem, in Debezium's words.
     """
-    limit = config.number("connection.validation.timeout.ms")
-    found: queue.Queue[list[Finding] | BaseException] = queue.Queue()
-    threading.Thread(target=_into, args=(found, config, begun), name="tailrace-check", daemon=True).start()
-    try:
-        findings = found.get(timeout=limit / 1000)
-    except queue.Empty:
-        remedy = "see why the server is slow to answer, or raise connection.validation.timeout.ms"
-        return [Finding("connection", False, f"Connection validation timed out after {limit} ms", remedy)]
-    if isinstance(findings, BaseException):
-        raise findings
-    return findings
-
-
-def _into(found: queue.Queue[list[Finding] | BaseException], config: Config, begun: Begun | None) -> None:
-    try:
-        found.put(_findings(config, begun))
-    except BaseException as error:  # raised by who waits for it
-        found.put(error)
+    return within_limit(config, lambda: _findings(config, begun))
 
 
 def _findings(config: Config, begun: Begun | None) -> list[Finding]:

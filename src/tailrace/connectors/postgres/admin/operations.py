@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 
 from tailrace.config import Config
 from tailrace.config.filters import OWN_SCHEMA
-from tailrace.connectors.offset import position_of
+from tailrace.connectors.offset import position_of, readable
 from tailrace.connectors.ports import Begun, Detail, SourceState, TableOverview
 from tailrace.connectors.postgres.admin.resumable import offsets
 from tailrace.connectors.postgres.ddl import event_triggers
@@ -98,7 +98,8 @@ def _overview(config: Config, schema: str, table: str, *facts: Any) -> TableOver
 def position(offset: Mapping[str, Any]) -> LogPosition | None:
     """The position of an offset, None if it has none."""
     text = position_of(offset)
-    return None if text is None else LogPosition(parse_lsn(text))
+    with readable():
+        return None if text is None else LogPosition(parse_lsn(text))
 
 
 def state(config: Config, pipeline: str | None) -> SourceState:

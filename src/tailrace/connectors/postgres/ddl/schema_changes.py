@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
 from tailrace.connectors.retry import retrying
+from tailrace.events import json_text
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
 from tailrace.model.table import TableId
 
@@ -94,7 +94,7 @@ class SchemaChangeReader:
         """
         where = f"LSN {format_lsn(lsn)}"
         try:
-            report = json.loads(content or "")
+            report = json_text.read(content or "")
             if report["version"] == event_triggers.VERSION:
                 return list(self._changes(report, lsn))
             log.warning(

@@ -214,9 +214,15 @@ _SELECTS = (
     "correct the SELECT of the table: additional-conditions of the signal, or snapshot.select.statement.overrides; "
     "without one, the value that the message names"
 )
+# The server says "out of shared memory" of its table of locks, and "out of memory" of itself.
+_NO_MEMORY = (
+    "raise max_locks_per_transaction and restart the server, as a snapshot locks every table that it reads (or capture "
+    "fewer tables); if the message does not name shared memory, give the server more memory"
+)
 _NOT_UTF8 = "fix the values that are not valid UTF-8, or exclude the column"
 _ROW_REMEDIES = {
     psycopg.errors.InsufficientPrivilege.sqlstate: "GRANT SELECT ON {table} TO database.user",
+    psycopg.errors.OutOfMemory.sqlstate: _NO_MEMORY,
     psycopg.errors.CharacterNotInRepertoire.sqlstate: _NOT_UTF8,
     psycopg.errors.UntranslatableCharacter.sqlstate: _NOT_UTF8,
 }
@@ -250,6 +256,7 @@ _STATES = {
     "3D000": "check database.dbname; `psql -l` lists the databases",
     "42501": "GRANT database.user what it lacks; `tailrace check` lists it all",
     "53100": "free disk space on the server",
+    "53200": _NO_MEMORY,
     "57014": "raise database.query.timeout.ms",
     "53300": "raise max_connections (for replication: max_wal_senders; for one role: its CONNECTION LIMIT), or use "
     "fewer connections",

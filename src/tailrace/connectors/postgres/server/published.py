@@ -20,6 +20,7 @@ from tailrace.config.overrides import overrides
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.server.connect import connect, server_errors
+from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -164,19 +165,30 @@ def at_once(connection: psycopg.Connection[Any]) -> Iterator[None]:
 def verify(
     connection: psycopg.Connection[Any], config: Config, seen: frozenset[str] = frozenset()
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Lines of warning about the publication of a pipeline that has begun, none where it is missing; its operations.
+    """Lines of warning about the publication of a pipeline that has begun, and its operations.
 
     `seen` are the operations that it had before. Raises SourceError where changes are lost that are demanded.
     """
     publication = find(connection, config.text("publication.name"))
     if publication is None:
-        return (), seen
+        return tuple(map(warning, _absent(connection, config))), seen
     found = _all(connection, config, publication, begun=True, seen=seen)
     errors = [finding for finding in found if finding.ok is False]
     if errors:
         what = "; ".join(finding.what for finding in errors)
         raise SourceError(what, remedy="; ".join(finding.remedy for finding in errors if finding.remedy))
     return tuple(map(warning, found)), publication.operations
+
+
+def _absent(connection: psycopg.Connection[Any], config: Config) -> Iterator[Finding]:
+    """A warning if the slot exists without the publication, which is made before it: the first change ends the run."""
+    name, query = config.text("publication.name"), "SELECT FROM pg_replication_slots WHERE slot_name = %s"
+    if connection.execute(query, [config.text("slot.name")]).fetchone() is None:
+        return
+    query = "SELECT pubname FROM pg_publication ORDER BY pubname LIMIT 20"
+    named = ", ".join(row[0] for row in connection.cursor(row_factory=tuple_row).execute(query)) or "none"
+    what = f"there is no publication {name}, so the next change cannot be read; publications of the database: {named}"
+    yield Finding("publication", None, what, WITHOUT_PUBLICATION)
 
 
 def warning(finding: Finding) -> str:

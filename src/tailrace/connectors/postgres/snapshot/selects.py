@@ -154,5 +154,7 @@ def _lock(connection: psycopg.Connection, table: TableId, statement: str, timeou
         raise SourceError(
             f"the lock for the snapshot cannot be had within {timeout} ms" if is_taken else first_line(error),
             where=str(table),
-            remedy=remedy if is_taken else "see snapshot.locking.mode; LOCK TABLE takes the right to SELECT",
+            remedy=remedy
+            if is_taken
+            else remedy_of(error, "see snapshot.locking.mode; LOCK TABLE takes the right to SELECT"),
         ) from error
