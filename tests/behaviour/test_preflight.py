@@ -249,14 +249,6 @@ def test_an_invalidated_slot(server: EmbeddedPostgres, admin: psycopg.Connection
         admin.execute("SELECT pg_reload_conf()")
 
 
-def test_another_encoding(server: EmbeddedPostgres) -> None:
-    with server.connect() as admin:
-        admin.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
-    found = check(resolve({**server.properties("latin"), "topic.prefix": "t"}))
-    server.drop_database("latin")
-    assert "the database is in LATIN1" in about("encoding", found)[0]
-
-
 def test_wal_level_and_an_older_server() -> None:
     with EmbeddedPostgres(version=16, settings={"wal_level": "replica"}) as server:
         found = check(resolve({**server.properties(), "topic.prefix": "t"}))
