@@ -187,6 +187,10 @@ class Admin(Protocol):
         """Add tables to the log; returns the names of those for which something had to be changed."""
         return []
 
+    def unextendable(self, tables: Sequence[TableId]) -> list[Finding]:
+        """What would make `extend` fail for these tables, as far as that can be seen before anything is changed."""
+        return []
+
     def permitted(self) -> dict[str, str]:
         """The properties under which a new pipeline starts with the privileges that the user has."""
         return {}

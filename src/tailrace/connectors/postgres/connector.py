@@ -36,7 +36,7 @@ from tailrace.connectors.postgres.server.control import Control
 from tailrace.connectors.postgres.server.history import LogEnd
 from tailrace.connectors.postgres.server.lost_log import Gap
 from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
-from tailrace.connectors.postgres.snapshot import rows
+from tailrace.connectors.postgres.snapshot import rows, selects
 from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.errors import SourceError
@@ -191,7 +191,11 @@ class PostgresConnector:
 
     def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
         """See Connector.check_first."""
-        self._ask(lambda connection: publication.demand(connection, self.config))
+        self._ask(
+            lambda connection: publication.demand(
+                connection, self.config, lambda: selects.missing_grants(connection, self.config)
+            )
+        )
         if not is_retry and claim_of_slot(start, end).moved_from is not None:
             self._ask(lambda connection: slot.check_unread(connection, self.config))
 

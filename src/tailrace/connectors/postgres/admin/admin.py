@@ -56,6 +56,10 @@ class PostgresAdmin(Admin):
         """See Admin.extend: tables are added to the publication."""
         return publication.publish(self._config, tables)
 
+    def unextendable(self, tables: Sequence[TableId]) -> list[Finding]:
+        """See Admin.unextendable."""
+        return publication.obstacles(self._config, tables)
+
     def permitted(self) -> dict[str, str]:
         """See Admin.permitted."""
         return {} if publication.by_hand(self._config) is None else {"publication.autocreate.mode": "disabled"}
