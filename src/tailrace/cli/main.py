@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import add, check, demo, drop, init, reconcile, remove, retry, run, signal, status
-from tailrace.cli.terminal import print_error
+from tailrace.cli.terminal import LOG_FORMAT, print_error
 from tailrace.errors import TailraceError
 from tailrace.version import __version__
 
@@ -41,7 +41,7 @@ def main() -> None:
     """Runs the command line of this process."""
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
-    logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(levelname)s: %(message)s")
+    logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format=LOG_FORMAT)
     # It prints the traceback of a failed batch, but the user gets a message.
     logging.getLogger("py4j").setLevel(logging.INFO if debug else logging.CRITICAL)
     try:

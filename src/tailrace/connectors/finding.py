@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 
+# The finding of a sink that cannot be reached.
+SINK = "sink"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOWEST_JAVA = 17
+_PACE_LOGGER = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor"
 
 SETTINGS = {
     "spark.master": "local[*]",
@@ -95,6 +96,16 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
         context = SparkContext(conf=conf, gateway=gateway)
         write_plainly(context)
         return SparkSession(context)
+
+
+def without_pace_warnings(session: SparkSession) -> None:
+    """Turn off Spark's warning that a micro-batch took longer than the trigger's interval.
+
+    Where the source itself pauses between micro-batches, that interval says how soon a snapshot is noticed.
+    """
+    jvm: Any = session.sparkContext._jvm
+    log4j = jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(_PACE_LOGGER, log4j.Level.ERROR)
 
 
 def _python(master: str) -> str:

@@ -30,7 +30,7 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     if not isinstance(target, KafkaTarget):
         names = target.names if isinstance(target, ReplicaTarget) else None
         collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
-        return [*_without_topics(definition), *_path(definition), *collisions]
+        return [*_without_topics(definition), *folder(definition), *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
@@ -47,7 +47,7 @@ def _without_topics(definition: Definition) -> Iterator[Finding]:
             yield Finding(name, None, what, "remove it, or choose the sink kafka")
 
 
-def _path(definition: Definition) -> Iterator[Finding]:
+def folder(definition: Definition) -> Iterator[Finding]:
     """Whether the sink's path is a folder that this user may write, or may make. Only a path of this machine."""
     path, settings = definition.sink.path, definition.spark
     is_here = str(settings.get("spark.master", "local")).startswith("local")

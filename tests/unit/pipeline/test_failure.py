@@ -83,7 +83,7 @@ def test_a_known_failure_of_spark_has_a_remedy() -> None:
 def test_a_killed_python_process_is_a_sentence(text: str) -> None:
     found = sentence(RuntimeError(text), "state")
     assert "a Python process of Spark ended during its work" in found.what
-    assert "start again, the pipeline resumes from its checkpoint" in (found.remedy or "")
+    assert "a restart resumes from the checkpoint" in (found.remedy or "")
     assert "Thread" not in str(found)
 
 

@@ -55,9 +55,9 @@ def refused(result: PGresult) -> Refused:
     return refused_by(errors.error_from_result(result))
 
 
-def without_publication(warning: str) -> Refused:
-    """The error for a stream that leaves rows out, as the server warned that the publication is missing."""
-    return refused_by(errors.UndefinedObject(warning))
+def without_publication(name: str) -> Refused:
+    """The error for a stream that leaves rows out: the server warns that it skips a publication that is missing."""
+    return refused_by(errors.UndefinedObject(f'publication "{name}" does not exist'))
 
 
 def refused_by(cause: psycopg.Error) -> Refused:
@@ -93,7 +93,7 @@ def stream_error(config: Config, claim: Claim, error: psycopg.Error | SourceErro
     where = f"slot {config.text('slot.name')}"
     said = first_line(error)
     if _worth_retrying(error) or is_listed(config, error):
-        return Interrupted(said, where=where, remedy="start again; see the server's log for what ended the connection")
+        return Interrupted(said, where=where, remedy="the server's log says what ended the connection")
     if isinstance(error, SourceError) and not isinstance(error, Refused):
         return error
     if isinstance(error, Refused):

@@ -203,7 +203,7 @@ def address(config: Config) -> str:
 
 def refused(table: str, said: str, state: str | None) -> SourceError:
     """A table's rows that cannot be read; `state` is the SQLSTATE, None for a lost connection."""
-    wrong = _SELECTS if (state or "").startswith(_WRONG) else "start the query again"
+    wrong = _SELECTS if (state or "").startswith(_WRONG) else "the server's log says what ended the read"
     remedy = _ROW_REMEDIES.get(state or "", wrong).format(table=table)
     return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
 
