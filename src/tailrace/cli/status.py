@@ -109,14 +109,14 @@ def command(
 def look(definition: Definition) -> Status:
     """The status of a pipeline, from its checkpoint and, if they can be queried, from the server and the sink."""
     from tailrace.pipeline.aside import set_aside
-    from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.first_snapshot import estimate
+    from tailrace.pipeline.query_id import position_of
     from tailrace.pipeline.run_state import run_state
     from tailrace.pipeline.sink_health import problem as sink_problem
     from tailrace.snapshot.chunk_size import fixed_size
 
     config, package = definition.config(), definition.package()
-    found = position(definition.checkpoint)
+    found = position_of(definition)
     admin = package.admin(captured_by(config, found))
     run = run_state(definition.checkpoint)
     here = None if found.committed is None else admin.position(found.committed.offset)

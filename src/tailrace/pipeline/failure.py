@@ -75,12 +75,6 @@ _FOREIGN = (
         "the checkpoint has files in its folders, but no micro-batch",
         "set `checkpoint` to another folder, or empty this one: nothing was read yet",
     ),
-    (
-        "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
-        "the file `metadata` of the checkpoint is missing, and others are there",
-        "put it back from a copy; or write one with a new id, unless `tailrace check` says that a micro-batch was not "
-        """committed: printf '{"id":"%s"}' "$(uuidgen)" > CHECKPOINT/metadata""",
-    ),
     *(
         (
             sign,

@@ -26,10 +26,11 @@ from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
 from tailrace.pipeline.progress import Progress as Progress
 from tailrace.pipeline.progress import offset_of
+from tailrace.pipeline.query_id import demand_id
 from tailrace.pipeline.replica_states import states_of
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended_early
-from tailrace.pipeline.session import local_session, without_pace_warnings
+from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
 from tailrace.pipeline.sink_check import captured_now
 from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.target import Replica, Target, build
@@ -337,6 +338,8 @@ class Pipeline:
             )
             if is_new:
                 remove_unfinished(session, checkpoint)
+            else:
+                demand_id(session, self.definition)
             if isinstance(target, ParquetSink | JsonLinesSink):
                 refuse_ahead(session, target.path, known.planned)
             if isinstance(target, Replica):
@@ -382,16 +385,6 @@ class Pipeline:
 def _without(properties: dict[str, str], stop_property: str | None) -> dict[str, str]:
     """The properties without the one that this module carries out, as only it knows how a query ends."""
     return {name: text for name, text in properties.items() if name.lower().replace("_", ".") != stop_property}
-
-
-def refuse_unsafe(session: SparkSession) -> None:
-    """Raises ConfigError for Spark settings under which a position could be acknowledged before its rows are safe."""
-    if session.sparkContext.getConf().get("spark.speculation", "false").lower() == "true":
-        raise ConfigError(
-            "speculative execution would read the same part of the log twice at the same time",
-            where="spark.speculation",
-            remedy="Set spark.speculation to false.",
-        )
 
 
 def _sentences(pipeline: Pipeline) -> AbstractContextManager[None]:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from tailrace.errors import TailraceError
+from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline import class_archive
 from tailrace.pipeline.local_files import write_plainly
 from tailrace.pipeline.not_started import starting
@@ -96,6 +96,16 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
         context = SparkContext(conf=conf, gateway=gateway)
         write_plainly(context)
         return SparkSession(context)
+
+
+def refuse_unsafe(session: SparkSession) -> None:
+    """Raises ConfigError for Spark settings under which a position could be acknowledged before its rows are safe."""
+    if session.sparkContext.getConf().get("spark.speculation", "false").lower() == "true":
+        raise ConfigError(
+            "speculative execution would read the same part of the log twice at the same time",
+            where="spark.speculation",
+            remedy="Set spark.speculation to false.",
+        )
 
 
 def without_pace_warnings(session: SparkSession) -> None:

@@ -14,8 +14,9 @@ from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.events.topics import TopicNaming
 from tailrace.model.table import TableId
-from tailrace.pipeline.checkpoint import file_on_the_way, position
+from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.query_id import position_of
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.creation import PREFIX, Creation
@@ -85,7 +86,7 @@ def captured(config: Config, admin: Admin) -> list[TableId]:
 
 def captured_now(definition: Definition) -> list[TableId]:
     """The captured tables of a pipeline that runs, those included that were added meanwhile."""
-    offset = position(definition.checkpoint).planned
+    offset = position_of(definition).planned
     added = Progress.from_json(offset.offset.get("snapshots")).tables if offset is not None else ()
     config = replace(definition.config(), tables=added)
     return captured(config, definition.package().admin(config))

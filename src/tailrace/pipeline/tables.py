@@ -11,10 +11,10 @@ from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, join_list, split_list
 from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
-from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.edit import edited, rewrite, stored
 from tailrace.pipeline.nearest import meant_tables
+from tailrace.pipeline.query_id import position_of
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import ADD, INCREMENTAL, REMOVE
 
@@ -63,7 +63,7 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     captured = _captured(config, there)
     after = captured.union(tables)
     edit = None if after == captured else _edit(file, definition, captured, after, there)
-    begun = position(definition.checkpoint)
+    begun = position_of(definition)
     has_begun = begun.planned is not None
     lost = admin.resumable(begun.offsets)
     if lost is not None and lost.ok is False:
@@ -110,7 +110,7 @@ def remove(file: Path, names: Sequence[str]) -> Change:
         remedy = "Stop the pipeline instead; `tailrace drop` removes what it created on the server."
         raise ConfigError("no table would be left", where=str(file), remedy=remedy)
     edit = _edit(file, definition, captured, captured.difference(tables), there)
-    has_begun = position(definition.checkpoint).planned is not None
+    has_begun = position_of(definition).planned is not None
     if edit.written:
         _write(edit, file, definition)
     signal = _sent(definition, REMOVE, tables, None) if has_begun else None

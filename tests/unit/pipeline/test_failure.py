@@ -143,13 +143,6 @@ def test_the_end_of_a_file_is_no_end_of_a_process() -> None:
     )
 
 
-def test_a_checkpoint_without_its_metadata_has_a_remedy() -> None:
-    text = "[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] Checkpoint location /s is in an inconsistent state."
-    found = sentence(RuntimeError(text), "/s")
-    assert found.what.startswith("the file `metadata` of the checkpoint is missing")
-    assert "put it back from a copy; or " in (found.remedy or "")
-
-
 def test_a_file_system_without_its_jar() -> None:
     no_class = "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
     found = sentence(RuntimeError(f"{HANDLE}\n: java.lang.RuntimeException: {no_class}\n\tat x"), "/s")
