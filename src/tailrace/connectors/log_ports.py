@@ -167,6 +167,13 @@ class Connector(Protocol):
         """
         return None, {}
 
+    def taken_over(self, end: Any) -> tuple[Any, Mapping[str, Any]] | None:
+        """What `first` returns, for a pipeline that continues where Debezium stopped (offset.takeover); None otherwise.
+
+        Raises ConfigError for an offset that is not its own, OffsetError for one from which changes would be lost.
+        """
+        return None
+
     def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
         """`log` of the offset that is stored before the tables are read again."""
         return {}

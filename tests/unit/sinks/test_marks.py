@@ -123,6 +123,17 @@ def test_a_checkpoint_before_an_older_releases_table_is_refused(tmp_path: Path) 
             progress(tmp_path, batch, repeats=False).has(log(0, None, Place(100, 1)))
 
 
+def test_a_table_whose_log_was_cleaned_says_so(tmp_path: Path) -> None:
+    """Its checkpoint keeps Delta's own number and not what the commits said."""
+    commit(tmp_path, progress(tmp_path, 5).mark(log(0, None, Place(100, 1))))
+    write_deltalake(tmp_path, ROWS, mode="append")
+    table = DeltaTable(tmp_path)
+    table.create_checkpoint()
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    with pytest.raises(SinkError, match=r"no longer has the commit that says it, as another writer cleaned it"):
+        progress(tmp_path, 5, repeats=False).has(log(0, None, Place(100, 1)))
+
+
 def test_a_snapshot_of_an_older_release_resumes(tmp_path: Path) -> None:
     former(tmp_path, 5 << 16, f"query/{TABLE}/snapshot-500")
     rest = Extent(0, read=SnapshotRead("r1", "500", 600))

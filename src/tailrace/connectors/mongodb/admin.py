@@ -10,7 +10,9 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
+from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, RAW, UNAUTHORIZED, Client, Server, addresses
 from tailrace.connectors.mongodb.config import OPLOG
@@ -23,7 +25,7 @@ from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
 from tailrace.connectors.mongodb.snapshot.splits import size_of
 from tailrace.connectors.mongodb.source_now import MongoNow
 from tailrace.connectors.offset import position_of
-from tailrace.connectors.ports import Detail, SourceNow, SourceState, TableOverview
+from tailrace.connectors.ports import Detail, Position, SourceNow, SourceState, TableOverview
 from tailrace.connectors.retry import at_once
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.errors import SourceError
@@ -111,6 +113,18 @@ class MongoAdmin(SharedLogAdmin):
         """See Admin.unreadable."""
         names = ", ".join(map(str, tables))
         return Finding("find", False, f"the user may not read {names}", "grant the role read on the database")
+
+    def taken_position(self) -> str | None:
+        """See SharedLogAdmin.taken_position."""
+        return takeover.position_of(self.config)
+
+    def as_debezium(self, position: Position) -> list[Entry]:
+        """See Admin.as_debezium."""
+        with self._server() as server:
+            entries: list[Entry] = server.ask(
+                lambda client: takeover.entries_of(client, self.config, position.to_text())
+            )
+            return entries
 
     def position(self, offset: Mapping[str, Any]) -> LogPosition | None:
         """See Admin.position."""

@@ -10,6 +10,7 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
+from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, Server
 from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
@@ -95,6 +96,11 @@ class MongoConnector(SharedLogConnector):
     def log_end(self) -> LogEnd:
         """See Connector.log_end."""
         return LogEnd(end_of(self._server.ask(cluster_time)))
+
+    def taken_over(self, end: LogEnd) -> tuple[str, Mapping[str, Any]] | None:
+        """See Connector.taken_over."""
+        taken = takeover.position_of(self.config)
+        return None if taken is None else (taken, {BEGINS: taken})
 
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[str | None, Mapping[str, Any]]:
         """See Connector.first: the time at which the tables are read is chosen here."""

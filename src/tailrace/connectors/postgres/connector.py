@@ -14,6 +14,7 @@ from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
+from tailrace.connectors.postgres import takeover
 from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
 from tailrace.connectors.postgres.catalog.enum_labels import EnumLabels
 from tailrace.connectors.postgres.catalog.structures import structures
@@ -36,7 +37,7 @@ from tailrace.connectors.postgres.server.control import Control
 from tailrace.connectors.postgres.server.history import LogEnd
 from tailrace.connectors.postgres.server.lost_log import Gap
 from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
-from tailrace.connectors.postgres.snapshot import rows
+from tailrace.connectors.postgres.snapshot import rows, selects
 from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.errors import SourceError
@@ -163,6 +164,17 @@ class PostgresConnector:
         """See Connector.give_up: drops the slot."""
         self._ask(lambda connection: lost_log.given_up(connection, self.config, here.application))
 
+    def taken_over(self, end: LogEnd) -> tuple[int, Mapping[str, Any]] | None:
+        """See Connector.taken_over: from the slot's confirmed position on, or what Debezium has sent beyond it."""
+        sent = takeover.last_sent(self.config)
+        if sent is None:
+            return None
+        takeover.check_kept(sent, self._ask(lambda connection: slot.restart(connection, self.config)), self._slot)
+        confirmed, log = self.first(end, reads_tables=False)
+        if confirmed is None:
+            raise takeover.without_slot(self._slot)
+        return max(confirmed, sent), log
+
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[int | None, Mapping[str, Any]]:
         """See Connector.first. A slot that exists is another pipeline's, unless slot.takeover says to use it."""
         taken = self._ask(lambda connection: slot.check_owned(connection, self.config, None))
@@ -191,7 +203,11 @@ class PostgresConnector:
 
     def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
         """See Connector.check_first."""
-        self._ask(lambda connection: publication.demand(connection, self.config))
+        self._ask(
+            lambda connection: publication.demand(
+                connection, self.config, lambda: selects.missing_grants(connection, self.config)
+            )
+        )
         if not is_retry and claim_of_slot(start, end).moved_from is not None:
             self._ask(lambda connection: slot.check_unread(connection, self.config))
 

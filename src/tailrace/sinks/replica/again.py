@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from deltalake import DeltaTable
 
@@ -18,7 +19,7 @@ from tailrace.model.schema_change import DROP
 from tailrace.sinks.replica import delta_rs, notes, storage
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import folder, former_folders
 from tailrace.sinks.replica.marks import Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
@@ -41,8 +42,9 @@ def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
 
 def discard(root: str, table: str, storage_options: Mapping[str, str]) -> None:
     """Remove the copy of a table, if there is one. Raises SinkError."""
-    name = f"{FOLDER}/{folder(table)}"
-    retried(Target(root, table, storage_options), lambda: storage.remove_folder(root, name, storage_options))
+    for name in (folder(table), *former_folders(root, table)):
+        remove = partial(storage.remove_folder, root, f"{FOLDER}/{name}", storage_options)
+        retried(Target(root, table, storage_options), remove)
 
 
 def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:

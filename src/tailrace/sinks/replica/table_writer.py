@@ -10,7 +10,7 @@ from tailrace.model.change import ChangeBatch
 from tailrace.sinks.replica import aside, notes
 from tailrace.sinks.replica.again import Copy
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import is_among
 from tailrace.sinks.replica.marks import Extent
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
@@ -23,7 +23,7 @@ class TableWriter:
         self.is_aside = False
         self._batch, self._table = batch, table
         self._copy = Copy(batch, table)
-        self._has_copy = folder(table) in batch.copies
+        self._has_copy = is_among(table, batch.copies)
 
     def write(self, part: Part) -> TableReport:
         """Write a part, whatever of it is not written yet. Raises SinkError."""

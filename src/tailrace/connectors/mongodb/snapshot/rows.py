@@ -162,6 +162,6 @@ def _too_old(split: Split) -> SourceError:
     return SourceError(
         "the server no longer has the documents as of the snapshot's time",
         where=str(split.table),
-        remedy="start the pipeline again: what is left is read as of a newer time. A larger "
-        "minSnapshotHistoryWindowInSeconds (300 by default), or fewer splits at once, gives a batch more time",
+        remedy="a larger minSnapshotHistoryWindowInSeconds (300 by default), or fewer splits at once, gives a batch "
+        "more time. A restart reads what is left as of a newer time",
     )

@@ -86,7 +86,7 @@ class SlotState:
 
 def tables(config: Config) -> list[TableOverview]:
     """The database's own permanent tables, partitions too, by name. Raises SourceError."""
-    with connect(config) as connection:
+    with server_errors("the tables cannot be listed"), connect(config) as connection:
         return [_overview(config, *row) for row in connection.execute(_TABLES).fetchall()]
 
 
@@ -104,7 +104,7 @@ def position(offset: Mapping[str, Any]) -> LogPosition | None:
 
 def state(config: Config, pipeline: str | None) -> SourceState:
     """The log's end and the slot of `slot.name`. Raises SourceError."""
-    with connect(config) as connection:
+    with server_errors("the slot cannot be looked at"), connect(config) as connection:
         row = connection.execute(_CURRENT).fetchone()
         names = connection.execute(_APPLICATIONS).fetchall()
         with connection.cursor(row_factory=class_row(SlotState)) as cursor:

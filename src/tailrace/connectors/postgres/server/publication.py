@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server import replica_identity
 from tailrace.connectors.postgres.server.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.server.partition_names import Name, first_of, lineages, published, unheard
-from tailrace.connectors.postgres.server.publication_plan import after, by_hand_alone, plan, will_come_as
+from tailrace.connectors.postgres.server.publication_plan import addition, after, by_hand_alone, plan, will_come_as
 from tailrace.connectors.postgres.server.published import captured, differences, find, verify
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -96,14 +96,17 @@ def by_hand(config: Config) -> list[str] | None:
         return by_hand_alone(connection, config)
 
 
-def demand(connection: psycopg.Connection, config: Config) -> None:
-    """Raise SourceError where a first start would fail, or would begin with less than the include lists name."""
+def demand(connection: psycopg.Connection, config: Config, rights: Callable[[], Sequence[str]]) -> None:
+    """Raise SourceError where a first start would fail, or would begin with less than the include lists name.
+
+    `rights` are the statements that grant what the start needs besides: they are named at once, not after another try.
+    """
     errors = [finding for finding in predicted(connection, config, begun=False) if finding.ok is False]
     if errors:
         name = config.text("publication.name")
         what = "; ".join(finding.what.removeprefix(f"{name}: ") for finding in errors)
-        remedy = "; ".join(finding.remedy for finding in errors if finding.remedy)
-        raise SourceError(what, where=f"publication {name}", remedy=remedy or None)
+        remedies = [*rights(), *(finding.remedy for finding in errors if finding.remedy)]
+        raise SourceError(what, where=f"publication {name}", remedy="; ".join(remedies) or None)
 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:
@@ -125,10 +128,17 @@ def include(connection: psycopg.Connection, config: Config, tables: Sequence[Tab
 
 def publish(config: Config, tables: Sequence[TableId]) -> list[str]:
     """As `include`, over a connection of its own. Raises SourceError, also where changes of them would be lost."""
-    with connect(config) as connection:
+    with server_errors("the publication cannot be altered"), connect(config) as connection:
         for finding in _lost_with(connection, config, tables):
             raise SourceError(finding.what, remedy=finding.remedy)
         return include(connection, config, tables)
+
+
+def obstacles(config: Config, tables: Sequence[TableId]) -> list[Finding]:
+    """What keeps `publish` from adding these tables, all of it. Raises SourceError."""
+    with server_errors("the publication cannot be read"), connect(config) as connection:
+        names = [(table.schema, table.table) for table in tables]
+        return [*_lost_with(connection, config, tables), *addition(connection, config, names)]
 
 
 def _lost_with(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> Iterator[Finding]:

@@ -15,13 +15,22 @@ from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.ddl import event_triggers
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
-from tailrace.connectors.postgres.server.published import OPERATIONS, Publication, Table, captured, find, shown
+from tailrace.connectors.postgres.server.published import (
+    OPERATIONS,
+    Publication,
+    Table,
+    captured,
+    every_table,
+    find,
+    shown,
+)
 from tailrace.errors import SourceError
 
 _ROLE = """
 SELECT current_user::text, current_database()::text, has_database_privilege(current_database(), 'CREATE'),
   (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
 """
+_DISABLED = "publication.autocreate.mode=disabled"
 
 
 @dataclass(frozen=True)
@@ -118,17 +127,31 @@ def by_hand_alone(connection: psycopg.Connection[Any], config: Config) -> list[s
 def _lacking_to_create(
     role: _Role, name: str, mode: str, tables: Sequence[Table], by_hand: str | None
 ) -> Iterator[Finding]:
-    if not role.may_create:
-        database, grantee = sql.Identifier(role.database).as_string(), sql.Identifier(role.name).as_string()
-        grant = f"GRANT CREATE ON DATABASE {database} TO {grantee}"
-        yield Finding("publication", False, f"{role.name} may not create the publication {name}", grant)
-    if mode == "all_tables" and not role.is_superuser:
-        remedy = f"as a superuser: {by_hand}; or set publication.autocreate.mode=filtered" if by_hand else None
-        yield Finding("publication", False, f"only a superuser may create {name} FOR ALL TABLES", remedy)
+    """What the role may not do, in one finding whose remedy is all that is needed."""
     foreign = [table for table in tables if not table.owned]
-    if mode == "filtered" and foreign:
+    grant = f"GRANT CREATE ON DATABASE {_quoted(role.database)} TO {_quoted(role.name)}"
+    ways = (
+        [f"as a superuser, or the tables' owner with CREATE on the database: {by_hand}; then set {_DISABLED}"]
+        if by_hand
+        else []
+    )
+    if mode == "all_tables" and not role.is_superuser:
+        what = f"only a superuser may create {name} FOR ALL TABLES, and {role.name} is none"
+        if role.may_create and tables and not foreign:
+            ways.append("set publication.autocreate.mode=filtered")
+    elif mode == "filtered" and foreign:
         what = f"{role.name} does not own {shown(foreign)}, which the publication {name} would hold"
-        yield Finding("publication", False, what, f"as the owner: {by_hand}")
+    elif not role.may_create:
+        what = f"{role.name} may not create the publication {name}"
+        ways.insert(0, grant)
+    else:
+        return
+    everything = f"as a superuser: CREATE PUBLICATION {_quoted(name)} FOR ALL TABLES; then set {_DISABLED}"
+    yield Finding("publication", False, what, "; or ".join(ways) or everything)
+
+
+def _quoted(name: str) -> str:
+    return sql.Identifier(name).as_string()
 
 
 def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> str | None:
@@ -201,6 +224,20 @@ def _needed(role: _Role, name: str, needs: Sequence[str], statement: sql.Compose
         return ()
     what = f"{role.name} does not {' and does not '.join(needs)}, so it may not alter {name}"
     return (Finding("publication", False, what, f"as the owner: {statement.as_string()}"),)
+
+
+def addition(connection: psycopg.Connection[Any], config: Config, names: Sequence[Name]) -> tuple[Finding, ...]:
+    """What the role lacks to add tables to the publication: one finding for all of them."""
+    there = find(connection, config.text("publication.name"))
+    if there is None or there.all_tables:
+        return ()
+    missing = [table for table in every_table(connection) if table.name in {*names} - there.sent - there.listed]
+    foreign = [table for table in missing if not table.owned]
+    needs = [] if there.is_owned or not missing else [f"own the publication {there.name}"]
+    needs += [f"own {shown(foreign)}"] if foreign else []
+    listed = _listed(_names(missing))
+    statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(sql.Identifier(there.name), listed)
+    return _needed(_role(connection), there.name, needs, statement)
 
 
 def _no_tables(name: str) -> SourceError:

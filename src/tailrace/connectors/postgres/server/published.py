@@ -127,10 +127,14 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
 def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]:
     """The captured tables of the connection's database, by name."""
     wanted = TableFilter.from_config(config)
-    rows = connection.cursor(row_factory=tuple_row).execute(_TABLES)
     database = config.text("database.dbname")
-    found = (Table(*row) for row in rows)
+    found = every_table(connection)
     return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
+
+
+def every_table(connection: psycopg.Connection[Any]) -> list[Table]:
+    """The tables of the connection's database, by name."""
+    return [Table(*row) for row in connection.cursor(row_factory=tuple_row).execute(_TABLES)]
 
 
 def problems(config: Config, *, begun: bool) -> list[Finding]:
