@@ -113,7 +113,7 @@ class Reader:
             return {"$date": Number(str(millis))}
         if self._mode == RELAXED and 0 <= millis < _LAST_ISO_MS:
             moment = _EPOCH + timedelta(milliseconds=millis)
-            fraction = f".{millis % 1000:03d}" if millis % 1000 else ""
+            fraction = f".{millis % 1000:03d}".rstrip("0") if millis % 1000 else ""
             return {"$date": f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"}
         return {"$date": {"$numberLong": str(millis)}}
 
