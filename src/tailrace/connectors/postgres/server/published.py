@@ -40,8 +40,9 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' ORDER BY 1, 2
 """
 _PUBLICATION = """
-SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, pg_has_role(pubowner, 'USAGE')
-FROM pg_publication WHERE pubname = %s
+SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, pg_has_role(pubowner, 'USAGE'),
+  coalesce(to_jsonb(p) ->> 'pubgencols' = 's', false)
+FROM pg_publication p WHERE pubname = %s
 """
 _LISTED = """
 SELECT n.nspname::text, c.relname::text FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
@@ -92,6 +93,7 @@ class Publication:
     """A publication: the operations that it sends, the tables that it lists by themselves, and the names that come.
 
     `filters` are its row filters, `hidden` the columns that its column lists leave out, both by table.
+    `sends_generated`: stored generated columns are sent as well (PostgreSQL 18 and newer).
     """
 
     name: str
@@ -103,6 +105,7 @@ class Publication:
     sent: frozenset[Name]
     filters: Mapping[Name, str]
     hidden: Mapping[Name, Sequence[str]]
+    sends_generated: bool = False
 
 
 def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
@@ -111,7 +114,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     row = cursor.execute(_PUBLICATION, [name]).fetchone()
     if row is None:
         return None
-    all_tables, *flags, via_root, owned = row
+    all_tables, *flags, via_root, owned, sends_generated = row
     operations = frozenset(word for word, is_sent in zip(OPERATIONS.values(), flags, strict=True) if is_sent)
     listed = frozenset(cursor.execute(_LISTED, [name]).fetchall())
     knows_details = connection.info.server_version >= 150_000
@@ -120,7 +123,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     filters = {(schema, table): condition for schema, table, condition, _ in sent if condition is not None}
     hidden = {(schema, table): columns for schema, table, _, columns in sent if columns}
     names = frozenset((schema, table) for schema, table, *_ in sent)
-    return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden)
+    return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden, sends_generated)
 
 
 def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]:
