@@ -155,7 +155,7 @@ class Planner:
     def _look(self, here: Offset) -> None:
         """Compare the catalogue with what was sent of the tables; not while a first snapshot describes them."""
         if here.phase == STREAM and self._mode.streams:
-            self._tables.look(self.config)
+            self._tables.look(self.config, here)
 
     def _next_of_log(
         self,

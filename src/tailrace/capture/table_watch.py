@@ -12,6 +12,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.log_ports import Connector
+from tailrace.connectors.offset import Reached
 from tailrace.model.structure import Structure
 from tailrace.model.table import TableId
 from tailrace.snapshot.table_note import TableNote
@@ -27,19 +28,20 @@ class TableWatch:
         self._connector = connector
         self._interval = connector.config.number("table.watch.interval.ms") / 1000
         self._next = 0.0
-        self._sent: dict[TableId, str] = {}
+        self._sent: dict[TableId, Structure] = {}
         self._pending: dict[TableId, Structure] = {}
         # Where the log ended when the pending descriptions had been read; None: that is still to be asked.
         self._ends: Any = None
 
-    def look(self, config: Config) -> None:
-        """Read the catalogue where the interval is over. Raises SourceError."""
+    def look(self, config: Config, here: Reached) -> None:
+        """Read the catalogue where the interval is over; the log is read up to `here`. Raises SourceError."""
         if self._interval <= 0 or time.monotonic() < self._next:
             return
-        structures = self._connector.structures(config)
+        structures = self._connector.structures(config, here)
         self._next = time.monotonic() + self._interval
-        gone = {table: Structure(is_gone=True) for table in self._sent if table not in structures}
-        changed = {table: each for table, each in structures.items() if self._sent.get(table) != each.stored}
+        missing = {table: each for table, each in self._sent.items() if table not in structures}
+        gone = {table: Structure(identity=each.identity, is_gone=True) for table, each in missing.items()}
+        changed = {table: each for table, each in structures.items() if _differs(self._sent.get(table), each)}
         unknown = {table: each for table, each in changed.items() if self._pending.get(table) != each}
         self._pending = {**changed, **gone}
         if unknown or gone:
@@ -70,4 +72,8 @@ class TableWatch:
         if structure.is_gone:
             self._sent.pop(table, None)
         else:
-            self._sent[table] = structure.stored
+            self._sent[table] = structure
+
+
+def _differs(sent: Structure | None, now: Structure) -> bool:
+    return sent is None or (sent.stored, sent.unsent) != (now.stored, now.unsent)

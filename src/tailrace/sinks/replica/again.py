@@ -99,7 +99,8 @@ class Copy:
         """Give the copy the columns that the source has by now, as its rows may all be older. Raises SinkError."""
         place = place_of(self.batch, self.table)
         assert note.structure is not None
-        if note.structure.is_gone:
+        structure = note.structure
+        if structure.is_gone:
             self.remove()
             return TableReport(self.table)
 
@@ -107,9 +108,8 @@ class Copy:
             target = place.open()
             if target is None:
                 return TableReport(self.table)
-            known = {column.name for column in note.table.columns}
-            dropped = [name for name in arrow_schema(target).names if name not in known]
-            why = notes.fit(self.batch, place, target, note, dropped)
+            renamed = notes.renamed(target, self.batch.target(self.table).open(), structure)
+            why = notes.fit(self.batch, place, target, note, renamed)
             return TableReport(self.table, lacking="; ".join(why) or None)
 
         return retried(place, attempt)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
+from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
@@ -16,6 +17,7 @@ from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, RelationColumn
+from tailrace.connectors.postgres.server.partition_names import left_out
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.source_type import driver_type, source_type
 from tailrace.connectors.postgres.types.values import value_type
@@ -32,12 +34,24 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname <> 'pg_toast'
 """
 _NAMED = "n.nspname = %s AND c.relname = %s"
+# A column that was added with a default has the value of older rows, until these are written anew.
 _COLUMNS = """
 SELECT a.attrelid::int8, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
-  pg_get_expr(d.adbin, d.adrelid), col_description(a.attrelid, a.attnum)
+  pg_get_expr(d.adbin, d.adrelid), col_description(a.attrelid, a.attnum), to_jsonb(a) ->> 'attgenerated' <> '',
+  CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] END
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+# Of a partitioned table its partitions have it. Those that were made since store the value with each row.
+_MISSING = """
+WITH RECURSIVE tree AS (
+  SELECT oid AS root, oid FROM pg_class WHERE oid = ANY (%s::oid[]) AND relkind = 'p'
+  UNION ALL SELECT t.root, i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
+)
+SELECT t.root::int8, a.attname, min((a.attmissingval::text::text[])[1])
+FROM tree t JOIN pg_attribute a ON a.attrelid = t.oid AND a.atthasmissing AND a.attnum > 0
+GROUP BY 1, 2 HAVING count(DISTINCT a.attmissingval::text) = 1
 """
 _GENERATED = f"""
 SELECT a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -63,7 +77,7 @@ FROM base b JOIN pg_type s ON s.oid = b.asked JOIN pg_namespace n ON n.oid = s.t
 
 @dataclass(frozen=True, slots=True)
 class CatalogColumn:
-    """A column as the catalog has it."""
+    """A column as the catalog has it; `missing` is the text of the value that rows have which do not store one."""
 
     name: str
     type_oid: int
@@ -71,6 +85,8 @@ class CatalogColumn:
     required: bool
     default: str | None
     comment: str | None = None
+    is_generated: bool = False
+    missing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +122,7 @@ class Catalog:
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
         self._faults = config.flag("compat.faults")
+        self._keeps_rows = config.flag("rows.for.replica")
         self._labels = labels
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
@@ -113,9 +130,11 @@ class Catalog:
         self._prepared: dict[int, TableInfo | None] = {}
 
     def tables(self) -> list[TableId]:
-        """The captured tables, in snapshot order."""
-        found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
-        return self.filter.order(table for table in found if self.filter.captures(table))
+        """The captured tables, in snapshot order; of those that have partitions, the half that the log names."""
+        rows = self.connection.cursor(row_factory=tuple_row).execute(_TABLES).fetchall()
+        found = [table for table in (TableId(self.database, *row) for row in rows) if self.filter.captures(table)]
+        others = left_out(self.connection, self.config, [(table.schema, table.table) for table in found])
+        return self.filter.order(table for table in found if (table.schema, table.table) not in others)
 
     def snapshot_tables(self) -> list[TableId]:
         """Those of the captured tables that the first snapshot reads."""
@@ -220,6 +239,8 @@ class Catalog:
         columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in oids}
         for oid, *column in self.connection.execute(_COLUMNS, [oids]):
             columns[oid].append(CatalogColumn(*column))
+        if self._keeps_rows:
+            columns = self._with_missing(columns)
         keys = table_keys(self.connection, oids)
         return {
             oid: TableInfo(
@@ -229,6 +250,15 @@ class Catalog:
                 (schema, name),
             )
             for oid, identity, schema, name in found
+        }
+
+    def _with_missing(self, columns: dict[int, list[CatalogColumn]]) -> dict[int, list[CatalogColumn]]:
+        """The columns of tables, with the values of partitioned ones that their partitions agree on."""
+        rows = self.connection.execute(_MISSING, [[*columns]]).fetchall()
+        found: dict[tuple[int, str], str] = {(oid, name): value for oid, name, value in rows}
+        return {
+            oid: [replace(column, missing=found.get((oid, column.name), column.missing)) for column in each]
+            for oid, each in columns.items()
         }
 
     def _captured(self, table: TableId, info: TableInfo, *, in_log: bool) -> CapturedTable | None:
@@ -251,6 +281,8 @@ class Catalog:
             # The reference engine's PostgreSQL connector accepts include.schema.comments and reads no comments.
             comment=None if self._faults else column.comment,
             text=pg.output,
+            missing=column.missing if self._keeps_rows else None,
+            is_unlogged=column.is_generated and self._keeps_rows,
         )
 
     def _load_types(self, oids: Iterable[int]) -> None:
@@ -305,4 +337,6 @@ def _described(column: RelationColumn, known: CatalogColumn | None, required: bo
     name, oid, modifier = column.name, column.type_oid, column.type_modifier
     if known is None:
         return CatalogColumn(name, oid, modifier, required, None)
-    return CatalogColumn(name, oid, modifier, known.required, known.default, known.comment)
+    is_same = (known.type_oid, known.modifier) == (oid, modifier)
+    described = CatalogColumn(name, oid, modifier, known.required, known.default, known.comment, known.is_generated)
+    return replace(described, missing=known.missing if is_same else None)

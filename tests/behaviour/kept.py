@@ -1,0 +1,147 @@
+"""Follows a database with a Delta replica, without Spark: planned, read and written as a run does, step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.pipeline.table_states import Reaction, TableStates
+from tailrace.pipeline.targets import ReplicaTarget
+from tailrace.sinks.replica import again, aside
+from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.renames import Stop, in_rounds, renamed
+from tailrace.sinks.replica.reports import TableReport, summed
+from tailrace.sinks.replica.sink import _merging, _moving
+from tailrace.sinks.replica.states import COMPLETE
+from tailrace.sinks.replica.target import read_table
+from tailrace.spark.shapes import Shaper
+from tests.behaviour.capture import Capture
+from tests.conftest import Database
+
+_BLOBS = pa.schema([("table", pa.string()), ("bytes", pa.binary())])
+
+
+class Kept:
+    """A pipeline and its replica below `root`. Tables that are incomplete are told, and not read again."""
+
+    def __init__(self, database: Database, root: Path, **properties: str) -> None:
+        self.database, self._lake = database, ReplicaTarget(path=str(root))
+        given = {name.replace("__", "."): value for name, value in properties.items()}
+        quick = {"table.watch.interval.ms": "1", "skipped.operations": "none", "rows.for.replica": "true"}
+        self._given = {"include.unknown.datatypes": "true", **quick, **given}
+        self.capture = Capture(database, self._given)
+        self.states = TableStates(reaction=Reaction("tell"), offset=lambda _: self.capture.offset)
+        self._number = 0
+
+    def restart(self, **properties: str) -> None:
+        """Stop, and start again from the committed offset, perhaps with other properties."""
+        self.stop()
+        self._given |= {name.replace("__", "."): value for name, value in properties.items()}
+        offset = self.capture.offset
+        self.capture = Capture(self.database, self._given)
+        self.capture.offset = offset
+        self.states.captured(table.unique for table in self.tables())
+
+    def stop(self) -> None:
+        """Stop; the offset stays."""
+        self.capture.close()
+
+    def tables(self) -> list[Any]:
+        return [schema.id for schema in self.capture.reader.discover()]
+
+    def follow(self) -> None:
+        """Read and write until nothing is left, the descriptions of the catalogue included."""
+        quiet = 0
+        while quiet < 2:
+            before = self.capture.offset
+            splits = self.capture.plan()
+            quiet = quiet + 1 if self.capture.offset == before else 0
+            self.write(splits)
+
+    def write(self, splits: list[Any]) -> None:
+        """Read splits and write them as a micro-batch."""
+        reader, blobs = self.capture.reader, []
+        for split in splits:
+            reader.config.values["shape"] = "arrow"
+            shaper = Shaper(reader, None, "[]", "run", "split")  # type: ignore[arg-type]
+            for chunk in reader.read(split):
+                blobs += [row for rows in shaper.rows(chunk) for row in rows.to_pylist()]
+        blobs.sort(key=lambda row: row["table"])
+        reports = summed(self._written([{name: row[name] for name in _BLOBS.names} for row in blobs]))
+        self.states.written(self._number, reports.values())
+        self._number += 1
+
+    def _written(self, rows: list[dict[str, Any]]) -> list[TableReport]:
+        path, known = self._lake.path, self.states.known
+        batch = MicroBatch(
+            *(path, "kept", self._number, {}, self._lake.on_drop == "keep", False, None),
+            aside.folders(path, {}),
+            self._lake.on_error == "aside",
+            copies=again.folders(path, {}),
+            known=known.seen,
+            gone=known.gone,
+        )
+        moved: list[TableReport] = []
+
+        def advance(done: Any) -> tuple[list[TableReport], list[Stop]]:
+            parts = [pa.RecordBatch.from_pylist([row], _BLOBS) for row in rows]
+            found = [row for part in _merging(batch, done)(iter(parts)) for row in part.to_pylist()]
+            reports = [TableReport(**json.loads(row["report"])) for row in found if row["report"] is not None]
+            return reports, [Stop.from_json(json.loads(row["stop"])) for row in found if row["stop"] is not None]
+
+        def move(old: Stop, new: Stop) -> None:
+            list(_moving(batch, old, new)(iter([pa.RecordBatch.from_pylist([{"id": 0}])])))
+            moved.extend(renamed(old, new))
+
+        return [*in_rounds(advance, move), *moved]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table's replica, in an order of their own."""
+        return sorted(read_table(self._lake.path, f"public.{table}").to_pylist(), key=repr)
+
+    def source(self, table: str, *, only: bool = False) -> list[dict[str, Any]]:
+        """The rows of a table."""
+        with self.database.connect() as connection:
+            cursor = connection.execute(f"SELECT * FROM {'ONLY ' if only else ''}{table}".encode())
+            names = [column.name for column in cursor.description or ()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return sorted(rows, key=repr)
+
+    def why(self, table: str) -> str | None:
+        """Why a table is not complete; None if it is."""
+        state = self.states.tables.get(f"public.{table}")
+        if state is None or state.state == COMPLETE:
+            return None
+        return "; ".join(state.why) or state.state
+
+    def is_same(self, table: str, *, only: bool = False) -> bool:
+        """Whether a replica has the rows of its source, whatever is said of it; missing columns are null."""
+        rows, source = self.rows(table), self.source(table, only=only)
+        names = {name for row in (*rows, *source) for name in row}
+
+        def texts(found: list[dict[str, Any]]) -> list[str]:
+            return sorted(str({name: _plain(row.get(name)) for name in sorted(names)}) for row in found)
+
+        return texts(rows) == texts(source)
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Decimal) else value
+
+
+@contextmanager
+def keeping(database: Database, folder: Path, *statements: str, **properties: str) -> Iterator[Kept]:
+    """A replica that has the tables which the statements make; a property's dots are written as two underscores."""
+    database.execute(*statements)
+    kept = Kept(database, folder / "lake", **properties)
+    try:
+        kept.follow()
+        yield kept
+    finally:
+        kept.stop()
