@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from tailrace.errors import SinkError
 from tailrace.pipeline.table_states import Reaction, TableStates
 from tailrace.pipeline.targets import ReplicaTarget
 from tailrace.sinks.replica import again, aside
@@ -103,7 +105,7 @@ class Kept:
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of a table's replica, in an order of their own."""
-        return sorted(read_table(self._lake.path, f"public.{table}").to_pylist(), key=repr)
+        return sorted(read_table(self._lake.path, _full(table)).to_pylist(), key=repr)
 
     def source(self, table: str, *, only: bool = False) -> list[dict[str, Any]]:
         """The rows of a table."""
@@ -115,20 +117,28 @@ class Kept:
 
     def why(self, table: str) -> str | None:
         """Why a table is not complete; None if it is."""
-        state = self.states.tables.get(f"public.{table}")
+        state = self.states.tables.get(_full(table))
         if state is None or state.state == COMPLETE:
             return None
         return "; ".join(state.why) or state.state
 
     def is_same(self, table: str, *, only: bool = False) -> bool:
         """Whether a replica has the rows of its source, whatever is said of it; missing columns are null."""
-        rows, source = self.rows(table), self.source(table, only=only)
+        try:
+            rows = self.rows(table)
+        except SinkError:
+            rows = []
+        source = self.source(table, only=only)
         names = {name for row in (*rows, *source) for name in row}
 
         def texts(found: list[dict[str, Any]]) -> list[str]:
             return sorted(str({name: _plain(row.get(name)) for name in sorted(names)}) for row in found)
 
         return texts(rows) == texts(source)
+
+
+def _full(table: str) -> str:
+    return table if "." in table else f"public.{table}"
 
 
 def _plain(value: object) -> object:
@@ -145,3 +155,55 @@ def keeping(database: Database, folder: Path, *statements: str, **properties: st
         yield kept
     finally:
         kept.stop()
+
+
+@dataclass(frozen=True)
+class Case:
+    """Statements that run while a pipeline follows, and what is said of the table `t` then: a part of it, or nothing.
+
+    `made` are statements before the pipeline starts. Each case has a schema of its own, which is on its search path.
+    """
+
+    statements: Sequence[str]
+    why: str | None = None
+    made: Sequence[str] = ()
+    table: str = "t"
+    only: bool = False
+
+    def run(self, database: Database, schema: str, statements: Sequence[str]) -> None:
+        """Run statements in the case's schema."""
+        with database.connect() as connection:
+            connection.execute(f"SET search_path = {schema}, public".encode())
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def fault(self, kept: Kept, schema: str) -> str | None:
+        """What is wrong in the end, if something is."""
+        found, is_same = kept.why(f"{schema}.{self.table}"), kept.is_same(f"{schema}.{self.table}", only=self.only)
+        if self.why is None and found is not None:
+            return f"{self.statements}: is said to be incomplete: {found}"
+        if self.why is None and not is_same:
+            name = f"{schema}.{self.table}"
+            return f"{self.statements}: {kept.source(name)} is {kept.rows(name)}, and nothing is said"
+        if self.why is not None and (found is None or self.why not in found):
+            return f"{self.statements}: said is {found}, and not {self.why}"
+        return None
+
+
+def faults(
+    database: Database, folder: Path, cases: Sequence[Case], *, is_stopped: bool = False, **properties: str
+) -> list[str]:
+    """Run cases in one pipeline, which may be stopped meanwhile; what is wrong with them."""
+    names = {f"case_{place}": case for place, case in enumerate(cases)}
+    for schema, case in names.items():
+        database.execute(f"CREATE SCHEMA {schema}")
+        case.run(database, schema, case.made)
+    with keeping(database, folder, **properties) as kept:
+        if is_stopped:
+            kept.stop()
+        for schema, case in names.items():
+            case.run(database, schema, case.statements)
+        if is_stopped:
+            kept.restart()
+        kept.follow()
+        return [fault for schema, case in names.items() if (fault := case.fault(kept, schema)) is not None]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviour.kept import Kept, keeping
+from tests.behaviour.kept import Case, Kept, faults, keeping
 from tests.conftest import Database
 
 T = ("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
@@ -95,37 +95,35 @@ def test_the_missing_value_of_every_type(database: Database, tmp_path: Path) -> 
         assert repr({**second, "id": 1, "v": "a"}) == repr(first)
 
 
-@pytest.mark.parametrize(
-    "statements",
-    [
-        ("ALTER TABLE t ADD c float DEFAULT random()",),
-        ("ALTER TABLE t ADD c serial",),
-        ("ALTER TABLE t ADD c int GENERATED ALWAYS AS IDENTITY",),
-        ("ALTER TABLE t ADD c int GENERATED ALWAYS AS (id * 2) STORED",),
-        ("ALTER TABLE t ADD c int GENERATED ALWAYS AS (id * 2) VIRTUAL",),
-        ("ALTER TABLE t ADD c int DEFAULT 5", "VACUUM FULL t"),
-        ("ALTER TABLE t ADD c int DEFAULT 5", "VACUUM FULL t", "ALTER TABLE t ALTER c DROP DEFAULT"),
-        ("ALTER TABLE t ADD c int DEFAULT 5", "CLUSTER t USING t_pkey", "INSERT INTO t VALUES (3, 'c')"),
-        ("ALTER TABLE t ADD c int DEFAULT 5", "ALTER TABLE t ALTER id TYPE bigint"),
-        ("ALTER TABLE t ADD c int DEFAULT 1", "INSERT INTO t VALUES (3)", "ALTER TABLE t DROP c, ADD c int DEFAULT 2"),
-        ("ALTER TABLE t RENAME v TO w", "INSERT INTO t VALUES (3, 'c')"),
-        ("ALTER TABLE t DROP v, ADD v text DEFAULT 'new'",),
-        ("ALTER TABLE t DROP v, ADD v int", "INSERT INTO t VALUES (3, 3)"),
-        ("ALTER TABLE t RENAME v TO w", "ALTER TABLE t ADD v text", "UPDATE t SET v = 'x' WHERE id = 1"),
-    ],
-    ids=lambda statements: "; ".join(statements).replace("ALTER TABLE t ", ""),
-)
-@pytest.mark.parametrize("has_rows", [True, False], ids=["", "empty"])
-def test_values_that_nobody_knows_make_a_table_incomplete(
-    database: Database, tmp_path: Path, statements: tuple[str, ...], has_rows: bool
-) -> None:
-    """Unless the replica had no row whose values could be others."""
-    with keeping(database, tmp_path, *(T if has_rows else T[:1])) as kept:
-        why = done(kept, *statements)
-        is_written = any(statement.startswith("INSERT") for statement in statements)
-        assert why is not None if has_rows else why is None or is_written, why
-        if why is None:
-            assert kept.is_same("t")
+UNKNOWN = [
+    ["ALTER TABLE t ADD c float DEFAULT random()"],
+    ["ALTER TABLE t ADD c serial"],
+    ["ALTER TABLE t ADD c int GENERATED ALWAYS AS IDENTITY"],
+    ["ALTER TABLE t ADD c int GENERATED ALWAYS AS (id * 2) STORED"],
+    ["ALTER TABLE t ADD c int GENERATED ALWAYS AS (id * 2) VIRTUAL"],
+    ["ALTER TABLE t ADD c int DEFAULT 5", "VACUUM FULL t"],
+    ["ALTER TABLE t ADD c int DEFAULT 5", "VACUUM FULL t", "ALTER TABLE t ALTER c DROP DEFAULT"],
+    ["ALTER TABLE t ADD c int DEFAULT 5", "CLUSTER t USING t_pkey", "INSERT INTO t VALUES (3, 'c')"],
+    ["ALTER TABLE t ADD c int DEFAULT 5", "ALTER TABLE t ALTER id TYPE bigint"],
+    ["ALTER TABLE t ADD c int DEFAULT 1", "INSERT INTO t VALUES (3)", "ALTER TABLE t DROP c, ADD c int DEFAULT 2"],
+    ["ALTER TABLE t RENAME v TO w", "INSERT INTO t VALUES (3, 'c')"],
+    ["ALTER TABLE t DROP v, ADD v text DEFAULT 'new'"],
+    ["ALTER TABLE t DROP v, ADD v int", "INSERT INTO t VALUES (3, 3)"],
+    ["ALTER TABLE t RENAME v TO w", "ALTER TABLE t ADD v text", "UPDATE t SET v = 'x' WHERE id = 1"],
+    ["ALTER TABLE t ALTER id TYPE bigint USING id * 10"],
+    ["ALTER TABLE t ALTER v TYPE text USING v || 'y'", "INSERT INTO t VALUES (3, 'c')"],
+]
+
+
+@pytest.mark.parametrize("is_stopped", [False, pytest.param(True, marks=pytest.mark.long)], ids=["running", "stopped"])
+def test_values_that_nobody_knows_make_a_table_incomplete(database: Database, tmp_path: Path, is_stopped: bool) -> None:
+    cases = [Case(statements, "", T) for statements in UNKNOWN]
+    assert faults(database, tmp_path, cases, is_stopped=is_stopped) == []
+
+
+def test_a_replica_without_rows_has_no_values_to_be_wrong(database: Database, tmp_path: Path) -> None:
+    statements = [each for each in UNKNOWN if not any(one.startswith("INSERT") for one in each)]
+    assert faults(database, tmp_path, [Case(each, None, T[:1]) for each in statements]) == []
 
 
 def test_renamed_and_dropped_columns_are_followed_before_a_row_comes(database: Database, tmp_path: Path) -> None:
@@ -153,48 +151,57 @@ def test_a_renamed_label_of_an_enum(database: Database, tmp_path: Path) -> None:
         assert kept.why("other") is None
 
 
-@pytest.mark.parametrize(
-    ("before", "value", "after"),
-    [
-        ("varchar(10)", "x", "varchar(20)"),
-        ("varchar(10)", "x", "text"),
-        ("numeric(10,2)", "1.5", "numeric(12,2)"),
-        ("numeric(10,2)", "1.50", "numeric"),
-        ("timestamp", "2024-01-01 10:00", "timestamptz"),
-        ("timestamp(3)", "2024-01-01 10:00", "timestamp(6)"),
-        ("varbit(4)", "101", "varbit(8)"),
-    ],
-)
-def test_types_whose_values_stay_as_they_are_are_followed(
-    database: Database, tmp_path: Path, before: str, value: str, after: str
-) -> None:
-    tables = (f"CREATE TABLE t (id int PRIMARY KEY, c {before}, n text)", f"INSERT INTO t VALUES (1, '{value}')")
-    with keeping(database, tmp_path, *tables) as kept:
-        assert done(kept, f"ALTER TABLE t ALTER c TYPE {after}") is None
-        assert done(kept, f"INSERT INTO t VALUES (2, '{value}')") is None
-        first, second = kept.rows("t")
-        assert first == {**second, "id": 1}
+KEPT = [
+    ("varchar(10)", "x", "varchar(20)"),
+    ("varchar(10)", "x", "text"),
+    ("numeric(10,2)", "1.5", "numeric(12,2)"),
+    ("numeric(10,2)", "1.50", "numeric"),
+    ("numeric(10,2)", "-100.00", "numeric"),
+    ("timestamp", "2024-01-01 10:00", "timestamptz"),
+    ("timestamp(3)", "2024-01-01 10:00", "timestamp(6)"),
+    ("varbit(4)", "101", "varbit(8)"),
+]
 
 
-@pytest.mark.parametrize("is_followed", [True, False], ids=["a row follows", "no row follows"])
-@pytest.mark.parametrize(
-    ("before", "value", "alter"),
-    [
-        ("int", "1", "TYPE bigint USING c * 10"),
-        ("numeric(5,3)", "12.345", "TYPE numeric(10,1)"),
-        ("text", "12", "TYPE int USING c::int"),
-        ("timestamp", "2024-01-01 10:00", "TYPE timestamptz USING c AT TIME ZONE 'Europe/Berlin'"),
-        ("int", "-1", "TYPE oid"),
-        ("text", "x", "TYPE text USING c || 'y'"),
-    ],
-)
-def test_types_that_may_change_values_make_a_table_incomplete(
-    database: Database, tmp_path: Path, before: str, value: str, alter: str, is_followed: bool
-) -> None:
-    tables = (f"CREATE TABLE t (id int PRIMARY KEY, c {before}, n text)", f"INSERT INTO t VALUES (1, '{value}')")
+def test_types_whose_values_stay_as_they_are_are_followed(database: Database, tmp_path: Path) -> None:
+    tables = [
+        statement
+        for place, (before, value, _) in enumerate(KEPT)
+        for statement in (
+            f"CREATE TABLE t{place} (id int PRIMARY KEY, c {before}, n text)",
+            f"INSERT INTO t{place} VALUES (1, '{value}')",
+        )
+    ]
     with keeping(database, tmp_path, *tables) as kept:
-        statements = [f"ALTER TABLE t ALTER c {alter}", *(["INSERT INTO t VALUES (2)"] if is_followed else [])]
-        assert done(kept, *statements) is not None
+        done(kept, *(f"ALTER TABLE t{place} ALTER c TYPE {after}" for place, (_, _, after) in enumerate(KEPT)))
+        done(kept, *(f"INSERT INTO t{place} VALUES (2, '{value}')" for place, (_, value, _) in enumerate(KEPT)))
+        for place in range(len(KEPT)):
+            assert kept.why(f"t{place}") is None
+            first, second = kept.rows(f"t{place}")
+            assert first == {**second, "id": 1}
+
+
+CHANGED = [
+    ("int", "1", "TYPE bigint USING c * 10"),
+    ("numeric(5,3)", "12.345", "TYPE numeric(10,1)"),
+    ("text", "12", "TYPE int USING c::int"),
+    ("timestamp", "2024-01-01 10:00", "TYPE timestamptz USING c AT TIME ZONE 'Europe/Berlin'"),
+    ("int", "-1", "TYPE oid"),
+    ("text", "x", "TYPE text USING c || 'y'"),
+]
+
+
+def test_types_that_may_change_values_make_a_table_incomplete(database: Database, tmp_path: Path) -> None:
+    cases = [
+        Case(
+            [f"ALTER TABLE t ALTER c {alter}", *more],
+            "",
+            [f"CREATE TABLE t (id int PRIMARY KEY, c {before}, n text)", f"INSERT INTO t VALUES (1, '{value}')"],
+        )
+        for before, value, alter in CHANGED
+        for more in ([], ["INSERT INTO t VALUES (2)"])
+    ]
+    assert faults(database, tmp_path, cases) == []
 
 
 def test_what_does_not_change_rows_marks_nothing(database: Database, tmp_path: Path) -> None:

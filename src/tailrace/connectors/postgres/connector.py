@@ -37,6 +37,7 @@ from tailrace.connectors.postgres.server.control import Control
 from tailrace.connectors.postgres.server.history import LogEnd
 from tailrace.connectors.postgres.server.lost_log import Gap
 from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
+from tailrace.connectors.postgres.server.published import tell_left_out
 from tailrace.connectors.postgres.snapshot import rows
 from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
@@ -90,6 +91,7 @@ class PostgresConnector:
         """See Connector.check_start."""
         self._ask(lambda connection: guard(config, Catalog(connection, config).tables()))
         self._ask(lambda connection: warn_of_triggers(connection, config))
+        self._ask(lambda connection: tell_left_out(connection, config))
         if config.flag("compat.faults"):
             self._ask(self._labels.keep)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,9 +21,11 @@ from tailrace.config.overrides import overrides
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.server.connect import connect, server_errors
-from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
+from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, left_out, lineages, unheard
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
 
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 _SHOWN = 5
@@ -133,6 +136,14 @@ def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]
     database = config.text("database.dbname")
     found = (Table(*row) for row in rows)
     return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
+
+
+def tell_left_out(connection: psycopg.Connection[Any], config: Config) -> None:
+    """Log which captured tables have no replica of their own, see `left_out`."""
+    others = left_out(connection, config, [table.name for table in captured(connection, config)])
+    if others:
+        names = shown([".".join(name) for name in sorted(others)])
+        log.info("%s: left out, as their changes come under the names of other captured tables", names)
 
 
 def problems(config: Config, *, begun: bool) -> list[Finding]:

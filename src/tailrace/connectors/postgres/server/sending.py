@@ -33,7 +33,7 @@ SELECT c.oid::text FROM pg_class c JOIN pg_publication_namespace s ON s.pnnspid 
 WHERE s.pnpubid = %s::oid AND c.oid = ANY (%s::oid[])
 """
 _ANCESTORS = """
-SELECT c.oid::text, a.oid::text FROM pg_class c, pg_partition_ancestors(c.oid) AS a (oid)
+SELECT c.oid::text, a.oid::oid::text FROM pg_class c, pg_partition_ancestors(c.oid) AS a (oid)
 WHERE c.oid = ANY (%s::oid[]) AND c.relispartition AND a.oid <> c.oid
 """
 
