@@ -179,14 +179,15 @@ class Case:
 
     def fault(self, kept: Kept, schema: str) -> str | None:
         """What is wrong in the end, if something is."""
-        found, is_same = kept.why(f"{schema}.{self.table}"), kept.is_same(f"{schema}.{self.table}", only=self.only)
-        if self.why is None and found is not None:
+        name = f"{schema}.{self.table}"
+        found = kept.why(name)
+        if self.why is not None:
+            is_said = found is not None and self.why in found
+            return None if is_said else f"{self.statements}: said is {found}, and not {self.why}"
+        if found is not None:
             return f"{self.statements}: is said to be incomplete: {found}"
-        if self.why is None and not is_same:
-            name = f"{schema}.{self.table}"
+        if not kept.is_same(name, only=self.only):
             return f"{self.statements}: {kept.source(name)} is {kept.rows(name)}, and nothing is said"
-        if self.why is not None and (found is None or self.why not in found):
-            return f"{self.statements}: said is {found}, and not {self.why}"
         return None
 
 

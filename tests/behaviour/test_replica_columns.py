@@ -118,12 +118,12 @@ UNKNOWN = [
 @pytest.mark.parametrize("is_stopped", [False, pytest.param(True, marks=pytest.mark.long)], ids=["running", "stopped"])
 def test_values_that_nobody_knows_make_a_table_incomplete(database: Database, tmp_path: Path, is_stopped: bool) -> None:
     cases = [Case(statements, "", T) for statements in UNKNOWN]
-    assert faults(database, tmp_path, cases, is_stopped=is_stopped) == []
+    assert not faults(database, tmp_path, cases, is_stopped=is_stopped)
 
 
 def test_a_replica_without_rows_has_no_values_to_be_wrong(database: Database, tmp_path: Path) -> None:
     statements = [each for each in UNKNOWN if not any(one.startswith("INSERT") for one in each)]
-    assert faults(database, tmp_path, [Case(each, None, T[:1]) for each in statements]) == []
+    assert not faults(database, tmp_path, [Case(each, None, T[:1]) for each in statements])
 
 
 def test_renamed_and_dropped_columns_are_followed_before_a_row_comes(database: Database, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_types_that_may_change_values_make_a_table_incomplete(database: Database
         for before, value, alter in CHANGED
         for more in ([], ["INSERT INTO t VALUES (2)"])
     ]
-    assert faults(database, tmp_path, cases) == []
+    assert not faults(database, tmp_path, cases)
 
 
 def test_what_does_not_change_rows_marks_nothing(database: Database, tmp_path: Path) -> None:

@@ -25,10 +25,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CapturedTable:
-    """A TableSchema and how to convert each of its columns."""
+    """A TableSchema and how to convert each of its columns.
+
+    `is_alone`: rows of other tables that a query of the table would give as well are not read with it.
+    """
 
     schema: TableSchema
     types: tuple[ValueType, ...]
+    is_alone: bool = False
 
 
 class Columns:

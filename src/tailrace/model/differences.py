@@ -27,7 +27,7 @@ class Differences:
 
 
 def differences(before: Stored | None, now: Structure, filled: Collection[str] = ()) -> Differences:
-    """How a table has changed; nothing is known to have changed where nothing is stored.
+    """How a table has changed; nothing is known to have changed where nothing is stored, or nothing but that it is met.
 
     `filled` are columns whose value in older rows is known, if they are new.
     """
@@ -36,7 +36,7 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
     facts = tuple(_facts(before, now))
     if now.is_reported:
         return Differences(why=facts)
-    if before.identity != now.identity:
+    if before.identity and before.identity != now.identity:
         return Differences(why=("another table has this name now: it was dropped, renamed or created again",))
     columns = _Columns.of(before, now)
     added = [name for name in columns.added if name not in filled]

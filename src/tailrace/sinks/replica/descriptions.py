@@ -43,8 +43,7 @@ def emptied(target: DeltaTable, properties: CommitProperties) -> None:
 
 
 def moved(target: DeltaTable, source: DeltaTable, properties: CommitProperties) -> None:
-    """Note that a table has the rows of another one, which has its name from here on."""
-    known = stored(source)
-    if known is not None:
-        known.renamed = ""
+    """Note that a table has the rows of another one, which has its name from here on. So it is met, if no more."""
+    known = stored(source) or Stored()
+    known.renamed = ""
     store(target, known, properties)

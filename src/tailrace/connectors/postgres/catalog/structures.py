@@ -15,6 +15,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.postgres.catalog.capturing import NEXT, Capturing
 from tailrace.connectors.postgres.catalog.members import FULL, Families, Family
+from tailrace.connectors.postgres.ddl.event_triggers import reporting_since
 from tailrace.connectors.postgres.server.partition_names import Name, left_out
 from tailrace.connectors.postgres.server.sending import Sending
 from tailrace.model.structure import ColumnType, Fact, Structure
@@ -103,7 +104,9 @@ class Structures:
         oids = list(tables.values())
         columns, labels = _columns(connection, oids), _labels(connection)
         found = {each.oid: each for each in (_Table(*row) for row in connection.execute(_TABLES.encode(), [oids]))}
-        sending = Sending.of(connection, config, oids)
+        reporting = reporting_since(connection, FULL)
+        sending = Sending.of(connection, config, oids if reporting is None else [*oids, str(reporting[0])])
+        reported = None if reporting is None or not sending.has(str(reporting[0])) else reporting[1]
         known = Capturing.of(log)
         before = capturing.since if known is None else known.next
         families = self._families.of(connection, [each.oid for each in found.values() if each.is_root], before, now)
@@ -112,10 +115,12 @@ class Structures:
             if oid not in found:
                 continue  # dropped since
             table, family = found[oid], families.get(oid, Family())
-            shown = _Shown(config, id_, table, columns.get(oid, _Columns()), family)
+            shown = _Shown(config, id_, table, columns.get(oid, _Columns()), family, reported)
             facts = {**shown.facts(labels), **sending.facts(oid)}
             unsent = shown.unlogged() or sending.unsent(oid, id_, shown.visible - shown.columns.generated.keys())
-            structures[id_] = replace(shown.structure(capturing), facts=facts, unsent=unsent)
+            # A table that a publication lists cannot be set unlogged.
+            is_untold = not table.is_root and not sending.lists(oid)
+            structures[id_] = replace(shown.structure(capturing), facts=facts, unsent=unsent, is_untold=is_untold)
         return structures
 
 
@@ -152,13 +157,14 @@ def _labels(connection: psycopg.Connection) -> dict[str, dict[str, Fact]]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """Describes one table from what was read of it."""
+    """Describes one table from what was read of it. `reported`: since that transaction the log reports new names."""
 
     config: Config
     id: TableId
     table: _Table
     columns: _Columns
     family: Family
+    reported: int | None
 
     @property
     def visible(self) -> set[str]:
@@ -177,10 +183,9 @@ class _Shown:
             types={number: each for number, each in self.columns.types.items() if number in visible},
             made=table.made,
             storage=self._storage(),
-            is_untold=not table.is_root,
             members=self.family.members,
             left_empty=self.family.left_empty,
-            renamed="as made" if table.is_as_made else "" if table.is_owned else str(table.named),
+            renamed="as made" if table.is_as_made else "" if table.is_owned or self._is_told else str(table.named),
             epoch=capturing.epoch,
             unread=self._unread(capturing),
         )
@@ -205,6 +210,11 @@ class _Shown:
                 return f"its partition {leaf.name} is a foreign table, whose changes are not in the log"
         return None
 
+    @property
+    def _is_told(self) -> bool:
+        """Whether the log has told the table's last new name at its place."""
+        return self.reported is not None and self.reported < self.table.named
+
     def _storage(self) -> tuple[str, ...]:
         """A file is another one after each rewrite, a TOAST table after those of ALTER TABLE alone."""
         if not self.table.is_root:
@@ -216,7 +226,8 @@ class _Shown:
         table, changed = self.table, self.columns.changed
         if capturing.epoch and table.born < capturing.since:
             return "it was not captured when its rows were written"
-        if not table.is_as_made and not table.is_owned and table.named >= capturing.since:
+        is_named = not table.is_as_made and not table.is_owned and not self._is_told
+        if is_named and table.named >= capturing.since:
             return "it had another name before, under which its changes came"
         # A detached partition has a new version of each column, all of one transaction.
         is_altered = len(changed) == 1 and min(changed) > table.born and min(changed) >= capturing.since

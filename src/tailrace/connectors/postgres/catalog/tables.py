@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
+from psycopg import sql
 from psycopg.rows import tuple_row
 
 from tailrace.config import Config
@@ -93,13 +94,14 @@ class CatalogColumn:
 class TableInfo:
     """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity.
 
-    `name` is its schema and name, None if they do not matter.
+    `name` is its schema and name, None if they do not matter. The rows of a partitioned table are those of others.
     """
 
     columns: tuple[CatalogColumn, ...]
     key: tuple[str, ...]
     identity: tuple[str, ...]
     name: tuple[str, str] | None = None
+    is_partitioned: bool = False
 
 
 class Catalog:
@@ -228,7 +230,7 @@ class Catalog:
     def _infos(self, condition: str, *parameters: object) -> dict[int, TableInfo]:
         """The tables that fulfil a condition, by their numbers in pg_class."""
         query = (
-            "SELECT c.oid::int8, c.relreplident::text, n.nspname, c.relname "
+            "SELECT c.oid::int8, c.relreplident::text, n.nspname, c.relname, c.relkind = 'p' "
             "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p') AND {condition}"
         )
@@ -248,8 +250,9 @@ class Catalog:
                 keys[oid].event(self._faults),
                 keys[oid].identity(identity, [column.name for column in columns[oid]]),
                 (schema, name),
+                is_partitioned,
             )
-            for oid, identity, schema, name in found
+            for oid, identity, schema, name, is_partitioned in found
         }
 
     def _with_missing(self, columns: dict[int, list[CatalogColumn]]) -> dict[int, list[CatalogColumn]]:
@@ -264,7 +267,9 @@ class Catalog:
     def _captured(self, table: TableId, info: TableInfo, *, in_log: bool) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
         columns = [self._column(column, in_log) for column in info.columns]
-        return self._columns.captured(table, columns, info.key, info.identity)
+        found = self._columns.captured(table, columns, info.key, info.identity)
+        is_alone = self._keeps_rows and not info.is_partitioned
+        return replace(found, is_alone=True) if found is not None and is_alone else found
 
     def _column(self, column: CatalogColumn, in_log: bool) -> ColumnInfo:
         pg, domain_modifier = self._types[column.type_oid]
@@ -318,6 +323,12 @@ def _output(name: str, function: str, base: str, domain: bool) -> str:
 
 def _escaped(name: str) -> str:
     return name.replace("{", "{{").replace("}", "}}")
+
+
+def source_of(table: CapturedTable) -> sql.Composed:
+    """A table as it stands behind FROM: with its partitions, and with the tables that inherit from it or without."""
+    name = sql.Identifier(table.schema.id.schema, table.schema.id.table)
+    return sql.SQL("ONLY {}" if table.is_alone else "{}").format(name)
 
 
 def system_identifier(connection: psycopg.Connection) -> str:

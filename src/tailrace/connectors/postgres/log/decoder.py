@@ -25,7 +25,7 @@ from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import indices, join, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
-from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch, note
 from tailrace.model.table import TableSchema
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.
@@ -186,10 +186,12 @@ class LogDecoder:
         (row,) = pgoutput.rows(frames, lambda oid: (self.relations.of(oid), oid), slice(at, at + 1))
         cells = {column.name: each for column, each in zip(row.columns, row.new, strict=True)}
         content = cells[CONTENT].text(frames.buffer)[0].as_py() if CONTENT in cells else None
-        for table, change in self.schema_changes.read(content, int(context.lsn[at])):
+        for table, change, lacking in self.schema_changes.read(content, int(context.lsn[at])):
             schema = TableSchema(table, (), (), ())
             batch = _without_images(SCHEMA, schema, context, np.array([at]))
             yield replace(batch, schema_change=change)
+            if lacking is not None:
+                yield note(schema, lacking=lacking)
 
     def _carry(self, context: _Context, count: int) -> None:
         self.order = context.order + count * ORDER_STEP

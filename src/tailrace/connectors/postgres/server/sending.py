@@ -57,6 +57,7 @@ class Sending:
     content: str = ""
     lacking: tuple[str, ...] = ()
     is_for_all: bool = False
+    sends_inserts: bool = False
     entries: Mapping[str, _Entry] | None = None
     in_schemas: Collection[str] = ()
     ancestors: Mapping[str, Sequence[str]] | None = None
@@ -91,9 +92,17 @@ class Sending:
         ]
         content = f"{sent} {via_root} {generated} {is_for_all}"
         return Sending(
-            *(name, oid, version, content, tuple(lacking), is_for_all, entries, in_schemas, ancestors),
+            *(name, oid, version, content, tuple(lacking), is_for_all, sent[0], entries, in_schemas, ancestors),
             replaced=overrides(config).keys(),
         )
+
+    def lists(self, oid: str) -> bool:
+        """Whether the publication has a table by itself, and not with others."""
+        return oid in (self.entries or {})
+
+    def has(self, oid: str) -> bool:
+        """Whether the publication sends inserts of a table."""
+        return self.sends_inserts and self._contains(oid)
 
     def facts(self, oid: str) -> dict[str, Fact]:
         """What must stay the same so that no change of a table is left out unseen."""
@@ -112,9 +121,9 @@ class Sending:
         """Why not all changes of a table are sent, with these columns (numbers); None if they are."""
         if self.oid is None:
             return None
-        line, entries = self._line(oid), self.entries or {}
-        mine = [entries[each] for each in line if each in entries]
-        if not self.is_for_all and not mine and not {*line} & {*self.in_schemas}:
+        entries = self.entries or {}
+        mine = [entries[each] for each in self._line(oid) if each in entries]
+        if not self._contains(oid):
             return f"the publication {self.name} does not contain it"
         if self.lacking:
             return f"the publication {self.name} does not send {', '.join(self.lacking)}"
@@ -124,6 +133,9 @@ class Sending:
         if own is not None and own.columns is not None and not {*columns} <= {*own.columns}:
             return f"the publication {self.name} sends only some of its columns"
         return None
+
+    def _contains(self, oid: str) -> bool:
+        return self.is_for_all or bool({*self._line(oid)} & {*(self.entries or {}), *self.in_schemas})
 
     def _line(self, oid: str) -> list[str]:
         """A table, and those that it is a part of."""
