@@ -142,6 +142,8 @@ def _full(table: str) -> str:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return json.dumps(value)
     return str(value) if isinstance(value, Decimal) else value
 
 

@@ -76,4 +76,6 @@ class TableWatch:
 
 
 def _differs(sent: Structure | None, now: Structure) -> bool:
+    if sent is now:
+        return False
     return sent is None or (sent.stored, sent.unsent) != (now.stored, now.unsent)

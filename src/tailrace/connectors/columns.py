@@ -27,12 +27,14 @@ log = logging.getLogger(__name__)
 class CapturedTable:
     """A TableSchema and how to convert each of its columns.
 
-    `is_alone`: rows of other tables that a query of the table would give as well are not read with it.
+    `is_alone`: rows of other tables that a query of the table would give as well are not read with it. `absent` are
+    columns that the log does not have.
     """
 
     schema: TableSchema
     types: tuple[ValueType, ...]
     is_alone: bool = False
+    absent: tuple[str, ...] = ()
 
 
 class Columns:

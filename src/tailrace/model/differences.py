@@ -111,7 +111,7 @@ def _retyped(before: Stored, now: Structure, *, is_rewritten: bool) -> Iterator[
     """Columns whose values may be others under their new type.
 
     Values that are stored as they were are the same, unless the type shows them in another way. What is computed from
-    them while a table is rewritten nobody knows (PostgreSQL: ALTER COLUMN ... TYPE ... USING).
+    them while a table is rewritten nobody knows.
     """
     for name, identity in now.columns.items():
         if identity not in before.types or identity not in now.types:

@@ -187,13 +187,23 @@ class Catalog:
             _described(column, by_name[column.name] if column.name in shown else None, column.in_identity and is_gone)
             for column in relation.columns
         )
+        absent = [each for each in known.columns if each.is_generated] if known and self._keeps_rows else []
+        absent = [each for each in absent if each.name not in {column.name for column in relation.columns}]
+        columns = (*columns, *absent)
         names = {column.name for column in columns}
         marked = tuple(column.name for column in relation.columns if column.in_identity)
         is_as_now = known is not None and names.issuperset(known.key)
         key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
         if known is None and self._faults:
             key = ()
-        return self._captured(table, TableInfo(columns, key, _identity(relation, marked)), in_log=True)
+        identity = _identity(relation, marked)
+        if relation.identity == "f":
+            identity = (*identity, *(column.name for column in absent))
+        found = self._captured(table, TableInfo(columns, key, identity), in_log=True)
+        if found is None or not absent:
+            return found
+        shown = {column.name for column in found.schema.columns}
+        return replace(found, absent=tuple(column.name for column in absent if column.name in shown))
 
     def _known(self, relation: Relation) -> TableInfo | None:
         """What the catalog has of a table of the log."""

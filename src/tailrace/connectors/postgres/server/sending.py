@@ -58,6 +58,7 @@ class Sending:
     lacking: tuple[str, ...] = ()
     is_for_all: bool = False
     sends_inserts: bool = False
+    sends_generated: bool = False
     entries: Mapping[str, _Entry] | None = None
     in_schemas: Collection[str] = ()
     ancestors: Mapping[str, Sequence[str]] | None = None
@@ -92,7 +93,8 @@ class Sending:
         ]
         content = f"{sent} {via_root} {generated} {is_for_all}"
         return Sending(
-            *(name, oid, version, content, tuple(lacking), is_for_all, sent[0], entries, in_schemas, ancestors),
+            *(name, oid, version, content, tuple(lacking), is_for_all, sent[0], generated == "s"),
+            *(entries, in_schemas, ancestors),
             replaced=overrides(config).keys(),
         )
 
