@@ -59,8 +59,9 @@ class Structure:
 
     `unread` says why rows of the table may be missing where a replica has never met it; None: the log has brought every
     row. `unsent` says why the log does not bring all changes, for as long as it is so. `is_reported`: the log itself
-    reports changes of tables and columns, so differences of identity and columns mean nothing here. `is_gone`: there is
-    no table of that identity any more.
+    reports changes of tables and columns, so differences of identity and columns mean nothing here. `is_base`: the
+    table's rows were read after this, so that later descriptions are compared with it. `is_gone`: there is no table of
+    that identity any more.
     """
 
     identity: str = ""
@@ -78,6 +79,7 @@ class Structure:
     unread: str | None = None
     unsent: str | None = None
     is_reported: bool = False
+    is_base: bool = False
     is_gone: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -106,6 +108,7 @@ class Stored:
     """What a replica stores of the description that it has met last: by values, without reasons.
 
     What an earlier release has not stored is empty, and so is what is unknown by now: neither is compared.
+    `is_dropped`: the log has told that the table is gone, so that another one of its name is new.
     """
 
     identity: str = ""
@@ -119,6 +122,7 @@ class Stored:
     renamed: str = ""
     epoch: int | None = None
     unsent: bool = False
+    is_dropped: bool = False
 
     @staticmethod
     def of(structure: Structure) -> Stored:

@@ -143,7 +143,7 @@ def bring(
 
 def missing_values(count: int) -> str | None:
     """Why a table's rows may differ, where so many changed rows have large values that nobody has."""
-    if not count:
+    if count <= 0:  # a key that is not unique has more rows than changes
         return None
     return f"{count:,} changed rows were not in the replica, and the log does not repeat their large values"
 

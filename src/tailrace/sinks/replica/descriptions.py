@@ -19,19 +19,21 @@ def stored(target: DeltaTable) -> Stored | None:
     return Stored.parse(target.metadata().configuration.get(PROPERTY))
 
 
-def store(target: DeltaTable, known: Stored | None, properties: CommitProperties) -> None:
+def store(target: DeltaTable, known: Stored, properties: CommitProperties) -> None:
     """Store what is known of a table's source, unless it is there."""
-    text = "" if known is None else known.text
-    if (target.metadata().configuration.get(PROPERTY) or "") != text:
-        target.alter.set_table_properties({PROPERTY: text}, raise_if_not_exists=False, commit_properties=properties)
+    if target.metadata().configuration.get(PROPERTY) != known.text:
+        text = {PROPERTY: known.text}
+        target.alter.set_table_properties(text, raise_if_not_exists=False, commit_properties=properties)
 
 
 def altered(target: DeltaTable, change: SchemaChange, properties: CommitProperties) -> None:
     """Note what a schema change of the log does. After a drop, another table of that name is a new one."""
     known = stored(target)
-    if known is not None and change.kind != DROP:
+    if change.kind == DROP:
+        store(target, Stored(is_dropped=True), properties)
+    elif known is not None:
         known.altered(dict(change.renamed), change.dropped)
-    store(target, None if change.kind == DROP else known, properties)
+        store(target, known, properties)
 
 
 def emptied(target: DeltaTable, properties: CommitProperties) -> None:

@@ -28,22 +28,35 @@ def apply(batch: MicroBatch, table: str, note: ChangeBatch, *, follows_rows: boo
     if note.structure is None:
         return TableReport(table, lacking=note.lacking)
     place, structure = batch.target(table), note.structure
+    if structure.is_base:
+        return retried(place, lambda: _begun(batch, place, structure))
     if structure.is_gone:
         return retried(place, lambda: _gone(batch, place, structure, follows_rows=follows_rows))
     return retried(place, lambda: _described(batch, place, note, structure))
 
 
+def _begun(batch: MicroBatch, place: Target, structure: Structure) -> TableReport:
+    """Store a description that is as old as the rows of a snapshot."""
+    target = place.open()
+    report = TableReport(place.table, lasting=structure.unsent or "", is_there=True)
+    if target is None:
+        return report
+    descriptions.store(target, Stored.of(structure), delta_rs.repeated(target, batch, place.table))
+    return delta_rs.identified(report, target)
+
+
 def _gone(batch: MicroBatch, place: Target, structure: Structure, *, follows_rows: bool) -> TableReport:
     """The source has no such table any more: its rows go, unless they are kept.
 
-    The changes before may be those of a new table of that name. It is taken for another one then, else for a new one.
+    Changes before in the micro-batch may be those of a new table of that name, which is taken for another one then.
     """
     target = place.open()
     known = None if target is None else descriptions.stored(target)
-    if target is None or known is None or known.identity != structure.identity:
-        return TableReport(place.table)  # the log has told it
-    if not follows_rows:
-        descriptions.store(target, None, delta_rs.repeated(target, batch, place.table))
+    is_another = known is not None and known.identity not in ("", structure.identity)
+    if target is None or (known is not None and known.is_dropped) or is_another:
+        return TableReport(place.table)  # the log has told it, or it is about a table before
+    left = Stored(identity=structure.identity) if follows_rows else Stored(is_dropped=True)
+    descriptions.store(target, left, delta_rs.repeated(target, batch, place.table))
     return TableReport(place.table, is_gone=True) if batch.keeps_dropped else delta_rs.emptied(batch, place.table)
 
 
@@ -53,7 +66,7 @@ def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: S
     known = None if target is None else descriptions.stored(target)
     if target is None:
         target = _made(batch, place, note)
-    if known is None:
+    if known is None or known.is_dropped:
         why = [] if structure.unread is None else [structure.unread]
     else:
         why = list(_followed(batch, place, target, note, structure, known))

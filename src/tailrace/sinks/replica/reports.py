@@ -41,6 +41,7 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
     total: dict[str, TableReport] = {}
     for report in reports:
         before = total.get(report.table, TableReport(report.table))
+        is_back = report.is_there or report.lacking is not None or report.renamed_from is not None
         total[report.table] = replace(
             before,
             upserted=before.upserted + report.upserted,
@@ -54,8 +55,8 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             ended=report.ended or before.ended,
             delta_id=report.delta_id or before.delta_id,
             is_cured=report.is_cured or before.is_cured,
-            is_gone=report.is_gone or (before.is_gone and not report.is_there),
-            is_there=report.is_there or (before.is_there and not report.is_gone),
+            is_gone=report.is_gone or (before.is_gone and not is_back),
+            is_there=not report.is_gone and (report.is_there or before.is_there),
             lasting=before.lasting if report.lasting is None else report.lasting,
             renamed_from=report.renamed_from or before.renamed_from,
         )

@@ -31,7 +31,7 @@ class TableWriter:
         report = self._written(part)
         self._has_rows = self._has_rows or bool(part.batches)
         self.is_aside = self.is_aside or report.aside is not None
-        return report
+        return replace(report, is_there=report.is_there or bool(part.batches))
 
     def _written(self, part: Part) -> TableReport:
         if part.request is not None:

@@ -102,7 +102,7 @@ class Structures:
 
     def _tables(self, connection: psycopg.Connection, config: Config) -> dict[TableId, Row]:
         """The tables whose changes come by their own names."""
-        if config is not self._config:
+        if config != self._config:
             self._config, self._captured, self._made = config, {}, {}
         lists, database = TableFilter.from_config(config), config.text("database.dbname")
         rows = {tuple(row[:2]): row[2:] for row in connection.execute(_TABLES.encode())}
