@@ -114,7 +114,7 @@ class Description:
                 return f"its partition {leaf.name} is unlogged ({_LOGGED})"
             if leaf.kind == "f":
                 return f"its partition {leaf.name} is a foreign table, whose changes are not in the log"
-        if self.table.has_generated_identity and not self.around.sending.sends_generated:
+        if self.table.has_generated_identity and self.around.sending.lacks_generated:
             return f"its replica identity has a generated column, which the log does not have ({_FULL})"
         # Generated columns are computed.
         return self.around.sending.unsent(self.table.oid, self.id, self.visible - self.columns.generated.keys())

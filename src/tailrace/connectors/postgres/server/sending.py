@@ -17,7 +17,7 @@ from tailrace.model.structure import Fact
 from tailrace.model.table import TableId
 
 _OPERATIONS = {"c": "inserts", "u": "updates", "d": "deletes", "t": "truncates"}
-_LISTS_SINCE = 150_000
+_LISTS_SINCE, _GENERATED_SINCE = 150_000, 180_000
 
 _PUBLICATION = """
 SELECT oid::text, xmin::text, puballtables, pubviaroot, ARRAY[pubinsert, pubupdate, pubdelete, pubtruncate],
@@ -49,7 +49,10 @@ class _Entry:
 
 @dataclass(frozen=True)
 class Sending:
-    """What a publication sends; `name` is the configuration's. Without a publication nothing is said."""
+    """What a publication sends; `name` is the configuration's. Without a publication nothing is said.
+
+    `lacks_generated`: stored generated columns are not sent.
+    """
 
     name: str
     oid: str | None = None
@@ -58,7 +61,7 @@ class Sending:
     lacking: tuple[str, ...] = ()
     is_for_all: bool = False
     sends_inserts: bool = False
-    sends_generated: bool = False
+    lacks_generated: bool = False
     entries: Mapping[str, _Entry] | None = None
     in_schemas: Collection[str] = ()
     ancestors: Mapping[str, Sequence[str]] | None = None
@@ -69,8 +72,9 @@ class Sending:
         """What is sent of the tables with these oids. Raises psycopg.Error."""
         name = config.text("publication.name")
         row = connection.execute(_PUBLICATION, [name]).fetchone()
+        cannot = connection.info.server_version < _GENERATED_SINCE
         if row is None or not SnapshotMode.of(config).streams:
-            return Sending(name)
+            return Sending(name, lacks_generated=cannot)
         oid, version, is_for_all, via_root, sent, generated = row
         has_lists = connection.info.server_version >= _LISTS_SINCE
         listed = connection.execute(_LISTED.format(details=_DETAILS if has_lists else "NULL, false").encode(), [oid])
@@ -93,7 +97,7 @@ class Sending:
         ]
         content = f"{sent} {via_root} {generated} {is_for_all}"
         return Sending(
-            *(name, oid, version, content, tuple(lacking), is_for_all, sent[0], generated == "s"),
+            *(name, oid, version, content, tuple(lacking), is_for_all, sent[0], cannot or generated != "s"),
             *(entries, in_schemas, ancestors),
             replaced=overrides(config).keys(),
         )
