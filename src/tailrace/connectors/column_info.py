@@ -31,8 +31,8 @@ class ColumnInfo:
     """A column of a table.
 
     `value` is what its type becomes, None for a type without a mapping. `text` is the SQL expression that prints a
-    value ({}) for a user-supplied converter. `missing` (in the form that conversions take) and `is_unlogged` are those
-    of Column.
+    value ({}) for a user-supplied converter. `missing` is that of Column, in the form that conversions
+    take.
     """
 
     name: str
@@ -43,4 +43,3 @@ class ColumnInfo:
     comment: str | None = None
     text: str = "{}"
     missing: str | None = None
-    is_unlogged: bool = False

@@ -146,8 +146,8 @@ class Columns:
 def _missing(column: ColumnInfo, kind: ValueType) -> tuple[pa.Scalar | None, bool]:
     """What rows have in a column that do not store it; and whether nobody knows that."""
     if column.missing is None:
-        return None, column.is_unlogged
+        return None, False
     try:
-        return converted(pa.array([column.missing]), kind, column.name)[0], column.is_unlogged
+        return converted(pa.array([column.missing]), kind, column.name)[0], False
     except DecodeError:
         return None, True  # the rows are to be read, which tells what is wrong with the value

@@ -43,6 +43,9 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
     is_touched = bool(before.storage) and not {*before.storage} <= {*now.storage}
     is_rewritten = bool(before.storage) and not {*before.storage} & {*now.storage}
     values, why = columns.why, list(_captured(before, now))
+    computed = [name for name in columns.added if now.columns[name] in now.filled]
+    if computed:
+        values.append(f"the new column {_some(computed)} has values in rows from before, which the log does not tell")
     if added and is_touched:
         values.append(f"the column {_some(added)} was added and the table rewritten, which the log does not tell")
     retyped = list(_retyped(before, now, is_rewritten=is_rewritten))

@@ -52,6 +52,7 @@ class Structure:
 
     `storage`: one of these values at least stays the same as long as the rows are stored as they were, and all of them
     as long as nothing rewrites the table. `is_untold`: it may be rewritten after changes that the log does not have.
+    `filled` are the values in `columns` of those that had values in all rows as soon as they were added.
     `members` are the table's parts by their identities, `left_empty` those that have left and had no rows.
 
     `facts` are further values by name. `renamed` is another value once the table had another name in between (empty:
@@ -71,6 +72,7 @@ class Structure:
     made: int = 0
     storage: Sequence[str] = ()
     is_untold: bool = False
+    filled: Sequence[str] = ()
     members: Mapping[str, Member] = field(default_factory=dict)
     left_empty: Sequence[str] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -108,7 +110,8 @@ class Stored:
     """What a replica stores of the description that it has met last: by values, without reasons.
 
     What an earlier release has not stored is empty, and so is what is unknown by now: neither is compared.
-    `is_dropped`: the log has told that the table is gone, so that another one of its name is new.
+    `is_dropped`: the log has told that the table is gone, so that another one of its name is new. `lacking` says why
+    rows may differ since a description before, until they are read again.
     """
 
     identity: str = ""
@@ -123,6 +126,7 @@ class Stored:
     epoch: int | None = None
     unsent: bool = False
     is_dropped: bool = False
+    lacking: str = ""
 
     @staticmethod
     def of(structure: Structure) -> Stored:

@@ -168,6 +168,8 @@ class TableStates:
             self._rename(report.renamed_from, name)
         if report.lacking is not None:
             self._event(name, Event.LACKING, why=report.lacking)
+        if report.reminder is not None and (name not in self._tables or self._tables[name].state == COMPLETE):
+            self._event(name, Event.LACKING, why=report.reminder)
         if report.lasting is not None:
             self._last(name, report.lasting)
         if report.begun is not None:

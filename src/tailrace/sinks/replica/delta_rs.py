@@ -191,6 +191,8 @@ def _apply(
     if net.cleared:
         descriptions.emptied(target, repeated(target, batch, place.table))
     if replaces or takes_over(target, fields):
+        if replaces:
+            descriptions.cured(target, repeated(target, batch, place.table))
         overwrite(place, target, _puts(net), mark, "overwrite")
         return None
     lacking, schema = evolve(batch, place, target, net.table, fields)

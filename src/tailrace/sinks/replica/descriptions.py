@@ -49,3 +49,11 @@ def moved(target: DeltaTable, source: DeltaTable, properties: CommitProperties) 
     known = stored(source) or Stored()
     known.renamed = ""
     store(target, known, properties)
+
+
+def cured(target: DeltaTable, properties: CommitProperties) -> None:
+    """Note that the rows are read again, whatever was lacking."""
+    known = stored(target)
+    if known is not None and known.lacking:
+        known.lacking = ""
+        store(target, known, properties)

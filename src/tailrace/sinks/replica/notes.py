@@ -70,8 +70,11 @@ def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: S
         why = [] if structure.unread is None else [structure.unread]
     else:
         why = list(_followed(batch, place, target, note, structure, known))
-    descriptions.store(target, Stored.of(structure), delta_rs.repeated(target, batch, place.table))
-    report = TableReport(place.table, lasting=structure.unsent or "", is_there=True)
+    left = known.lacking if known is not None else ""
+    described = Stored.of(structure)
+    described.lacking = "; ".join([*([left] if left else []), *(each for each in why if each not in left)])
+    descriptions.store(target, described, delta_rs.repeated(target, batch, place.table))
+    report = TableReport(place.table, lasting=structure.unsent or "", is_there=True, reminder=left or None)
     return delta_rs.identified(replace(report, lacking=lacking or "; ".join(why) or None), target)
 
 

@@ -33,6 +33,7 @@ class TableReport:
     is_gone: bool = False
     is_there: bool = False
     lasting: str | None = None
+    reminder: str | None = None
     renamed_from: str | None = None
 
 
@@ -58,6 +59,7 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             is_gone=report.is_gone or (before.is_gone and not is_back),
             is_there=not report.is_gone and (report.is_there or before.is_there),
             lasting=before.lasting if report.lasting is None else report.lasting,
+            reminder=report.reminder or before.reminder,
             renamed_from=report.renamed_from or before.renamed_from,
         )
     return total

@@ -286,6 +286,8 @@ def _apply(
     mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
     if target is not None and net.cleared:
         descriptions.emptied(target, delta_rs.repeated(target, batch, place.table))
+    if target is not None and progress.begins(extent):
+        descriptions.cured(target, delta_rs.repeated(target, batch, place.table))
     if target is None or progress.begins(extent) or takes_over(target, fields):
         spark_write.overwrite(place, spark_sql.puts(net.rows, net.names), mark)
         return Applied()

@@ -87,6 +87,7 @@ class Description:
             storage=self._storage(),
             # A table that a publication lists cannot be set unlogged.
             is_untold=not table.is_root and not sending.lists(table.oid),
+            filled=tuple(self.columns.generated),
             members=self.family.members,
             left_empty=self.family.left_empty,
             facts={**self._facts(), **sending.facts(table.oid)},

@@ -297,7 +297,6 @@ class Catalog:
             comment=None if self._faults else column.comment,
             text=pg.output,
             missing=column.missing if self._keeps_rows else None,
-            is_unlogged=column.is_generated and self._keeps_rows,
         )
 
     def _load_types(self, oids: Iterable[int]) -> None:
