@@ -281,7 +281,7 @@ def test_a_partitioned_table_whose_changes_would_be_sent_under_other_names(
     assert about("publication", findings(server, **PARTS, **via_root))[0].startswith(BY_ROOT)
     assert about("publication", findings(server, **ROOT, **FILTERED, snapshot__mode="initial_only")) == []
     create = about("publication", findings(server, **ROOT, publication__autocreate__mode="disabled"))[0].split(" | ")[1]
-    assert create.endswith('FOR TABLE "public"."parts" WITH (publish_via_partition_root = true)')
+    assert 'FOR TABLE "public"."parts" WITH (publish_via_partition_root = true, ' in create
     admin.execute("CREATE PUBLICATION dbz_publication FOR TABLE parts")
     for given in (FILTERED, {}, {"publication__autocreate__mode": "disabled"}):
         (said,) = about("publication", findings(server, **ROOT, **given))
@@ -338,3 +338,31 @@ def test_remedies_for_many_tables_can_be_run_as_they_are(server: EmbeddedPostgre
         assert about("publication", findings(server, **given, table__include__list="S.*")) == []
     finally:
         admin.execute("DROP OWNED BY many; DROP ROLE many")
+
+
+def test_what_keeps_a_replica_incomplete_is_named_in_advance(
+    server: EmbeddedPostgres, admin: psycopg.Connection
+) -> None:
+    admin.execute(TABLES)
+    admin.execute(
+        "CREATE TABLE heir () INHERITS (fine);"
+        "CREATE TABLE filtered (id int PRIMARY KEY, v text);"
+        "CREATE PUBLICATION dbz_publication FOR TABLE parts, fine, heir, filtered WHERE (id > 1)"
+        " WITH (publish_via_partition_root = true)"
+    )
+    given = {"rows__for__replica": "true", "publication__autocreate__mode": "disabled"}
+    listed = {"table__include__list": "public.(parts.*|fine|heir|filtered|forgotten)"}
+    said = about("replica", findings(server, **given, **listed), None)
+    assert [each.split(": ")[0] for each in said] == [
+        "public.filtered",
+        "public.forgotten",
+        "public.parts",
+        "public.fine",
+    ]
+    assert "sends only rows that fulfil its condition; the replica stays incomplete" in said[0]
+    assert "it is unlogged" in said[1]
+    assert "attached, detached, dropped or truncated" in said[2]
+    assert "no rows of the tables that inherit from it" in said[3]
+    (halves,) = about("replica", findings(server, **given, **listed), True)
+    assert halves.startswith("public.parts_1: no replica")
+    assert about("replica", findings(server, publication__autocreate__mode="disabled", **listed), None) == []

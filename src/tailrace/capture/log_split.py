@@ -19,7 +19,7 @@ from tailrace.snapshot.window import Window
 
 @dataclass(frozen=True)
 class LogSplit:
-    """A range of the log, whose connector alone knows what that is; `tables` are captured or not by then.
+    """A range of the log, whose connector alone knows what that is (None: none); `tables` are captured or not by then.
 
     After it comes a chunk of an incremental snapshot, which was read in between, then the `notices` of that, then a
     `heartbeat` (milliseconds since 1970) if one is due. `untouched` tables are left out, as their rows come later.
@@ -53,7 +53,7 @@ def read_log(
         # Before the log, whose changes supersede rows of the chunk.
         begins = SnapshotRead(split.read_id, request=split.chunk.request, begins=True)
         yield Chunk([note(window.rows.table, read=begins)])
-    for decoded in changes(config, split.range):
+    for decoded in changes(config, split.range) if split.range is not None else ():
         chunk = _without(decoded, split.untouched) if split.untouched else decoded
         if window is not None:
             window.observe(*chunk.batches)

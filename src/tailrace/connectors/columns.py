@@ -15,7 +15,8 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
-from tailrace.connectors.value_type import ValueType
+from tailrace.connectors.value_type import ValueType, converted
+from tailrace.errors import DecodeError
 from tailrace.events.masks import applied
 from tailrace.model.table import Column, TableId, TableSchema
 
@@ -24,10 +25,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CapturedTable:
-    """A TableSchema and how to convert each of its columns."""
+    """A TableSchema and how to convert each of its columns.
+
+    `is_alone`: rows of other tables that a query of the table would give as well are not read with it. `absent` are
+    columns that the log does not have.
+    """
 
     schema: TableSchema
     types: tuple[ValueType, ...]
+    is_alone: bool = False
+    absent: tuple[str, ...] = ()
 
 
 class Columns:
@@ -61,6 +68,7 @@ class Columns:
             kind = self._value_type(table, column, column.name in key) if wanted else None
             if kind is not None:
                 odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
+                missing, is_unlogged = _missing(column, kind)
                 schemas.append(
                     Column(
                         column.name,
@@ -70,6 +78,8 @@ class Columns:
                         odd,
                         self._placeholder(table, column, kind),
                         kind.masking,
+                        missing,
+                        is_unlogged,
                     )
                 )
                 types.append(kind)
@@ -131,3 +141,13 @@ class Columns:
         if found is None:
             return None
         return ValueType(found.schema, found.arrow, found.convert, literals=True, text=column.text)
+
+
+def _missing(column: ColumnInfo, kind: ValueType) -> tuple[pa.Scalar | None, bool]:
+    """What rows have in a column that do not store it; and whether nobody knows that."""
+    if column.missing is None:
+        return None, False
+    try:
+        return converted(pa.array([column.missing]), kind, column.name)[0], False
+    except DecodeError:
+        return None, True  # the rows are to be read, which tells what is wrong with the value

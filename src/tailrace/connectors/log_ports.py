@@ -122,8 +122,11 @@ class Connector(Protocol):
     def tables(self, config: Config) -> list[TableSchema]:
         """The captured tables with their schemas, in snapshot order."""
 
-    def structures(self, config: Config) -> Mapping[TableId, Structure]:
-        """What the catalogue says of each captured table now, in few queries for all; none where it is not watched."""
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+        """What the catalogue says of each captured table now, in few queries for all; none where it is not watched.
+
+        The log is read up to `here`.
+        """
         return {}
 
     def schema(self, config: Config, table: TableId) -> TableSchema | None:

@@ -75,6 +75,8 @@ def takes(state: TableState, reaction: Reaction) -> str:
     """What a table that is not complete takes to become so, for people."""
     if state.state == READING:
         return "it is being read again"
+    if state.lasting:
+        return "change this; the table is read again then"
     if reaction.mode == "read_again" and (state.state == INCOMPLETE or state.request is not None):
         return "it is read again" if state.request is None else "it is about to be read again"
     if state.state == ASIDE:
@@ -166,6 +168,10 @@ class TableStates:
             self._rename(report.renamed_from, name)
         if report.lacking is not None:
             self._event(name, Event.LACKING, why=report.lacking)
+        if report.reminder is not None and (name not in self._tables or self._tables[name].state == COMPLETE):
+            self._event(name, Event.LACKING, why=report.reminder)
+        if report.lasting is not None:
+            self._last(name, report.lasting)
         if report.begun is not None:
             self._event(name, Event.BEGUN, request=report.begun)
         if report.snapshot is not None:
@@ -174,13 +180,28 @@ class TableStates:
             self._event(name, Event.ENDED)
         if report.is_gone:
             self._event(name, Event.DROPPED)
-        elif report.upserted or report.deleted or (report.version is not None and name not in self._tables):
+        elif (
+            (report.is_there and name in self._tables)
+            or report.upserted
+            or report.deleted
+            or (report.version is not None and name not in self._tables)
+        ):
             self._event(name, Event.WRITTEN)
         if report.aside is not None:
             self._event(name, Event.SET_ASIDE, why=report.aside.partition("\n")[0])
             self._tables[name] = replace(self._tables[name], is_cured=report.is_cured)
         if report.version is not None and report.delta_id is not None and name in self._tables:
             self._tables[name] = replace(self._tables[name], seen=Seen(report.version, report.delta_id))
+
+    def _last(self, name: str, why: str) -> None:
+        """Note why a table stays incomplete whatever is read, or that nothing keeps it incomplete any more."""
+        known = self._tables.get(name)
+        if why and (known is None or why not in known.why):
+            self._event(name, Event.LACKING, why=why)
+        known = self._tables.get(name)
+        if known is not None and known.lasting != why:
+            reasons = tuple(each for each in known.why if each != known.lasting or each == why)
+            self._tables[name] = replace(known, lasting=why, why=reasons)
 
     def _rename(self, old: str, new: str) -> None:
         """Rows of a table that was incomplete are as incomplete under another name."""
@@ -223,7 +244,7 @@ class TableStates:
         if self.ask is None or self.reaction.mode != "read_again":
             return
         for name, state in list(self._tables.items()):
-            is_cured = state.state == INCOMPLETE or (state.state == ASIDE and state.is_cured)
+            is_cured = (state.state == INCOMPLETE or (state.state == ASIDE and state.is_cured)) and not state.lasting
             if not is_cured or state.request is not None or not self._is_due(state):
                 continue
             request = str(uuid.uuid4())

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.schema_change import DROP
-from tailrace.sinks.replica import delta_rs, notes, storage
+from tailrace.sinks.replica import delta_rs, descriptions, notes, storage
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.folders import folder, former_folders
@@ -101,7 +101,8 @@ class Copy:
         """Give the copy the columns that the source has by now, as its rows may all be older. Raises SinkError."""
         place = place_of(self.batch, self.table)
         assert note.structure is not None
-        if note.structure.is_gone:
+        structure = note.structure
+        if structure.is_gone:
             self.remove()
             return TableReport(self.table)
 
@@ -109,9 +110,8 @@ class Copy:
             target = place.open()
             if target is None:
                 return TableReport(self.table)
-            known = {column.name for column in note.table.columns}
-            dropped = [name for name in arrow_schema(target).names if name not in known]
-            why = notes.fit(self.batch, place, target, note, dropped)
+            renamed = notes.renamed(target, self.batch.target(self.table).open(), structure)
+            why = notes.fit(self.batch, place, target, note, renamed)
             return TableReport(self.table, lacking="; ".join(why) or None)
 
         return retried(place, attempt)
@@ -149,20 +149,26 @@ class Copy:
             has_ended = record is not None and read.request in (record.request, *record.snapshots)
             report = TableReport(self.table, ended=read.request)
             if has_ended:
-                return delta_rs.identified(report, target)
+                return delta_rs.identified(report, self._cured(target))
             held = None if copy is None else self.batch.progress(self.table, copy).record
             if copy is None or held is None or held.request != read.request:
                 if read.total:
                     return TableReport(self.table, lacking=_REMOVED)
                 copy, held = None, Record(self.batch.query_id, self.table, self.batch.batch_id, request=read.request)
             if copy is not None or target is not None:
-                target = self._replaced(replica, target, progress, copy, held)
+                target = self._cured(self._replaced(replica, target, progress, copy, held))
             return delta_rs.identified(report, target)
 
         report = retried(replica, attempt)
         failpoint.reach("after-swap")
         self.remove()
         return report
+
+    def _cured(self, target: DeltaTable | None) -> DeltaTable | None:
+        """The replica, which has all rows now."""
+        if target is not None:
+            descriptions.cured(target, delta_rs.repeated(target, self.batch, self.table))
+        return target
 
     def remove(self) -> None:
         """Remove the copy. Raises SinkError."""

@@ -88,7 +88,7 @@ class ReplicaLayout:
             if name in rows.schema.names:
                 struct = rows.column(name)
                 rows = _with(rows, name, _struct(struct, [new[each] for each in struct.type.names], []))
-        structure = None if batch.structure is None else batch.structure.renamed(self._column_name)
+        structure = None if batch.structure is None else batch.structure.renamed_columns(self._column_name)
         return replace(batch, table=shaped, rows=rows, structure=structure)
 
     def _column_name(self, name: str) -> str:

@@ -14,7 +14,8 @@ class TableReport:
     says why its rows may differ from the source's. `snapshot` is one whose rows replace what the table held; `begun` is
     the signal whose rows came in chunks, `ended` the one whose rows are all written. `delta_id` is the id of the Delta
     table. `is_cured`: reading the table again makes it right. `is_gone`: the source has no such table any more.
-    `renamed_from`: the name under which its rows were.
+    `is_there`: it has it, whatever was written. `renamed_from`: the name under which its rows were. `lasting` says why
+    the log does not bring all changes of the table, for as long as that is so (empty: it does, None: nobody knows).
     """
 
     table: str
@@ -30,6 +31,9 @@ class TableReport:
     delta_id: str | None = None
     is_cured: bool = False
     is_gone: bool = False
+    is_there: bool = False
+    lasting: str | None = None
+    reminder: str | None = None
     renamed_from: str | None = None
 
 
@@ -38,6 +42,7 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
     total: dict[str, TableReport] = {}
     for report in reports:
         before = total.get(report.table, TableReport(report.table))
+        is_back = report.is_there or report.lacking is not None or report.renamed_from is not None
         total[report.table] = replace(
             before,
             upserted=before.upserted + report.upserted,
@@ -51,7 +56,10 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             ended=report.ended or before.ended,
             delta_id=report.delta_id or before.delta_id,
             is_cured=report.is_cured or before.is_cured,
-            is_gone=report.is_gone or before.is_gone,
+            is_gone=report.is_gone or (before.is_gone and not is_back),
+            is_there=not report.is_gone and (report.is_there or before.is_there),
+            lasting=before.lasting if report.lasting is None else report.lasting,
+            reminder=report.reminder or before.reminder,
             renamed_from=report.renamed_from or before.renamed_from,
         )
     return total

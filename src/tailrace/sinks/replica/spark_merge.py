@@ -24,9 +24,9 @@ from pyspark.sql.types import StructType
 from tailrace.errors import DecodeError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica import aside, delta_rs, merge, spark_sql, spark_write
+from tailrace.sinks.replica import aside, delta_rs, descriptions, merge, spark_sql, spark_write
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
-from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
+from tailrace.sinks.replica.evolve import add_columns, evolution, needs_table, takes_over
 from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.marks import Extent, TableProgress
@@ -195,7 +195,7 @@ def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, b
         "upserted": net.upserted,
         "deleted": net.deleted,
     }
-    if any(column.missing is not None or column.is_unlogged for column in net.table.columns):
+    if needs_table(net.table):
         header["table"] = net.table.to_json()
     for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
         yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
@@ -284,6 +284,10 @@ def _apply(
         return None
     progress.refuse_overlap(extent)
     mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
+    if target is not None and net.cleared:
+        descriptions.emptied(target, delta_rs.repeated(target, batch, place.table))
+    if target is not None and progress.begins(extent):
+        descriptions.cured(target, delta_rs.repeated(target, batch, place.table))
     if target is None or progress.begins(extent) or takes_over(target, fields):
         spark_write.overwrite(place, spark_sql.puts(net.rows, net.names), mark)
         return Applied()
@@ -332,6 +336,7 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
     progress = batch.progress(table, target)
     if target is None or progress.has(extent):
         return None
+    descriptions.altered(target, change, delta_rs.repeated(target, batch, table))
     if change.kind == DROP:
         return None if batch.keeps_dropped else _clear(session, batch, table, extent)
     shape = reshaping(arrow_schema(target), change)
@@ -349,6 +354,10 @@ def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> Non
     progress = batch.progress(new.table, place.open())
     if source.open() is not None and not progress.has(new.extent):
         spark_write.overwrite(place, session.read.format("delta").load(source.uri), progress.mark(new.extent))
+        written, there = place.open(), source.open()
+        assert written is not None
+        assert there is not None
+        descriptions.moved(written, there, delta_rs.repeated(written, batch, new.table))
 
 
 def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:

@@ -66,7 +66,8 @@ class TableState:
 
     `request` is the signal or snapshot by which it is being read or is to be read, `asked` when that was requested
     last and `tries` how often since the table was complete. `again` are reasons that came while it was read. `seen` is
-    the Delta table as it was written last. `is_cured`: reading a table that is set aside makes it right.
+    the Delta table as it was written last. `is_cured`: reading a table that is set aside makes it right. `lasting` says
+    why the log does not bring all changes: as long as it is there, no reading makes the table complete.
     """
 
     state: str
@@ -78,6 +79,7 @@ class TableState:
     again: tuple[str, ...] = ()
     seen: Seen | None = None
     is_cured: bool = False
+    lasting: str = ""
 
     @property
     def is_lacking(self) -> bool:
@@ -89,6 +91,8 @@ class TableState:
         if event is Event.ENDED and self.state == READING and self.again:
             # Part of the rows was read before the last thing happened.
             return replace(self, state=INCOMPLETE, why=self.again, again=(), request=None)
+        if event is Event.ENDED and self.lasting:
+            return replace(self, state=INCOMPLETE, why=(self.lasting,), again=(), request=None)
         following = TRANSITIONS[event][_ORDER.index(self.state)]
         reasons = (self.why if why is None else _with(self.why, why)) if following not in (COMPLETE, GONE) else ()
         changed = replace(self, state=following, since=now if following != self.state else self.since, why=reasons)
@@ -104,7 +108,7 @@ class TableState:
             return replace(changed, request=None, again=(), tries=0)
         if event is Event.DROPPED:
             # What becomes of its replica does not matter any more.
-            return replace(changed, request=None, again=(), tries=0, seen=None)
+            return replace(changed, request=None, again=(), tries=0, seen=None, lasting="")
         return replace(changed, request=None) if event is Event.STOPPED else changed
 
 

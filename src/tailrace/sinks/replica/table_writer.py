@@ -24,12 +24,14 @@ class TableWriter:
         self._batch, self._table = batch, table
         self._copy = Copy(batch, table)
         self._has_copy = is_among(table, batch.copies)
+        self._has_rows = False
 
     def write(self, part: Part) -> TableReport:
         """Write a part, whatever of it is not written yet. Raises SinkError."""
         report = self._written(part)
+        self._has_rows = self._has_rows or bool(part.batches)
         self.is_aside = self.is_aside or report.aside is not None
-        return report
+        return replace(report, is_there=report.is_there or bool(part.batches))
 
     def _written(self, part: Part) -> TableReport:
         if part.request is not None:
@@ -48,16 +50,17 @@ class TableWriter:
         return report
 
     def _noted(self, note: ChangeBatch) -> TableReport:
+        followed = TableReport(self._table)
+        if self._has_copy and note.structure is not None:
+            # First, as the replica then stores the description that both are compared with.
+            followed = self._into_copy(lambda: self._copy.described(note))
         try:
-            report = notes.apply(self._batch, self._table, note)
+            report = notes.apply(self._batch, self._table, note, follows_rows=self._has_rows)
         except TableError as error:
             if not self._batch.sets_aside:
                 raise
             return aside.put(self._batch, self._table, Part(Extent(0)), str(error))
-        if self._has_copy and note.structure is not None:
-            described = self._into_copy(lambda: self._copy.described(note))
-            report = replace(report, lacking=report.lacking or described.lacking)
-        return report
+        return replace(report, lacking=report.lacking or followed.lacking)
 
     def _into_copy(self, write: Callable[[], TableReport]) -> TableReport:
         """Write to the copy. One that cannot take its rows is no copy any more."""

@@ -16,6 +16,7 @@ from tailrace.connectors.offset import BEGIN
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.admin.check_ddl import ddl_findings
 from tailrace.connectors.postgres.admin.check_encoding import encoding_findings
+from tailrace.connectors.postgres.admin.check_replica import replica_findings
 from tailrace.connectors.postgres.admin.check_tables import CapturedTable, captured_tables, quoted, tables_findings
 from tailrace.connectors.postgres.admin.resumable import slot_findings
 from tailrace.connectors.postgres.server import replica_identity
@@ -185,6 +186,10 @@ def _ddl(server: _Server) -> Iterator[Finding]:
     yield from ddl_findings(server.connection, server.config)
 
 
+def _replica(server: _Server) -> Iterator[Finding]:
+    yield from replica_findings(server.connection, server.config)
+
+
 def _capacity(server: _Server) -> Iterator[Finding]:
     row = server.row(
         """SELECT current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots) AS slots,
@@ -232,6 +237,7 @@ _CHECKS: tuple[tuple[str, Callable[[_Server], Iterator[Finding]]], ...] = (
     ("publication", _publication),
     ("slot", _slot),
     ("ddl", _ddl),
+    ("replica", _replica),
     ("capacity", _capacity),
     ("retention", _retention),
 )

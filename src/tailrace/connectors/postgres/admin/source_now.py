@@ -16,7 +16,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.ports import SourceNow
 from tailrace.connectors.postgres.admin.comparable import aside, obstacle
 from tailrace.connectors.postgres.admin.operations import LogPosition
-from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.catalog.tables import Catalog, source_of
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.snapshot import keys, transfer
@@ -75,9 +75,9 @@ class PostgresNow(SourceNow):
         """See SourceNow.rows."""
         row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
-        source = sql.SQL(" FROM {}").format(sql.Identifier(table.id.schema, table.id.table))
-        size = table_bytes(self._connection, table.id)
         captured = self._captured[table.id]
+        source = sql.SQL(" FROM {}").format(source_of(captured))
+        size = table_bytes(self._connection, table.id)
         for block in transfer.blocks(self._catalog.config, row[0], captured, source, size):
             yield _native(table, block.images(np.arange(block.rows, dtype=np.int64)))
 

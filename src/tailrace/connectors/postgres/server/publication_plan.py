@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from tailrace.connectors.postgres.server.published import (
     find,
     shown,
 )
+from tailrace.connectors.postgres.server.published_identity import GENERATED_SINCE, refused
 from tailrace.errors import SourceError
 
 _ROLE = """
@@ -31,6 +32,7 @@ SELECT current_user::text, current_database()::text, has_database_privilege(curr
   (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
 """
 _DISABLED = "publication.autocreate.mode=disabled"
+GENERATED = "publish_generated_columns = stored"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,34 @@ def plan(connection: psycopg.Connection[Any], config: Config, *, create: bool = 
     return list(_adaptions(connection, config, there, tables))
 
 
+def breaking(
+    connection: psycopg.Connection[Any],
+    config: Config,
+    actions: Sequence[Action],
+    wished: Mapping[Name, str],
+    only: Collection[Name] | None = None,
+) -> list[Finding]:
+    """Tables whose UPDATE and DELETE the server would refuse once a start has run its actions, see `refused`.
+
+    `wished` are the replica identities that the start sets before. `only` these tables of a publication that is there
+    are looked at (None: all).
+    """
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    there = find(connection, name)
+    if there is not None:
+        then = after(there, actions)
+        sent = None if then.all_tables else then.sent | then.listed
+        return list(refused(connection, then, sent if only is None else only, wished))
+    if not actions or mode == "no_tables":
+        return []
+    names = frozenset(table.name for table in captured(connection, config) if not table.unlogged)
+    made = Publication(
+        *(name, mode == "all_tables", _published_operations(config), config.flag("publish.via.partition.root"), True),
+        *(names, names, {}, {}, _is_to_send_generated(connection, config)),
+    )
+    return list(refused(connection, made, None if made.all_tables else names, wished, is_there=False))
+
+
 @dataclass(frozen=True, slots=True)
 class _Role:
     name: str
@@ -102,7 +132,7 @@ def _creation(connection: psycopg.Connection[Any], config: Config, tables: Seque
         raise _no_tables(name)
     held = _listed([*_names(tables), *([event_triggers.TABLE] if event_triggers.may_publish(connection) else [])])
     of = {"all_tables": sql.SQL("FOR ALL TABLES"), "filtered": sql.SQL("FOR TABLE {}").format(held)}
-    options = _options(config, creating=True)
+    options = _options(config, creating=True, generated=_is_to_send_generated(connection, config))
     tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
     what_for = of.get(mode, sql.SQL(""))
     statement = sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what_for, tail)
@@ -163,7 +193,11 @@ def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequen
     held = [*_names(tables), *([event_triggers.TABLE] if triggers is not None and triggers.is_theirs else [])]
     statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(sql.Identifier(name), _listed(held)).as_string()
     is_via_root = config.flag("publish.via.partition.root") or any(_lost_by_names(connection, config, tables))
-    return f"{statement} WITH (publish_via_partition_root = true)" if is_via_root else statement
+    options = (
+        *(["publish_via_partition_root = true"] if is_via_root else []),
+        *([GENERATED] if knows_generated(connection) else []),
+    )
+    return f"{statement} WITH ({', '.join(options)})" if options else statement
 
 
 def _lost_by_names(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Iterator[Finding]:
@@ -255,7 +289,17 @@ def _listed(names: Sequence[Name]) -> sql.Composable:
     return sql.SQL(", ").join(sql.Identifier(*name) for name in names)
 
 
-def _options(config: Config, *, creating: bool) -> sql.Composable | None:
+def knows_generated(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server can send stored generated columns."""
+    return connection.info.server_version >= GENERATED_SINCE
+
+
+def _is_to_send_generated(connection: psycopg.Connection[Any], config: Config) -> bool:
+    """Whether a publication that is made sends stored generated columns, which the reference engine's does not."""
+    return knows_generated(connection) and not config.flag("compat.faults")
+
+
+def _options(config: Config, *, creating: bool, generated: bool = False) -> sql.Composable | None:
     """Options of the publication: operations only where they are set by hand, the default must not narrow it."""
     options: list[sql.Composable] = []
     if "skipped.operations" in config.given:
@@ -264,6 +308,8 @@ def _options(config: Config, *, creating: bool) -> sql.Composable | None:
         options.append(sql.SQL("publish = {}").format(sql.Literal(words)))
     if creating and config.flag("publish.via.partition.root"):
         options.append(sql.SQL("publish_via_partition_root = true"))
+    if generated:
+        options.append(sql.SQL(GENERATED))
     return sql.SQL(", ").join(options) if options else None
 
 
