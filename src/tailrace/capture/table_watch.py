@@ -27,7 +27,7 @@ class TableWatch:
         self._connector = connector
         self._interval = connector.config.number("table.watch.interval.ms") / 1000
         self._next = 0.0
-        self._sent: dict[TableId, str] = {}
+        self._sent: dict[TableId, Structure] = {}
         self._pending: dict[TableId, Structure] = {}
         # Where the log ended when the pending descriptions had been read; None: that is still to be asked.
         self._ends: Any = None
@@ -38,8 +38,12 @@ class TableWatch:
             return
         structures = self._connector.structures(config)
         self._next = time.monotonic() + self._interval
-        gone = {table: Structure(is_gone=True) for table in self._sent if table not in structures}
-        changed = {table: each for table, each in structures.items() if self._sent.get(table) != each.stored}
+        missing = {table: each for table, each in self._sent.items() if table not in structures}
+        # The log tells it at its place where it reports that: a table may be back by the end of the next batch.
+        gone = {table: Structure(is_gone=True) for table, each in missing.items() if not each.is_reported}
+        for table in missing.keys() - gone.keys():
+            del self._sent[table]
+        changed = {table: each for table, each in structures.items() if _stored(self._sent.get(table)) != each.stored}
         unknown = {table: each for table, each in changed.items() if self._pending.get(table) != each}
         self._pending = {**changed, **gone}
         if unknown or gone:
@@ -70,4 +74,8 @@ class TableWatch:
         if structure.is_gone:
             self._sent.pop(table, None)
         else:
-            self._sent[table] = structure.stored
+            self._sent[table] = structure
+
+
+def _stored(structure: Structure | None) -> str | None:
+    return None if structure is None else structure.stored

@@ -100,6 +100,9 @@ class IncrementalSnapshots:
                 after, status = _as_a_whole(progress, str(unread))
                 return after, None, status
             log.warning("%s is not read: %s", request.table, unread)
+            if request.is_again:
+                # The log or the catalogue tells the replica that the table is gone, or comes back to it.
+                return progress.without_present(), None, OTHERWISE
             return progress.without_present().giving_up([request], str(unread)), None, unread.status
         except (self._failures.driver_error, DecodeError, SourceError, UnicodeError) as error:
             if self._failures.is_passing(error):

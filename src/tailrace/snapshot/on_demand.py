@@ -277,7 +277,8 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
 def _ended(config: Config, before: Progress, after: Progress, status: str) -> list[TableNote]:
     """That every row of a table is read, where that is so."""
     request = before.queue[0]
-    if status not in (DONE, EMPTY) or request.whole is None or after.queue[:1] == before.queue[:1]:
+    is_over = status in (DONE, EMPTY) and after.queue[:1] != before.queue[:1] and after.incomplete == before.incomplete
+    if not is_over or request.whole is None:
         return []
     return [TableNote(request.id(config), request=request.signal, total=before.rows)]
 

@@ -77,7 +77,11 @@ def rounds(tables: dict[str, list[Rename | str]]) -> list[str]:
                     break
         return [], stops
 
-    in_rounds(advance, lambda old, new: done.append(f"{old.table}>{new.table}"))
+    def move(old: Stop, new: Stop) -> list[str]:
+        done.append(f"{old.table}>{new.table}")
+        return []
+
+    in_rounds(advance, move)
     return done
 
 

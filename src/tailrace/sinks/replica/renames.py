@@ -52,8 +52,8 @@ Report = TypeVar("Report")
 Advance = Callable[[frozenset[Rename]], tuple[list[Report], list[Stop]]]
 
 
-def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> list[Report]:
-    """Writes a micro-batch whose tables are renamed, and gives the reports of all rounds.
+def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], list[Report]]) -> list[Report]:
+    """Writes a micro-batch whose tables are renamed, and gives the reports of all rounds, in order.
 
     `advance` writes what is not written yet, but of each table nothing beyond a rename that is not among those done,
     and tells where it stopped. `move` copies the rows from the first table to the second, once both are there.
@@ -79,5 +79,5 @@ def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> l
                 remedy="read the table again: tailrace signal PIPELINE execute-snapshot --type blocking -t TABLE",
             )
         for rename in sorted(ready):
-            move(places[rename, rename.old], places[rename, rename.new])
+            reports += move(places[rename, rename.old], places[rename, rename.new])
         done |= ready

@@ -126,14 +126,12 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
             ordered.persist()  # the log is decoded once more, and then no more
         return _advanced(ordered, batch, done)
 
-    moved: list[TableReport] = []
-
-    def move(old: Stop, new: Stop) -> None:
+    def move(old: Stop, new: Stop) -> list[TableReport]:
         ordered.sparkSession.range(0, 1, 1, 1).mapInArrow(_moving(batch, old, new), "id bigint").collect()
-        moved.extend(renamed(old, new))
+        return renamed(old, new)
 
     try:
-        return [*in_rounds(advance, move), *moved]
+        return in_rounds(advance, move)
     finally:
         ordered.unpersist()
 
@@ -171,7 +169,7 @@ def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
             some = _advanced(ordered.where(ordered.table.isin(known)), batch, done) if known else ([], [])
             return [*reports, *some[0]], [*stops, *some[1]]
 
-        reports = [*in_rounds(advance, merging.move), *merging.moved]
+        reports = in_rounds(advance, merging.move)
     _keep(ordered.sparkSession, [report for report in reports if report.table not in known], batch)
     left = {table: first for table, first in merging.others.items() if table not in known}
     if left:
@@ -208,15 +206,15 @@ def _merging(batch: MicroBatch, done: frozenset[Rename]) -> Task:
             for part in parts:
                 if part.rename is not None and part.rename in done:
                     writer.is_aside = True  # if the other name was
+                    reports = []  # they were told in the round before
                     continue
                 if part.rename is not None:
                     stop = Stop(table, part.extent, part.rename)
                     yield _result(table=table, stop=json.dumps(asdict(stop)))
                     break
-                report = writer.write(part)
+                reports.append(writer.write(part))
                 failpoint.reach("after-table")
-                reports.append(report)
-                yield _reported(report)
+            yield from map(_reported, reports)
             yield from _kept(batch, table, reports)
         freeze_imports()
 
@@ -255,6 +253,7 @@ def _keep(session: SparkSession, reports: list[TableReport], batch: MicroBatch) 
 
 def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Task:
     def move(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        again.forget(batch, old.table, new.table)
         if aside.carry(batch, old.table, new.table, new.extent):
             yield from batches
             return

@@ -33,6 +33,7 @@ class Event(Enum):
     ASKED = "the table is requested again"
     STOPPED = "a requested snapshot was stopped or given up"
     SET_ASIDE = "the replica could not take the changes"
+    RENAMED = "rows that were complete under another name are its rows"
     DROPPED = "the source has no such table any more, or it is not captured"
 
 
@@ -47,6 +48,7 @@ TRANSITIONS: Mapping[Event, tuple[str, str, str, str, str, str]] = {
     Event.ASKED: (COMPLETE, READING, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
     Event.STOPPED: (COMPLETE, INCOMPLETE, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
     Event.SET_ASIDE: (ASIDE, ASIDE, ASIDE, ASIDE, ASIDE, ASIDE),
+    Event.RENAMED: (COMPLETE, COMPLETE, COMPLETE, ASIDE, COMPLETE, COMPLETE),
     Event.DROPPED: (GONE, GONE, GONE, GONE, GONE, GONE),
 }
 _ORDER = (COMPLETE, READING, INCOMPLETE, ASIDE, GONE)
@@ -62,7 +64,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table's state, since when (seconds since 1970), and why it is not complete.
+    """A table's state, since when (seconds since 1970), and why it is not complete, or was not when it was gone.
 
     `request` is the signal or snapshot by which it is being read or is to be read, `asked` when that was requested
     last and `tries` how often since the table was complete. `again` are reasons that came while it was read. `seen` is
@@ -84,13 +86,21 @@ class TableState:
         """Whether its rows may differ from the source's; a first reading is not meant."""
         return self.state in (INCOMPLETE, ASIDE) or (self.state == READING and bool(self.why))
 
+    @property
+    def left_behind(self) -> tuple[str, ...]:
+        """Why rows that get another name may differ from the source's."""
+        if self.state == READING and not self.why:
+            return ("it was being read",)
+        return self.why if self.state in (READING, INCOMPLETE, ASIDE, GONE) else ()
+
     def after(self, event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
         """The state after an event; `request` is the reading that the event is about."""
         if event is Event.ENDED and self.state == READING and self.again:
             # Part of the rows was read before the last thing happened.
             return replace(self, state=INCOMPLETE, why=self.again, again=(), request=None)
         following = TRANSITIONS[event][_ORDER.index(self.state)]
-        reasons = (self.why if why is None else _with(self.why, why)) if following not in (COMPLETE, GONE) else ()
+        before = self.why if self.state != GONE else ()
+        reasons = (before if why is None else _with(before, why)) if following not in (COMPLETE, GONE) else ()
         changed = replace(self, state=following, since=now if following != self.state else self.since, why=reasons)
         if event is Event.LACKING and self.state == READING and why is not None:
             return replace(changed, why=self.why or (why,), again=_with(self.again, why))
@@ -100,11 +110,11 @@ class TableState:
             is_asked = event is Event.ASKED
             asked = now if is_asked else self.asked
             return replace(changed, request=request, asked=asked, tries=self.tries + is_asked)
-        if event is Event.ENDED:
+        if event in (Event.ENDED, Event.RENAMED):
             return replace(changed, request=None, again=(), tries=0)
         if event is Event.DROPPED:
-            # What becomes of its replica does not matter any more.
-            return replace(changed, request=None, again=(), tries=0, seen=None)
+            # What becomes of its replica does not matter any more; but the log may have a new name of its rows.
+            return replace(changed, why=self.left_behind, request=None, again=(), tries=0, seen=None)
         return replace(changed, request=None) if event is Event.STOPPED else changed
 
 

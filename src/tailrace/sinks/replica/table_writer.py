@@ -29,7 +29,7 @@ class TableWriter:
         """Write a part, whatever of it is not written yet. Raises SinkError."""
         report = self._written(part)
         self.is_aside = self.is_aside or report.aside is not None
-        return report
+        return replace(report, is_there=bool(part.batches))
 
     def _written(self, part: Part) -> TableReport:
         if part.request is not None:

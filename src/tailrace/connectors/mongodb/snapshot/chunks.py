@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from bson import decode
+from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import ALL_DATES, Client
+from tailrace.connectors.mongodb.client import ALL_DATES, UUID_MISMATCH, Client
 from tailrace.connectors.mongodb.config import condition as parsed
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.position import SOURCE_TYPE, end_of
@@ -27,6 +28,7 @@ from tailrace.connectors.mongodb.snapshot.reads import (
     first_id,
     id_of,
     key_bytes,
+    of_collection,
     value_of,
 )
 from tailrace.connectors.mongodb.snapshot.reads import key_text as text_of
@@ -75,9 +77,19 @@ class Session(ChunkSession):
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtTime]:
         """See ChunkSession.table."""
-        if not Collections(self.client, self.config).existing([table]):
-            raise Unread("there is no such collection", "EMPTY")
-        yield TableAtTime(self.client, self.config, table, cluster_time(self.client))
+        uuid = Collections(self.client, self.config).identities().get(table)
+        if uuid is None:
+            raise _gone()
+        try:
+            yield TableAtTime(self.client, self.config, table, cluster_time(self.client), uuid)
+        except OperationFailure as error:
+            if error.code != UUID_MISMATCH:
+                raise
+            raise _gone() from error
+
+
+def _gone() -> Unread:
+    return Unread("there is no such collection", "EMPTY")
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,12 @@ class TableAtTime(ChunkTable):
     config: Config
     id: TableId
     time: int
+    uuid: bytes
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """The options of a read of this collection as of that time."""
+        return {**at_time(self.time), **of_collection(self.uuid)}
 
     @property
     def schema(self) -> TableSchema:
@@ -122,7 +140,7 @@ class TableAtTime(ChunkTable):
 
     def read(self, options: dict[str, Any]) -> pa.StructArray:
         """Images of documents."""
-        found = batches(self.client, self.schema.id, {**at_time(self.time), **options})
+        found = batches(self.client, self.schema.id, {**self.at, **options})
         rows, table = Documents(self.config), self.schema
         parts = [rows.images(table, batch.documents, rows.keys(batch.documents)) for batch in found]
         return pa.concat_arrays(parts)
@@ -181,10 +199,8 @@ class Paging(Page):
         return rows, (text_of(decode(keys[-1], ALL_DATES)["_id"]),), len(rows)
 
     def _keys(self, options: dict[str, Any]) -> list[bytes]:
-        found = batches(
-            self.table.client, self.table.schema.id, {**at_time(self.table.time), **options, "projection": {"_id": 1}}
-        )
+        found = batches(self.table.client, self.table.id, {**self.table.at, **options, "projection": {"_id": 1}})
         return list(itertools.chain.from_iterable(each.raw_documents() for each in found))
 
     def _first(self, options: dict[str, Any]) -> bytes | None:
-        return first_id(self.table.client, self.table.schema.id, {**at_time(self.table.time), **options})
+        return first_id(self.table.client, self.table.id, {**self.table.at, **options})
