@@ -20,7 +20,7 @@ from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, Client, c
 from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.log.entries import change_events, time_of_entry
 from tailrace.connectors.mongodb.log.events import ChangeEvents
-from tailrace.connectors.mongodb.log.pipeline import always, lists
+from tailrace.connectors.mongodb.log.pipeline import always, is_watched, lists
 from tailrace.connectors.mongodb.log.stream import is_cursor_gone, lost
 from tailrace.connectors.mongodb.position import end_of, time_of, timestamp
 from tailrace.connectors.mongodb.snapshot.reads import batches, first_of, oldest_time
@@ -90,7 +90,7 @@ class Oplog:
 
     def _changes(self, entry: bytes) -> Iterator[bytes]:
         for namespaces, event in change_events(entry, self):
-            if any(_is_watched(self._config, each) for each in namespaces):
+            if any(is_watched(self._config, table_id(*each.split(".", 1))) for each in namespaces):
                 yield event
 
     def document(self, namespace: str, key: bytes) -> bytes | None:
@@ -147,12 +147,6 @@ def wanted(config: Config, start: str, end: str) -> dict[str, Any]:
     told = [{f"o.{command}": {"$exists": True}} for command in commands]
     times = {"$gte": timestamp(time_of(start)), "$lt": timestamp(time_of(end))}
     return {"ts": times, "$or": [plain, {"op": "c", "$or": told}]}
-
-
-def _is_watched(config: Config, namespace: str) -> bool:
-    scope, watched = config.text("capture.scope"), config.optional("capture.target")
-    database = namespace.partition(".")[0]
-    return scope == "deployment" or (database if scope == "database" else namespace) == watched
 
 
 def _events(found: list[bytes]) -> ChangeEvents:

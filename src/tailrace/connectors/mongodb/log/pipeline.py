@@ -40,7 +40,7 @@ def _images(config: Config) -> Stage:
     """Which documents come with changes."""
     mode = config.text("capture.mode")
     found = {}
-    if "update_full" in mode or is_for_replica(config):
+    if "update_full" in mode:
         looks_up = config.text("capture.mode.full.update.type") == "lookup"
         found["fullDocument"] = "updateLookup" if looks_up else "whenAvailable"
     if "pre_image" in mode:
@@ -67,11 +67,20 @@ def _match(config: Config) -> Stage:
 
 
 def captured(config: Config) -> Callable[[TableId], bool]:
-    """Whether a collection's changes are captured; of temporary ones events alone are, as they have no replica."""
+    """Whether a collection's changes are captured; of temporary ones events alone are, as they have no replica.
+
+    The new name of a collection may be one that is not watched.
+    """
     captures = _captured(config)
     if not is_for_replica(config):
         return captures
-    return lambda table: captures(table) and not is_temporary(table)
+    return lambda table: captures(table) and is_watched(config, table) and not is_temporary(table)
+
+
+def is_watched(config: Config, table: TableId) -> bool:
+    """Whether a collection is within what `capture.scope` and `capture.target` name."""
+    scope, target = config.text("capture.scope"), config.optional("capture.target")
+    return scope == "deployment" or target == (table.database if scope == "database" else str(table))
 
 
 def _captured(config: Config) -> Callable[[TableId], bool]:
