@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -42,6 +42,7 @@ class Replica:
     root: Path
     log: pytest.LogCaptureFixture
     names: str = ".*"
+    content: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
     def running(self) -> Iterator[Run]:
@@ -152,4 +153,5 @@ def replica(
         "trigger": "100ms",
     }
     caplog.set_level(logging.WARNING)
-    return Replica(spark, shop, from_content(content, base=tmp_path, where="test"), tmp_path / "lake", caplog, names)
+    definition = from_content(content, base=tmp_path, where="test")
+    return Replica(spark, shop, definition, tmp_path / "lake", caplog, names, content)
