@@ -62,8 +62,7 @@ def forget(batch: MicroBatch, *tables: str) -> None:
     Raises SinkError.
     """
     for table in tables:
-        if folder(table) in batch.copies:
-            Copy(batch, table).remove()
+        discard(batch.root, table, batch.storage_options)
 
 
 @dataclass

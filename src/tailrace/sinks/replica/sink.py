@@ -17,7 +17,7 @@ from pyspark.sql.functions import spark_partition_id
 from tailrace.sinks.replica import again, aside, delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.layout import ReplicaLayout
-from tailrace.sinks.replica.renames import Rename, Stop, in_rounds, renamed
+from tailrace.sinks.replica.renames import Done, Stop, in_rounds, renamed
 from tailrace.sinks.replica.reports import TableReport, summed
 from tailrace.sinks.replica.states import Seen
 from tailrace.sinks.replica.table_writer import TableWriter
@@ -121,8 +121,8 @@ def _by_table(frame: DataFrame) -> DataFrame:
 
 
 def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
-    def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
-        if done and not ordered.is_cached:
+    def advance(done: Done) -> tuple[list[TableReport], list[Stop]]:
+        if done.renames and not ordered.is_cached:
             ordered.persist()  # the log is decoded once more, and then no more
         return _advanced(ordered, batch, done)
 
@@ -136,7 +136,7 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
         ordered.unpersist()
 
 
-def _advanced(ordered: DataFrame, batch: MicroBatch, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+def _advanced(ordered: DataFrame, batch: MicroBatch, done: Done) -> tuple[list[TableReport], list[Stop]]:
     """Write the tables in tasks, up to renames that are not done; see in_rounds."""
     return _run(ordered, _merging(batch, done))
 
@@ -164,7 +164,7 @@ def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     others = ordered.where(~ordered.table.isin(known)) if known else ordered
     with closing(spark_merge.Merging(others, batch)) as merging:
 
-        def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+        def advance(done: Done) -> tuple[list[TableReport], list[Stop]]:
             reports, stops = merging.advance(done)
             some = _advanced(ordered.where(ordered.table.isin(known)), batch, done) if known else ([], [])
             return [*reports, *some[0]], [*stops, *some[1]]
@@ -198,15 +198,14 @@ def _finishing(batch: MicroBatch, others: dict[str, spark_merge.Otherwise]) -> T
     return put
 
 
-def _merging(batch: MicroBatch, done: frozenset[Rename]) -> Task:
+def _merging(batch: MicroBatch, done: Done) -> Task:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches, batch.layout):
             reports: list[TableReport] = []
             writer = TableWriter(batch, table)
             for part in parts:
-                if part.rename is not None and part.rename in done:
+                if done.has(table, part.extent.number):
                     writer.is_aside = True  # if the other name was
-                    reports = []  # they were told in the round before
                     continue
                 if part.rename is not None:
                     stop = Stop(table, part.extent, part.rename)

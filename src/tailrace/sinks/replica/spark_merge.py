@@ -31,7 +31,7 @@ from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.marks import Extent, TableProgress
 from tailrace.sinks.replica.parts import Part
-from tailrace.sinks.replica.renames import Rename, Stop, renamed
+from tailrace.sinks.replica.renames import Done, Rename, Stop, renamed
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
@@ -88,24 +88,23 @@ class Merging:
     def _heads(self) -> list[Row]:
         return self._folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
 
-    def advance(self, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+    def advance(self, done: Done) -> tuple[list[TableReport], list[Stop]]:
         """Write what comes before a rename that is not done; see in_rounds. Raises SinkError."""
         reports: list[TableReport] = []
         stops: list[Stop] = []
         for table, parts in groupby(self._heads, key=lambda head: str(head.table)):
-            told = len(reports)
             for part in parts:
                 head = json.loads(part.header)
                 extent = Extent.from_json(head["extent"])
                 rename = Rename(**head["rename"]) if "rename" in head else None
-                if rename is not None and rename not in done:
+                if done.has(table, extent.number):
+                    continue
+                if rename is not None:
                     stops.append(Stop(table, extent, rename))
                     break
-                if rename is not None:
-                    del reports[told:]  # they were told in the round before
                 if "tasks" in head or table in self._batch.put_aside:
                     self.others.setdefault(table, Otherwise(extent.number))
-                if rename is None and extent.number < self._end(table):
+                if extent.number < self._end(table):
                     try:
                         lacking = self._examined(table)
                         report = _write_part(self._folded, self._batch, table, extent, head)
