@@ -64,11 +64,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table's state, since when (seconds since 1970), and why it is not complete, or was not when it was gone.
+    """A table's state, since when (seconds since 1970), and why it is not complete.
 
     `request` is the signal or snapshot by which it is being read or is to be read, `asked` when that was requested
     last and `tries` how often since the table was complete. `again` are reasons that came while it was read. `seen` is
-    the Delta table as it was written last. `is_cured`: reading a table that is set aside makes it right.
+    the Delta table as it was written last. `is_cured`: reading a table that is set aside makes it right. `left` says
+    why a table that is gone was not complete: the log may still have the new name of its rows.
     """
 
     state: str
@@ -80,6 +81,7 @@ class TableState:
     again: tuple[str, ...] = ()
     seen: Seen | None = None
     is_cured: bool = False
+    left: tuple[str, ...] = ()
 
     @property
     def is_lacking(self) -> bool:
@@ -91,7 +93,7 @@ class TableState:
         """Why rows that get another name may differ from the source's."""
         if self.state == READING and not self.why:
             return ("it was being read",)
-        return self.why if self.state in (READING, INCOMPLETE, ASIDE, GONE) else ()
+        return self.left if self.state == GONE else self.why
 
     def after(self, event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
         """The state after an event; `request` is the reading that the event is about."""
@@ -99,9 +101,10 @@ class TableState:
             # Part of the rows was read before the last thing happened.
             return replace(self, state=INCOMPLETE, why=self.again, again=(), request=None)
         following = TRANSITIONS[event][_ORDER.index(self.state)]
-        before = self.why if self.state != GONE else ()
-        reasons = (before if why is None else _with(before, why)) if following not in (COMPLETE, GONE) else ()
-        changed = replace(self, state=following, since=now if following != self.state else self.since, why=reasons)
+        reasons = (self.why if why is None else _with(self.why, why)) if following not in (COMPLETE, GONE) else ()
+        left = self.left_behind if following == GONE else ()
+        since = now if following != self.state else self.since
+        changed = replace(self, state=following, since=since, why=reasons, left=left)
         if event is Event.LACKING and self.state == READING and why is not None:
             return replace(changed, why=self.why or (why,), again=_with(self.again, why))
         if event is Event.LACKING:
@@ -113,8 +116,8 @@ class TableState:
         if event in (Event.ENDED, Event.RENAMED):
             return replace(changed, request=None, again=(), tries=0)
         if event is Event.DROPPED:
-            # What becomes of its replica does not matter any more; but the log may have a new name of its rows.
-            return replace(changed, why=self.left_behind, request=None, again=(), tries=0, seen=None)
+            # What becomes of its replica does not matter any more.
+            return replace(changed, request=None, again=(), tries=0, seen=None)
         return replace(changed, request=None) if event is Event.STOPPED else changed
 
 
@@ -143,5 +146,5 @@ def from_text(text: str) -> dict[str, TableState]:
 
 def _state(node: Mapping[str, Any]) -> TableState:
     seen = node["seen"]
-    lists = {name: tuple(node[name]) for name in ("why", "again")}
+    lists = {name: tuple(node.get(name, ())) for name in ("why", "again", "left")}
     return TableState(**{**node, **lists, "seen": None if seen is None else Seen(**seen)})
