@@ -79,7 +79,7 @@ def test_a_replica_killed_while_collections_are_restructured_is_right(
     for name in ("orders", "totals", "stock", "capped", "a", "b", "c", "inside", "viewed", "chain_1"):
         shop[name].insert_many([{"_id": key, "v": key} for key in range(5)])
     with running(replica, tmp_path) as process:
-        until(replica.is_same, tmp_path)
+        until(lambda: replica.is_same() and (tmp_path / "state" / "commits" / "0").exists(), tmp_path)
         process.kill()
     restructured(replica)
     with running(replica, tmp_path) as process:

@@ -150,12 +150,12 @@ class TableStates:
             self._ask_again()
             self._store()
 
-    def captured(self, tables: Iterable[str]) -> None:
-        """Note which tables are captured at a start: the others are gone."""
+    def captured(self, tables: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Note which tables are captured at a start: others are gone, also `others` that a killed run has written."""
         with self._lock:
             before, names = dict(self._tables), {*tables}
-            for name, state in before.items():
-                if name not in names and state.state != GONE:
+            for name in {*before, *others} - names:
+                if name not in before or before[name].state != GONE:
                     self._event(name, Event.DROPPED)
             self._tell(before)
             self._store()

@@ -209,3 +209,10 @@ def test_a_table_that_nobody_has_met_is_not_gone_and_one_that_is_back_is_there()
     pipeline.written(TableReport("public.t", is_gone=True))
     pipeline.written(TableReport("public.t", is_there=True))
     assert pipeline.state() == COMPLETE
+
+
+def test_tables_that_a_killed_run_has_written_may_be_gone() -> None:
+    pipeline = Pipeline(mode="tell")
+    pipeline.written(TableReport("public.t", 1, version=0, is_there=True))
+    pipeline.states.captured(["public.t"], ["public.t", "public.left"])
+    assert (pipeline.state(), pipeline.state("public.left")) == (COMPLETE, GONE)
