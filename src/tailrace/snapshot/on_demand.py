@@ -215,6 +215,8 @@ class AdHocSnapshots:
         """
         lists = TableFilter.from_config(self.config)
         captured = {str(table) for table in self._server.tables(self.config)}
+        # A replica that has asked for a table is told by the log or the catalogue that it is gone.
+        requests = [request for request in requests if not request.is_again]
         excluded = [request for request in requests if not lists.captures(request.id(self.config))]
         absent = [each for each in requests if each.table not in captured and each not in excluded]
         after = done.giving_up(excluded, UNCAPTURED).giving_up(absent, "there is no such table")
