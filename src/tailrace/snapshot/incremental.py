@@ -34,6 +34,7 @@ Stage = tuple[Progress, str]
 
 DONE, EMPTY, NO_KEY = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY"
 UNCAPTURED = "the lists do not capture it; `tailrace add` does"
+_NOT_IN_CHUNKS = "SQL_EXCEPTION"
 # No word of notifications: the table is read in another way.
 OTHERWISE = ""
 RETRY_SECONDS = 10.0
@@ -96,7 +97,7 @@ class IncrementalSnapshots:
             with session.table(request.id(self.config), request.table, request.condition) as table:
                 return self._chunk(table, progress, request)
         except Unread as unread:
-            if request.is_again and unread.status == NO_KEY:
+            if request.is_again and unread.status in (NO_KEY, _NOT_IN_CHUNKS):
                 after, status = _as_a_whole(progress, str(unread))
                 return after, None, status
             log.warning("%s is not read: %s", request.table, unread)
@@ -159,7 +160,7 @@ class IncrementalSnapshots:
             self._not_before = begun + count / self._rate
         longest = max(map(_length, (maximum, last or ())))
         if longest > _LONGEST_KEY:
-            raise Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")
+            raise Unread(f"a key of {longest:,} characters is too long to read the table by", _NOT_IN_CHUNKS)
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         # An empty chunk is the sign that all is read.
         after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
@@ -177,7 +178,7 @@ def _given_up(failures: Failures, progress: Progress, error: Exception) -> Stage
     if request.is_again:
         return _as_a_whole(progress, why)
     log.error("the incremental snapshot of %s is given up: %s", request.table, why)
-    return progress.without_present().giving_up([request], why), "SQL_EXCEPTION"
+    return progress.without_present().giving_up([request], why), _NOT_IN_CHUNKS
 
 
 def _as_a_whole(progress: Progress, why: str) -> Stage:
