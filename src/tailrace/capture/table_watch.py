@@ -61,7 +61,14 @@ class TableWatch:
         structures = self._connector.structures(config, here)
         self._next = time.monotonic() + self._interval
         missing = {table: each for table, each in self._sent.items() if table not in structures}
-        gone = {table: Structure(identity=each.identity, is_gone=True) for table, each in missing.items()}
+        # The log tells it at its place where it reports that: a table may be back by the end of the next batch.
+        gone = {
+            table: Structure(identity=each.identity, is_gone=True)
+            for table, each in missing.items()
+            if not each.is_reported
+        }
+        for table in missing.keys() - gone.keys():
+            del self._sent[table]
         changed = {table: each for table, each in structures.items() if _differs(self._sent.get(table), each)}
         unknown = {table: each for table, each in changed.items() if self._pending.get(table) != each}
         # What a table is compared with first is not replaced by what is newer.

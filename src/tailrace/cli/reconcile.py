@@ -74,7 +74,7 @@ def table(report: TableReport) -> Table:
     grid = Table.grid(padding=(0, 2))
     color = _COLORS[report.outcome]
     outcome = f"[{color}]{report.outcome}[/]"
-    if report.outcome == "equal" and not any(getattr(report, name) for name in _COUNTED):
+    if report.outcome == "equal" and not report.reason and not any(getattr(report, name) for name in _COUNTED):
         outcome += "" if report.source_rows is None else f"  {report.source_rows:,} rows"
         grid.add_row(f"[bold]{escape(report.table)}[/]", outcome)
         return grid

@@ -5,7 +5,7 @@ How wrong rows are distinguished from late changes: docs/decisions/0015-wrong-ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from tailrace.model.table import TableId, TableSchema
 from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.following import Follower
+from tailrace.pipeline.gone import gone_tables, rows_of
 from tailrace.pipeline.nearest import meant_tables
 from tailrace.pipeline.sides import ColumnsChanged, KeyQuery, Sides
 from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
@@ -85,12 +86,15 @@ class Reconciler:
         self.definition = definition
         self.follower = Follower(definition, timeout)
         self._target = target
+        self._gone: dict[str, TableId] = {}
 
     def tables(self, names: Sequence[str]) -> list[TableId]:
         """The captured tables that a replica follows, or those that are named. Raises ConfigError, SourceError."""
         with self.follower.admin.now() as now:
             captured = {str(table): table for table in now.tables()}
             chosen = now.followed()
+        gone = {} if names and {*names} <= {*captured} else self._find_gone(captured.values())
+        captured, chosen = captured | gone, [*chosen, *gone.values()]
         for name in names:
             if name not in captured:
                 remedy = meant_tables(name, captured) or "`tailrace status` lists the replica's tables."
@@ -100,6 +104,11 @@ class Reconciler:
                 "no table matches", where="table.include.list", remedy="`tailrace check` lists the tables."
             )
         return [captured[name] for name in names] if names else chosen
+
+    def _find_gone(self, captured: Iterable[TableId]) -> dict[str, TableId]:
+        """The replica's tables that the source has no more, by their names."""
+        self._gone = {str(table): table for table in gone_tables(self.definition, captured)}
+        return self._gone
 
     def compare(self, table: TableId) -> Found:
         """Compare one table. What keeps it from being compared is in the report."""
@@ -135,6 +144,9 @@ class Reconciler:
 
     def _compare(self, table: TableId, found: Found) -> None:
         config, report = self.follower.config, found.report
+        if str(table) in self._gone:
+            self._as_gone(report, rows_of(self._target, table))
+            return
         report.reason = self._unready(table)
         if report.reason is not None:
             return
@@ -153,6 +165,16 @@ class Reconciler:
             self._by_key(found, sides)
         else:
             self._as_a_whole(report, sides)
+
+    def _as_gone(self, report: TableReport, rows: int) -> None:
+        """A table that the source has no more: its replica is to be empty, unless rows are kept."""
+        report.source_rows, report.target_rows = 0, rows
+        is_kept = rows > 0 and self._target.on_drop == "keep"
+        report.outcome = "not compared" if is_kept else "different" if rows else "equal"
+        report.surplus = 0 if is_kept else rows
+        report.reason = "the source has no such table any more, or it is not captured"
+        if rows:
+            report.reason += "; its rows are kept (on_drop: keep)" if is_kept else "; delete its folder"
 
     def _unready(self, table: TableId) -> str | None:
         """Why the table is not there to be compared at this time, None where it is."""

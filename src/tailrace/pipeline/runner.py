@@ -7,7 +7,7 @@ import logging
 import math
 import tempfile
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,9 +137,12 @@ class Run:
     def _look_at_tables(self, target: Replica) -> None:
         """Ask for tables whose time has come; once a batch is done, note which tables are captured no longer."""
         target.states.look()
-        if not self._has_compared and self._caught_up() is not None:
+        if self._has_compared or self._caught_up() is None:
+            return
+        with suppress(TailraceError):  # what is away is asked again; the query says so
+            captured = [table.unique for table in captured_now(self._pipeline.definition)]
+            target.states.captured(captured, target.others(str(self._query.id), captured))
             self._has_compared = True
-            target.states.captured(table.unique for table in captured_now(self._pipeline.definition))
 
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""

@@ -77,19 +77,23 @@ def _topics(definition: Definition, admin: Admin) -> set[str]:
 
 def captured(config: Config, admin: Admin) -> list[TableId]:
     """The captured tables; none where the server cannot be queried; the check of the database says why."""
-    captures = TableFilter.from_config(config).captures
     try:
-        return [table.id for table in admin.overview() if captures(table.id)]
+        return _captured(config, admin)
     except SourceError:
         return []
 
 
+def _captured(config: Config, admin: Admin) -> list[TableId]:
+    captures = TableFilter.from_config(config).captures
+    return [table.id for table in admin.overview() if captures(table.id)]
+
+
 def captured_now(definition: Definition) -> list[TableId]:
-    """The captured tables of a pipeline that runs, those included that were added meanwhile."""
+    """The captured tables of a pipeline that runs, those included that were added meanwhile. Raises SourceError."""
     offset = position_of(definition).planned
     added = Progress.from_json(offset.offset.get("snapshots")).tables if offset is not None else ()
     config = replace(definition.config(), tables=added)
-    return captured(config, definition.package().admin(config))
+    return _captured(config, definition.package().admin(config))
 
 
 def _collisions(tables: Iterable[TableId], names: Names) -> Iterator[Finding]:

@@ -152,12 +152,12 @@ class TableStates:
             self._ask_again()
             self._store()
 
-    def captured(self, tables: Iterable[str]) -> None:
-        """Note which tables are captured at a start: the others are gone."""
+    def captured(self, tables: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Note which tables are captured at a start: others are gone, also `others` that a killed run has written."""
         with self._lock:
             before, names = dict(self._tables), {*tables}
-            for name, state in before.items():
-                if name not in names and state.state != GONE:
+            for name in {*before, *others} - names:
+                if name not in before or before[name].state != GONE:
                     self._event(name, Event.DROPPED)
             self._tell(before)
             self._store()
@@ -178,7 +178,7 @@ class TableStates:
             self._event(name, Event.BEGUN, request=_SNAPSHOT + report.snapshot)
         if report.ended is not None:
             self._event(name, Event.ENDED)
-        if report.is_gone:
+        if report.is_gone and (name in self._tables or report.version is not None):
             self._event(name, Event.DROPPED)
         elif (
             (report.is_there and name in self._tables)
@@ -187,6 +187,8 @@ class TableStates:
             or (report.version is not None and name not in self._tables)
         ):
             self._event(name, Event.WRITTEN)
+        elif report.is_there and name in self._tables:
+            self._event(name, Event.WRITTEN)  # by a run that was killed before it stored that
         if report.aside is not None:
             self._event(name, Event.SET_ASIDE, why=report.aside.partition("\n")[0])
             self._tables[name] = replace(self._tables[name], is_cured=report.is_cured)
@@ -204,10 +206,13 @@ class TableStates:
             self._tables[name] = replace(known, lasting=why, why=reasons)
 
     def _rename(self, old: str, new: str) -> None:
-        """Rows of a table that was incomplete are as incomplete under another name."""
+        """Rows of a table that was incomplete are as incomplete under another name, and the others as complete."""
         known = self._tables.get(old)
-        if known is not None and known.is_lacking:
-            self._event(new, Event.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(known.why)}")
+        reasons = () if known is None else known.left_behind
+        if reasons:
+            self._event(new, Event.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(reasons)}")
+        else:
+            self._event(new, Event.RENAMED)
 
     def _event(self, name: str, event: Event, *, why: str | None = None, request: str | None = None) -> None:
         now, known = self.clock(), self._tables.get(name)

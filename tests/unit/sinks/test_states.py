@@ -85,3 +85,14 @@ def states() -> Iterator[st.SearchStrategy[TableState]]:
 @given(st.dictionaries(st.text(), next(states())))
 def test_states_are_read_as_they_were_stored(tables: dict[str, TableState]) -> None:
     assert from_text(to_text(tables)) == tables
+
+
+def test_a_table_that_is_gone_remembers_what_its_rows_lacked_until_another_one_has_its_name() -> None:
+    incomplete = TableState(COMPLETE, 1.0).after(Event.LACKING, 2.0, why="lost")
+    gone = incomplete.after(Event.DROPPED, 3.0)
+    assert (gone.why, gone.left_behind, gone.is_lacking) == ((), ("lost",), False)
+    assert gone.after(Event.DROPPED, 4.0).left_behind == ("lost",)
+    assert gone.after(Event.WRITTEN, 4.0).left_behind == ()
+    assert gone.after(Event.LACKING, 4.0, why="new").left_behind == ("new",)
+    assert first(Event.BEGUN, 1.0, request="s").left_behind == ("it was being read",)
+    assert TableState(COMPLETE, 1.0).after(Event.DROPPED, 2.0).left_behind == ()

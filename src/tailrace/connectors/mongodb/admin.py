@@ -15,12 +15,13 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, RAW, UNAUTHORIZED, Client, Server, addresses
-from tailrace.connectors.mongodb.config import OPLOG
+from tailrace.connectors.mongodb.config import OPLOG, is_for_replica
 from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import opening_of, target
 from tailrace.connectors.mongodb.position import end_of, start_options
+from tailrace.connectors.mongodb.replica_checks import keeping_images, keeps_images, replica_findings
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
 from tailrace.connectors.mongodb.snapshot.splits import size_of
 from tailrace.connectors.mongodb.source_now import MongoNow
@@ -71,6 +72,8 @@ class MongoAdmin(SharedLogAdmin):
             findings.append(Finding("collections", None, "no collection is captured", remedy))
         if "pre_image" in self.config.text("capture.mode"):
             findings += [each for table in tables if (each := _pre_images(client, table)) is not None]
+        if is_for_replica(self.config):
+            findings += replica_findings(client, self.config, tables)
         window = _window(client)
         return [*findings, *([] if window is None else [window])]
 
@@ -198,11 +201,9 @@ def _overview(client: Client, table: TableId) -> TableOverview:
 
 def _pre_images(client: Client, table: TableId) -> Finding | None:
     """A warning where the collection does not keep the documents before changes."""
-    (found,) = client[table.database].list_collections(filter={"name": table.table})
-    if found.get("options", {}).get("changeStreamPreAndPostImages", {}).get("enabled"):
+    if keeps_images(client, table):
         return None
-    remedy = f'db.runCommand({{collMod: "{table.table}", changeStreamPreAndPostImages: {{enabled: true}}}})'
-    return Finding("pre-images", None, f"{table} keeps no pre-images, so `before` is null", remedy)
+    return Finding("pre-images", None, f"{table} keeps no pre-images, so `before` is null", keeping_images(table))
 
 
 def _window(client: Client) -> Finding | None:

@@ -58,6 +58,15 @@ def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def forget(batch: MicroBatch, *tables: str) -> None:
+    """Remove the copies of tables that get other rows at once, so that what is read of them is read from the beginning.
+
+    Raises SinkError.
+    """
+    for table in tables:
+        discard(batch.root, table, batch.storage_options)
+
+
 @dataclass
 class Copy:
     """The copy of a table that is being read, which may not be there."""

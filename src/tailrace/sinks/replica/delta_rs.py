@@ -45,13 +45,15 @@ def identified(report: TableReport, target: DeltaTable | None) -> TableReport:
 
 
 def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
-    """Makes one table what another is, once, in one commit; none that is not there. Raises SinkError."""
+    """Makes one table what another is, once, in one commit; one that is not there has no rows. Raises SinkError."""
     place = batch.target(new.table)
 
     def attempt() -> None:
         source, target = batch.target(old.table).open(), place.open()
         progress = batch.progress(new.table, target)
-        if source is not None and not progress.has(new.extent):
+        if source is None:
+            clear(batch, new.table, new.extent)
+        elif not progress.has(new.extent):
             rows = streamed(source, arrow_schema(source))
             overwrite(place, target, rows, progress.mark(new.extent), "overwrite", batch.upkeep)
             written = place.open()

@@ -13,9 +13,10 @@ class TableReport:
     `aside` is the error that set the table aside, if one did; `letters` the version of its dead letters then. `lacking`
     says why its rows may differ from the source's. `snapshot` is one whose rows replace what the table held; `begun` is
     the signal whose rows came in chunks, `ended` the one whose rows are all written. `delta_id` is the id of the Delta
-    table. `is_cured`: reading the table again makes it right. `is_gone`: the source has no such table any more.
-    `is_there`: it has it, whatever was written. `renamed_from`: the name under which its rows were. `lasting` says why
-    the log does not bring all changes of the table, for as long as that is so (empty: it does, None: nobody knows).
+    table. `is_cured`: reading the table again makes it right. `is_gone`: the source has no such table any more, at that
+    place; `is_there`: it has it, whatever was written. `renamed_from`: the name under which its rows were. `lasting`
+    says why the log does not bring all changes of the table, for as long as that is so (empty: it does, None: nobody
+    knows).
     """
 
     table: str
@@ -38,10 +39,15 @@ class TableReport:
 
 
 def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
-    """The reports of parts, one a table."""
+    """The reports of parts, which are in order, one a table."""
     total: dict[str, TableReport] = {}
     for report in reports:
         before = total.get(report.table, TableReport(report.table))
+        if report.is_gone or report.renamed_from is not None:
+            # What was the matter with its rows before does not matter any more.
+            before = replace(before, lacking=None, renamed_from=None)
+        if report.renamed_from is not None:
+            report = _inherited(report, total.get(report.renamed_from))
         is_back = report.is_there or report.lacking is not None or report.renamed_from is not None
         total[report.table] = replace(
             before,
@@ -63,6 +69,13 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             renamed_from=report.renamed_from or before.renamed_from,
         )
     return total
+
+
+def _inherited(report: TableReport, old: TableReport | None) -> TableReport:
+    """The report of a rename, with what was found out about the rows under the names that they had in the batch."""
+    if old is None:
+        return report
+    return replace(report, renamed_from=old.renamed_from or report.renamed_from, lacking=old.lacking)
 
 
 def _newer(*versions: int | None) -> int | None:

@@ -24,14 +24,14 @@ from pyspark.sql.types import StructType
 from tailrace.errors import DecodeError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica import aside, delta_rs, descriptions, merge, spark_sql, spark_write
+from tailrace.sinks.replica import again, aside, delta_rs, descriptions, merge, spark_sql, spark_write
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.evolve import add_columns, evolution, needs_table, takes_over
 from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.marks import Extent, TableProgress
 from tailrace.sinks.replica.parts import Part
-from tailrace.sinks.replica.renames import Rename, Stop, renamed
+from tailrace.sinks.replica.renames import Done, Rename, Stop, renamed
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
@@ -76,12 +76,10 @@ class Merging:
     """Merges rows (`table`, `bytes`), each table's in one partition and in order. Close it.
 
     `others` are the tables to be set aside, and those with parts that tasks write: MERGE has written them up to there.
-    `moved` are reports of renames.
     """
 
     def __init__(self, ordered: DataFrame, batch: MicroBatch) -> None:
         self.others: dict[str, Otherwise] = {}
-        self.moved: list[TableReport] = []
         self._begun: set[str] = set()
         self._session, self._batch = ordered.sparkSession, batch
         self._folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
@@ -90,20 +88,23 @@ class Merging:
     def _heads(self) -> list[Row]:
         return self._folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
 
-    def advance(self, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+    def advance(self, done: Done) -> tuple[list[TableReport], list[Stop]]:
         """Write what comes before a rename that is not done; see in_rounds. Raises SinkError."""
-        reports, stops = [], []
+        reports: list[TableReport] = []
+        stops: list[Stop] = []
         for table, parts in groupby(self._heads, key=lambda head: str(head.table)):
             for part in parts:
                 head = json.loads(part.header)
                 extent = Extent.from_json(head["extent"])
                 rename = Rename(**head["rename"]) if "rename" in head else None
-                if rename is not None and rename not in done:
+                if done.has(table, extent.number):
+                    continue
+                if rename is not None:
                     stops.append(Stop(table, extent, rename))
                     break
                 if "tasks" in head or table in self._batch.put_aside:
                     self.others.setdefault(table, Otherwise(extent.number))
-                if rename is None and extent.number < self._end(table):
+                if extent.number < self._end(table):
                     try:
                         lacking = self._examined(table)
                         report = _write_part(self._folded, self._batch, table, extent, head)
@@ -125,13 +126,13 @@ class Merging:
         """The number of the first part that is not written."""
         return self.others[table].part if table in self.others else math.inf
 
-    def move(self, old: Stop, new: Stop) -> None:
+    def move(self, old: Stop, new: Stop) -> list[TableReport]:
         """Copy the rows of a table to that of its new name; see in_rounds. Raises SinkError.
 
         If the first one is set aside, so is the second: its replica would lack changes.
         """
         batch = self._batch
-        self.moved += renamed(old, new)
+        again.forget(batch, old.table, new.table)
         if old.table in self.others and self.others[old.table].error is not None:
             aside.put(batch, new.table, Part(new.extent), aside.renamed(old.table))
         elif not aside.carry(batch, old.table, new.table, new.extent):
@@ -139,8 +140,9 @@ class Merging:
                 _copy(self._session, batch, old, new)
                 failpoint.reach("after-copy")
                 _clear(self._session, batch, old.table, old.extent)
-            return
+            return renamed(old, new)
         self.others[new.table] = Otherwise(new.extent.number, aside.renamed(old.table))
+        return renamed(old, new)
 
     def close(self) -> None:
         """Release the rows."""
@@ -170,6 +172,9 @@ def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, bytes]]:
     """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
+    if part.note is not None and part.note.lacking is not None:
+        yield json.dumps({"lacking": part.note.lacking, "extent": asdict(part.extent)}), b""
+        return
     if part.note is not None or part.request is not None:
         yield json.dumps({"tasks": True, "extent": asdict(part.extent)}), b""
         return
@@ -224,8 +229,10 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
             change = SchemaChange.from_json(head["change"])
             version = _alter(folded.sparkSession, batch, table, extent, change)
             return TableReport(table, version=version, delta_id=_delta_id(place), is_gone=change.kind == DROP)
+    if "lacking" in head:
+        return TableReport(table, lacking=head["lacking"])
     if "schema" not in head:
-        return TableReport(table)
+        return TableReport(table, is_there=True)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     chosen = (folded.table == table) & (folded.part == extent.number)
@@ -235,7 +242,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
     with _refusals(place):
         applied = _apply(rows.sparkSession, batch, place, net, extent, described)
     if applied is None:
-        return TableReport(table)
+        return TableReport(table, is_there=True)
     absent = 0 if applied.put is None else head["upserted"] - applied.put
     return TableReport(
         table,
@@ -245,6 +252,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
         lacking=applied.lacking or delta_rs.missing_values(absent),
         snapshot=None if extent.read is None else extent.read.snapshot,
         delta_id=_delta_id(place),
+        is_there=True,
     )
 
 
@@ -352,7 +360,9 @@ def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> Non
     """See delta_rs.copy."""
     source, place = batch.target(old.table), batch.target(new.table)
     progress = batch.progress(new.table, place.open())
-    if source.open() is not None and not progress.has(new.extent):
+    if source.open() is None:
+        _clear(session, batch, new.table, new.extent)
+    elif not progress.has(new.extent):
         spark_write.overwrite(place, session.read.format("delta").load(source.uri), progress.mark(new.extent))
         written, there = place.open(), source.open()
         assert written is not None
