@@ -43,12 +43,18 @@ class Columns:
         self._faults = config.flag("compat.faults")
 
     def captured(
-        self, table: TableId, columns: Sequence[ColumnInfo], key: Sequence[str], identity: Sequence[str]
+        self,
+        table: TableId,
+        columns: Sequence[ColumnInfo],
+        key: Sequence[str],
+        identity: Sequence[str],
+        *,
+        unique_at_commit: bool = False,
     ) -> CapturedTable | None:
         """A table by its columns, in their order in the database; None, with a warning, if none is captured.
 
         `key` is the key in the database, which message.key.columns overrides; `identity` names the columns of an old
-        row image.
+        row image. `unique_at_commit`: see TableSchema.
         """
         names = [column.name for column in columns]
         key = key_columns(self._config, table, names) or key
@@ -78,7 +84,7 @@ class Columns:
             return None
         kept = {column.name for column in schemas}
         key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
-        return CapturedTable(TableSchema(table, tuple(schemas), key, identity), tuple(types))
+        return CapturedTable(TableSchema(table, tuple(schemas), key, identity, unique_at_commit), tuple(types))
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
         """The placeholder under the column's mask, as the reference engine sends it; None for the usual one."""

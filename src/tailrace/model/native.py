@@ -132,6 +132,8 @@ class _Conversion:
         if schema.items is not None and pa.types.is_list(values.type) and target != values.type:
             items = schema.items
             return _per_item(values, lambda found: self.of(items, found), target)
+        if pa.types.is_floating(values.type):
+            return _one_nan(values)
         return values if target == values.type else _convert(schema, values)
 
     def _days(self, values: pa.Array) -> pa.Array:
@@ -176,6 +178,12 @@ def _convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
     if schema.name == _DECIMAL and pa.types.is_binary(values.type):
         return _unscaled_text(values, schema)
     return values.cast(target) if pa.types.is_decimal(target) else _wide_text(values)
+
+
+def _one_nan(values: pa.Array) -> pa.Array:
+    """Floats whose NaN is always the same, as engines compare it by its bits. PostgreSQL computes negative ones."""
+    odd = pc.is_nan(values)
+    return pc.if_else(odd, pa.scalar(float("nan"), values.type), values) if pc.any(odd).as_py() else values
 
 
 def _is_too_wide(schema: ConnectSchema, arrow: pa.DataType) -> bool:

@@ -50,12 +50,15 @@ class TableSchema:
 
     `key` names the columns of the event key, in order (empty: no key). `identity` names the columns an old row image
     holds: all of them under REPLICA IDENTITY FULL, the identity's otherwise (empty: no old image ever comes).
+    `unique_at_commit`: within a transaction two rows may have one key, as with deferrable constraints; old images hold
+    all columns then.
     """
 
     id: TableId
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     identity: tuple[str, ...]
+    unique_at_commit: bool = False
 
     @cached_property
     def row_type(self) -> pa.StructType:
@@ -98,6 +101,7 @@ class TableSchema:
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
+            "unique_at_commit": self.unique_at_commit,
         }
 
     @staticmethod
@@ -118,7 +122,8 @@ class TableSchema:
             )
             for index, member in enumerate(node["columns"])
         )
-        return TableSchema(TableId.from_json(node["id"]), columns, tuple(node["key"]), tuple(node["identity"]))
+        key, identity = tuple(node["key"]), tuple(node["identity"])
+        return TableSchema(TableId.from_json(node["id"]), columns, key, identity, node.get("unique_at_commit", False))
 
 
 def _masking(node: dict[str, Any] | None) -> Masking | None:

@@ -14,6 +14,8 @@ from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import Extent, Place, TableProgress
 from tailrace.sinks.replica.renames import Rename
+from tailrace.sinks.replica.settle import settled
+from tailrace.sinks.replica.spool import Sized
 
 _ROWS = 500_000
 _BYTES = 256 << 20
@@ -62,17 +64,8 @@ def parts(
     Raises ConfigError for a table whose key is plain beside masked rows (`compat.faults`): rows are found by their key.
     """
     part = Part(Extent(0))
-    for blob in blobs:
-        batch = from_ipc(blob)
-        if isinstance(batch, ControlBatch) or batch.table.id.is_message:
-            continue
-        if batch.column(PLAIN_KEY) is not None:
-            raise ConfigError(
-                "with compat.faults a mask on a key column leaves the rows without their key",
-                where=str(batch.table.id),
-                remedy="remove compat.faults, or leave the column out of the mask's expression",
-            )
-        batch = layout.applied(batch)
+    for sized in settled(_read(blobs, layout)):
+        batch = sized.batch
         if batch.schema_change is not None:
             for step in _steps(batch):
                 if part.batches:
@@ -96,9 +89,23 @@ def parts(
         if part.batches and _must_cut(part, batch, most_rows, most_bytes):
             yield part
             part = _next(part)
-        _add(part, batch, blob.size)
+        _add(part, batch, sized.bytes)
     if part.batches:
         yield part
+
+
+def _read(blobs: Iterable[pa.Buffer], layout: ReplicaLayout) -> Iterator[Sized]:
+    for blob in blobs:
+        batch = from_ipc(blob)
+        if isinstance(batch, ControlBatch) or batch.table.id.is_message:
+            continue
+        if batch.column(PLAIN_KEY) is not None:
+            raise ConfigError(
+                "with compat.faults a mask on a key column leaves the rows without their key",
+                where=str(batch.table.id),
+                remedy="remove compat.faults, or leave the column out of the mask's expression",
+            )
+        yield Sized(layout.applied(batch), blob.size)
 
 
 def _next(part: Part) -> Part:
