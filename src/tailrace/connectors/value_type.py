@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.lost_values import at
 from tailrace.errors import DecodeError
 from tailrace.model.masks import Masking
 from tailrace.model.schema import ConnectSchema
@@ -72,11 +73,12 @@ def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = Fa
     Raises DecodeError, naming the place, for text that is not UTF-8 and for values that do not fit.
     """
     try:
-        if kind.binary is not None and binary:
-            return kind.binary.convert(found)
-        if kind.arrow == pa.string():
-            found.validate(full=True)
-        return kind.convert(found)
+        with at(where):
+            if kind.binary is not None and binary:
+                return kind.binary.convert(found)
+            if kind.arrow == pa.string():
+                found.validate(full=True)
+            return kind.convert(found)
     except (ValueError, ArithmeticError, DecodeError) as error:  # pa.ArrowInvalid is a ValueError
         raise DecodeError(
             f"a value cannot be read: {error}",

@@ -6,7 +6,6 @@ them. A connector that reads decimals in another form keeps the schema and repla
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from decimal import Context, Decimal
 
@@ -15,13 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.types.binary import bytes_of
 from tailrace.connectors.value_type import Convert, ValueType, as_string, is_strict
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import literal
 from tailrace.model.schema import ConnectSchema, Field
-
-log = logging.getLogger(__name__)
 
 VARIABLE = ConnectSchema(
     "struct",
@@ -110,9 +108,7 @@ def _finite_only(config: Config) -> Callable[[pa.Array], pa.Array]:
             raise DecodeError(
                 "NaN and infinity have no exact decimal", remedy="set decimal.handling.mode to double or string"
             )
-        log.warning(
-            "%d NaN or infinite decimals become null under decimal.handling.mode=precise", pc.sum(special).as_py()
-        )
+        became_null(pc.sum(special).as_py(), "NaN or infinite decimals (decimal.handling.mode=precise)")
         return pc.if_else(special, pa.scalar(None, text.type), text)
 
     return finite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -12,11 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.value_type import Convert, ValueType
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
-
-log = logging.getLogger(__name__)
 
 DAY_US = 86_400_000_000
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
@@ -117,7 +115,7 @@ def nanoseconds(micros: pa.Array, strict: bool) -> pa.Array:
             raise DecodeError(
                 "a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds"
             )
-        log.warning("%d timestamps outside 1677 to 2262 have no nanoseconds and become null", pc.sum(far).as_py())
+        became_null(pc.sum(far).as_py(), "timestamps outside 1677 to 2262, which have no nanoseconds,")
         micros = pc.if_else(far, pa.scalar(None, pa.int64()), micros)
     return pc.multiply_checked(micros, 1000)
 
