@@ -107,6 +107,11 @@ def cast_type(connect: str, arrow: pa.DataType, zero: object, binary: Binary | N
     return ValueType(ConnectSchema(connect), arrow, lambda found: pc.cast(found, arrow), zero, binary=binary)
 
 
+def keeps_all(config: Config) -> bool:
+    """Whether a value that its schema cannot hold is kept as text, for a table that is to equal its source."""
+    return config.text("value.loss.handling.mode") == "text"
+
+
 def is_strict(config: Config) -> bool:
     """Whether a value that its schema cannot hold is an error; otherwise it becomes null, with a warning."""
     return config.text("event.converting.failure.handling.mode") == "fail"

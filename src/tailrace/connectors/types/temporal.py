@@ -65,14 +65,17 @@ def time_form(mode: str, digits: int) -> Form:
     return _debezium("int64", "MicroTime", MICROS)
 
 
-def timestamp_form(mode: str, digits: int) -> Form:
-    """Timestamps without a zone, with so many digits after the second's point, under a `time.precision.mode`."""
+def timestamp_form(mode: str, digits: int, *, keeps_all: bool = False) -> Form:
+    """Timestamps without a zone, with so many digits after the second's point, under a `time.precision.mode`.
+
+    `keeps_all`: no nanoseconds, which end in the year 2262; tables have microseconds.
+    """
     if mode == "isostring":
         return _debezium("string", "IsoTimestamp", ISO, "1970-01-01T00:00:00Z")
     if mode == "connect":
         return _kafka("int64", "Timestamp", MILLIS)
     is_adaptive = mode.startswith("adaptive")
-    if mode == "nanoseconds" or (is_adaptive and digits > 6):
+    if (mode == "nanoseconds" or (is_adaptive and digits > 6)) and not keeps_all:
         return _debezium("int64", "NanoTimestamp", NANOS)
     if is_adaptive and digits <= 3:
         return _debezium("int64", "Timestamp", MILLIS)

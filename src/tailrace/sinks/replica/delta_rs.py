@@ -17,7 +17,7 @@ from tailrace.model.table import TableSchema
 from tailrace.sinks.replica import merge
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.codes import row_codes
-from tailrace.sinks.replica.evolve import add_columns, aligned, evolution, filling, takes_over
+from tailrace.sinks.replica.evolve import add_columns, aligned, cast, evolution, filling, fitted, takes_over
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net, fold
 from tailrace.sinks.replica.health import why_not_ours
@@ -188,6 +188,7 @@ def _apply(
         overwrite(place, target, _puts(net), mark, "overwrite")
         return None
     lacking, schema = evolve(batch, place, target, net.table, fields)
+    net = replace(net, rows=fitted(net.rows, schema))
     if net.cleared:
         overwrite(place, target, aligned(_puts(net), schema), mark, None)
         return None
@@ -282,7 +283,8 @@ def streamed(
     def rows() -> Iterator[pa.RecordBatch]:
         for batch in source:
             table = pa.Table.from_batches([batch if names is None else batch.select(list(names))])
-            table = table.rename_columns(schema.names).cast(schema)
+            columns = [cast(table.column(place), field.type) for place, field in enumerate(schema)]
+            table = pa.table(columns, schema=schema)
             for field in () if values is None else values.schema:
                 value = values.column(field.name)[0] if values is not None else None
                 table = table.append_column(field, pa.repeat(value, table.num_rows))

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, Field
 
 from tailrace.errors import ShapeError
-from tailrace.model.native import native_rows
+from tailrace.model.held import is_held, text_of, texts, value_of
+from tailrace.model.native import IS_WHOLE, native_rows
 from tailrace.model.table import TableSchema
+from tailrace.sinks.replica.fold import FROM
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
@@ -37,10 +40,10 @@ def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
             schema = schema.append(field)
         elif not _same(target.field(place).type, field.type):
             old = target.field(place).type
-            if _holds(field.type, old):
+            if _holds(field.type, old) or is_whole(field) or _prints(field.type, old):
                 widened.append(field)
                 schema = schema.set(place, field)
-            elif not _holds(old, field.type):
+            elif not (_holds(old, field.type) or is_whole(target.field(place))):
                 raise _changed(table, field.name, old, field.type)
     return Evolution(added, widened, schema)
 
@@ -83,6 +86,30 @@ def filling(table: TableSchema, added: Sequence[pa.Field]) -> Filling:
     return Filling(values, why)
 
 
+def is_whole(field: pa.Field) -> bool:
+    """Whether a column of texts takes all values of a column of another type."""
+    return pa.types.is_string(field.type) and IS_WHOLE.items() <= (field.metadata or {}).items()
+
+
+def cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Values in a type that holds them."""
+    if is_held(values.type) and pa.types.is_string(kind):
+        whole = [pc.coalesce(text_of(chunk), texts(value_of(chunk))) for chunk in values.chunks]
+        return pa.chunked_array(whole, pa.string())
+    if pa.types.is_string(kind) and (pa.types.is_nested(values.type) or pa.types.is_decimal(values.type)):
+        return pa.chunked_array([texts(chunk) for chunk in values.chunks], pa.string())
+    return values.cast(kind)
+
+
+def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Net rows with texts where the target has a column of texts for all values; keys of old rows as well."""
+    for place, name in enumerate(rows.column_names):
+        at = schema.get_field_index(name.removeprefix(FROM))
+        if at >= 0 and is_whole(schema.field(at)) and not pa.types.is_string(rows.column(place).type):
+            rows = rows.set_column(place, schema.field(at).with_name(name), cast(rows.column(place), pa.string()))
+    return rows
+
+
 def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows with the columns of a schema (null where they have none), in its types; other columns follow as they are."""
     out = pa.table([_column(rows, field) for field in schema], schema=schema)
@@ -94,13 +121,18 @@ def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name in rows.column_names:
-        return rows.column(field.name).cast(field.type)
+        return cast(rows.column(field.name), field.type)
     return pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
 
 
 def _same(left: pa.DataType, right: pa.DataType) -> bool:
     """Whether two Arrow types are one Delta type."""
     return bool(Field.from_arrow(pa.field("x", left)).type == Field.from_arrow(pa.field("x", right)).type)
+
+
+def _prints(text: pa.DataType, old: pa.DataType) -> bool:
+    """Whether a column of texts has every value of one of another type as every database prints it."""
+    return bool(pa.types.is_string(text) and pa.types.is_integer(old))
 
 
 def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:

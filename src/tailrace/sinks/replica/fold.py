@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tailrace.errors import TableError
 from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
-from tailrace.model.native import native_rows
+from tailrace.model.native import native_rows, with_whole
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.codes import canonical, row_codes
 from tailrace.sinks.replica.lineage import Steps, resolve
@@ -78,9 +78,9 @@ def merge_key(table: TableSchema) -> tuple[str, ...]:
 
 def fold(batches: Sequence[ChangeBatch]) -> Net:
     """The net effect of batches of one TableSchema, in order. Raises TableError for a change without its old row."""
-    table = batches[0].table
-    key = merge_key(table)
     rows, cleared = _after_truncate([batch.rows for batch in batches])
+    table = with_whole(batches[0].table, [batch.column(name) for batch in rows for name in ("before", "after")])
+    key = merge_key(table)
     changes = _Changes.of(table, key, rows)
     net = _keyed(changes) if key else _bag(changes)
     if cleared:

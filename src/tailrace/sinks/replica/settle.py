@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.model.change import COMMIT, CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
-from tailrace.model.native import native_rows
+from tailrace.model.held import is_held
+from tailrace.model.native import WHOLE, native_rows
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.digest import Hashes, mixed, row_hashes
 from tailrace.sinks.replica.fold import PUTS, TAKES, merge_key
@@ -176,7 +177,9 @@ class _Changes:
 
 
 def _keys(table: TableSchema, key: tuple[str, ...], images: pa.StructArray) -> Hashes:
-    keys = replace(table, columns=tuple(table.column(name) for name in key))
+    columns = (table.column(name) for name in key)
+    held = (replace(each, out_of_range=WHOLE) if is_held(each.arrow) else each for each in columns)
+    keys = replace(table, columns=tuple(held))
     values = pa.StructArray.from_arrays([pc.struct_field(images, name) for name in key], fields=list(keys.row_type))
     return row_hashes(native_rows(keys, values).flatten(), len(images))
 

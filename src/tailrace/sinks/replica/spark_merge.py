@@ -26,7 +26,7 @@ from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica import aside, delta_rs, merge, spark_sql, spark_write
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
-from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
+from tailrace.sinks.replica.evolve import add_columns, evolution, fitted, is_whole, takes_over
 from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.marks import Extent, TableProgress
@@ -150,11 +150,12 @@ class Merging:
 def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, some in table_parts(batches, batch.layout):
-            progress, has_failed = batch.progress(table, batch.target(table).open()), False
+            target, has_failed = batch.target(table).open(), False
+            progress, wholes = batch.progress(table, target), {} if target is None else _wholes(arrow_schema(target))
             for part in some:
                 if has_failed and part.rename is None:
                     continue
-                slices = _slices(part, progress)
+                slices = _slices(part, progress, wholes)
                 try:
                     first = next(slices)
                 except (TableError, DecodeError) as error:
@@ -168,8 +169,16 @@ def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator
     return run
 
 
-def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, bytes]]:
-    """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
+def _wholes(schema: pa.Schema) -> dict[str, pa.Field]:
+    """Columns of texts that take all values."""
+    return {field.name: field for field in schema if is_whole(field)}
+
+
+def _slices(part: Part, progress: TableProgress, wholes: dict[str, pa.Field]) -> Iterator[tuple[str | None, bytes]]:
+    """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know.
+
+    `wholes` are the target's columns of texts that take all values; those of the part are added.
+    """
     if part.note is not None or part.request is not None:
         yield json.dumps({"tasks": True, "extent": asdict(part.extent)}), b""
         return
@@ -184,6 +193,8 @@ def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, b
         yield json.dumps({"extent": asdict(part.extent)}), b""
         return
     net = fold(left)
+    wholes |= _wholes(net.rows.schema)
+    net = replace(net, rows=fitted(net.rows, pa.schema([*wholes.values()])))
     header = {
         "extent": asdict(part.extent.without(progress.place)),
         "names": net.table.row_type.names,
@@ -195,7 +206,7 @@ def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, b
         "upserted": net.upserted,
         "deleted": net.deleted,
     }
-    if any(column.missing is not None or column.is_unlogged for column in net.table.columns):
+    if wholes or any(column.missing is not None or column.is_unlogged for column in net.table.columns):
         header["table"] = net.table.to_json()
     for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
         yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))

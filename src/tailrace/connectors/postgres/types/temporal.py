@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, SMALLEST
-from tailrace.connectors.value_type import Convert, ValueType, is_strict
+from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 from tailrace.model.odd_times import INFINITY_DAYS as INFINITY_DAYS
@@ -43,7 +43,7 @@ def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
     if name == "time":
         form = temporal.time_form(mode, digits)
         return form.read_by({MILLIS: time_ms, MICROS: time_us, NANOS: _time_ns, ISO: _iso_time}[form.unit])
-    form, strict = temporal.timestamp_form(mode, digits), is_strict(config)
+    form, strict = temporal.timestamp_form(mode, digits, keeps_all=keeps_all(config)), is_strict(config)
     conversions: dict[str, Convert] = {
         MILLIS: timestamp_ms,
         MICROS: timestamp_us,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS
-from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict
+from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict, keeps_all
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 
@@ -46,7 +46,7 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
         form = temporal.time_form(mode, digits)
         convert = _TIMES[form.unit]
     else:
-        form, strict = temporal.timestamp_form(mode, digits), is_strict(config)
+        form, strict = temporal.timestamp_form(mode, digits, keeps_all=keeps_all(config)), is_strict(config)
         convert = (lambda text: _nanoseconds(text, strict)) if form.unit == NANOS else _TIMESTAMPS[form.unit]
     as_values = Binary("{}", lambda found: convert(pc.cast(found, pa.string())))
     is_exact = name == "date" or digits <= _DRIVERS_DIGITS
