@@ -76,6 +76,7 @@ class Columns:
                         odd,
                         self._placeholder(table, column, kind),
                         kind.masking,
+                        loses=kind.loses,
                     )
                 )
                 types.append(kind)

@@ -68,18 +68,17 @@ _EXACT = Context(prec=150_000)
 
 def native_type(column: Column) -> pa.DataType:
     """The native type of a column."""
-    if is_held(column.arrow) and column.out_of_range == WHOLE:
+    if is_held(column.arrow) and column.others == WHOLE:
         return pa.string()
-    if is_held(column.arrow) and column.out_of_range == HELD:
-        return held_type(_type(column.schema, column.arrow.field(0).type))
-    return _type(column.schema, column.arrow, as_text=column.out_of_range == TEXT)
+    kind = _type(column.schema, column.arrow, as_text=column.out_of_range == TEXT)
+    return held_type(kind) if is_held(column.arrow) and column.others == HELD else kind
 
 
 def native_schema(table: TableSchema) -> pa.Schema:
     """The native types of a table's columns, all nullable: a deleted row's image holds its identity only."""
     return pa.schema(
         [
-            pa.field(column.name, native_type(column), metadata=IS_WHOLE if column.out_of_range == WHOLE else None)
+            pa.field(column.name, native_type(column), metadata=IS_WHOLE if column.others == WHOLE else None)
             for column in table.columns
         ]
     )
@@ -88,7 +87,7 @@ def native_schema(table: TableSchema) -> pa.Schema:
 def compared_rows(table: TableSchema, images: pa.StructArray) -> pa.Table:
     """Row images in native types, with all values: a column that cannot hold some has them as held.py says."""
     columns = [
-        replace(each, out_of_range=HELD) if is_held(each.arrow) and each.out_of_range == ERROR else each
+        replace(each, others=HELD) if is_held(each.arrow) and each.out_of_range != NULL else each
         for each in table.columns
     ]
     rows = native_rows(replace(table, columns=tuple(columns)), images)
@@ -98,7 +97,7 @@ def compared_rows(table: TableSchema, images: pa.StructArray) -> pa.Table:
 def with_whole(table: TableSchema, images: Sequence[pa.StructArray]) -> TableSchema:
     """The table whose columns are of texts where an image has a value that their type cannot hold."""
     columns = [
-        replace(column, out_of_range=WHOLE)
+        replace(column, others=WHOLE)
         if is_held(column.arrow)
         and column.out_of_range != NULL
         and any(_has_text(each.field(place)) for each in images if place < each.type.num_fields)
@@ -121,7 +120,7 @@ def native_rows(table: TableSchema, struct: pa.StructArray) -> pa.StructArray:
 
 def _column(table: TableSchema, column: Column, values: pa.Array) -> pa.Array:
     try:
-        return _Conversion(column.out_of_range).of(column.schema, values)
+        return _Conversion(column.out_of_range, column.others).of(column.schema, values)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise DecodeError(
             "a value has no counterpart in a lakehouse table (an infinite time, a year outside 1 to 9999, or a value "
@@ -134,7 +133,7 @@ def _column(table: TableSchema, column: Column, values: pa.Array) -> pa.Array:
 
 def whole_values(schema: ConnectSchema, values: pa.Array) -> pa.Array:
     """Values of a type in its native type, all of them: as texts where the type cannot hold some."""
-    return _Conversion(WHOLE if is_held(values.type) else ERROR).of(schema, values)
+    return _Conversion(ERROR, WHOLE).of(schema, values)
 
 
 def plain_decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
@@ -150,8 +149,7 @@ def _type(schema: ConnectSchema, arrow: pa.DataType, *, as_text: bool = False) -
     if as_text and (schema.name in _DAYS or schema.name in _TIMESTAMPS or schema.name == _ZONED):
         return pa.string()
     if is_held(arrow):
-        value = arrow.field(0).type
-        return pa.string() if as_text and not pa.types.is_list(value) else _type(schema, value, as_text=as_text)
+        return _type(schema, arrow.field(0).type, as_text=as_text)
     if schema.name in _DAYS:
         return pa.date32()
     if schema.name in _TIMESTAMPS:
@@ -172,6 +170,7 @@ class _Conversion:
     """The conversion of a column's values, with what becomes of those that do not fit."""
 
     out_of_range: str
+    others: str = ERROR
 
     def of(self, schema: ConnectSchema, values: pa.Array) -> pa.Array:
         if is_held(values.type):
@@ -191,12 +190,11 @@ class _Conversion:
         return values if target == values.type else _convert(schema, values)
 
     def _held(self, schema: ConnectSchema, values: pa.StructArray) -> pa.Array:
-        text, is_list = text_of(values), pa.types.is_list(values.type.field(0).type)
-        policy = self.out_of_range if self.out_of_range in (NULL, TEXT) else ERROR
-        found = _Conversion(policy).of(schema, value_of(values))
-        if self.out_of_range == HELD:
+        text = text_of(values)
+        found = _Conversion(self.out_of_range).of(schema, value_of(values))
+        if self.others == HELD:
             return held(found, text)
-        if self.out_of_range == WHOLE or (self.out_of_range == TEXT and not is_list) or pa.types.is_string(found.type):
+        if self.others == WHOLE or pa.types.is_string(found.type):
             return pc.coalesce(text, texts(found))
         if self.out_of_range != NULL and text.null_count < len(text):
             raise pa.ArrowInvalid("a value that is no value of the type")

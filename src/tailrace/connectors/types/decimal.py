@@ -102,7 +102,13 @@ def zero_text(digits: int) -> str:
 
 def double_type(plain: Convert, zero: object) -> ValueType:
     """Decimals as doubles. `plain` makes a column's form into decimal text."""
-    return ValueType(ConnectSchema("double"), pa.float64(), lambda text: pc.cast(plain(text), pa.float64()), zero)
+    return ValueType(
+        ConnectSchema("double"),
+        pa.float64(),
+        lambda text: pc.cast(plain(text), pa.float64()),
+        zero,
+        loses="digits that a double does not have",
+    )
 
 
 def decimal_schema(scale: int, precision: int | None = None) -> ConnectSchema:

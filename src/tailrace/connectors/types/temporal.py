@@ -23,6 +23,9 @@ LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 DAYS, MILLIS, MICROS, NANOS, ISO = "days", "ms", "us", "ns", "iso"
 
 
+_DIGITS, _ORDINALS = {MILLIS: 3}, {3: "third", 6: "sixth"}
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How dates or times are shown: schema, unit, and the JSON value that stands for zero."""
@@ -31,10 +34,14 @@ class Form:
     unit: str
     zero: object
 
-    def read_by(self, convert: Convert) -> ValueType:
-        """The type of a column whose form `convert` makes into values of the unit."""
+    def read_by(self, convert: Convert, digits: int = 0) -> ValueType:
+        """The type of a column whose form `convert` makes into values of the unit; they have so many of a second."""
         arrow = {"int32": pa.int32(), "int64": pa.int64(), "string": pa.string()}[self.schema.type]
-        return ValueType(self.schema, arrow, convert, self.zero)
+        is_text = self.unit == ISO and not str(self.schema.name).endswith("ZonedTimestamp")
+        # Tables have microseconds.
+        kept = digits if is_text else _DIGITS.get(self.unit, 6)
+        loses = f"digits of a second behind the {_ORDINALS[kept]}" if digits > kept else None
+        return ValueType(self.schema, arrow, convert, self.zero, loses=loses)
 
 
 def _debezium(connect: str, name: str, unit: str, zero: object = 0) -> Form:

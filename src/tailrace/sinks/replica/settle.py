@@ -178,7 +178,7 @@ class _Changes:
 
 def _keys(table: TableSchema, key: tuple[str, ...], images: pa.StructArray) -> Hashes:
     columns = (table.column(name) for name in key)
-    held = (replace(each, out_of_range=WHOLE) if is_held(each.arrow) else each for each in columns)
+    held = (replace(each, others=WHOLE) if is_held(each.arrow) else each for each in columns)
     keys = replace(table, columns=tuple(held))
     values = pa.StructArray.from_arrays([pc.struct_field(images, name) for name in key], fields=list(keys.row_type))
     return row_hashes(native_rows(keys, values).flatten(), len(images))

@@ -30,7 +30,7 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
         form = temporal.time_form(mode, 0)
         return form.read_by(_of_day(form.unit))
     form = temporal.timestamp_form(mode, scale, keeps_all=keeps_all(config))
-    kind = form.read_by(_timestamp(form.unit, is_strict(config)))
+    kind = form.read_by(_timestamp(form.unit, is_strict(config)), scale)
     return kind if scale <= _DRIVER_DIGITS else replace(kind, text="VARCHAR({})")
 
 

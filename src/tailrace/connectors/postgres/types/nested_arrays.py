@@ -1,6 +1,7 @@
 """Arrays for tables that are to equal their sources: lists, and JSON for values that no list of the elements is.
 
-These are arrays of more than one dimension, and those with elements that their own type cannot hold.
+These are arrays of more than one dimension, and those with elements that their own type cannot hold. An array whose
+elements are not counted from 1 is as the server prints it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tailrace.model.native import whole_values
 from tailrace.model.schema import ConnectSchema
 
 # The bounds of a literal are written before it where one of them is not 1.
-_DIMENSIONS = r"^(?:\[[^=]*\]=)?\{\{"
+_OTHERS = r"^(?:\[|\{\{)"
 
 
 def array_type(item: ValueType, delimiter: str) -> ValueType:
@@ -27,7 +28,7 @@ def array_type(item: ValueType, delimiter: str) -> ValueType:
 
     def convert(text: pa.Array) -> pa.Array:
         text = as_string(text)
-        other = pc.match_substring_regex(text, _DIMENSIONS).fill_null(False)
+        other = pc.match_substring_regex(text, _OTHERS).fill_null(False)
         found = arrays.elements(pc.if_else(other, pa.scalar("{}"), text), delimiter).lists
         values = item.convert(found.values)
         if is_held(item.arrow):
@@ -38,7 +39,7 @@ def array_type(item: ValueType, delimiter: str) -> ValueType:
         return held(lists, _texts(text, other, item, delimiter) if pc.any(other).as_py() else None)
 
     schema = ConnectSchema("array", items=item.schema.with_(optional=True))
-    return ValueType(schema, held_type(pa.list_(plain)), convert)
+    return ValueType(schema, held_type(pa.list_(plain)), convert, loses=item.loses)
 
 
 def _with_others(lists: pa.ListArray, values: pa.StructArray) -> pa.Array:
@@ -54,6 +55,8 @@ def _texts(text: pa.Array, other: pa.Array, item: ValueType, delimiter: str) -> 
 
 
 def _json(literal: str, item: ValueType, delimiter: str) -> str:
+    if literal.startswith("["):
+        return literal
     whole = arrays.nested(literal, delimiter)
     flat = pa.array([*_flat(whole)], pa.string())
     try:

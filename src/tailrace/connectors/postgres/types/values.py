@@ -119,7 +119,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.name in _VECTORS:
         return _vector(pg.name, faults)
     if pg.name in ("bit", "varbit"):
-        return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
+        kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
+        return replace(kind, loses="its length") if pg.name == "varbit" and modifier != 1 else kind
     if pg.name == "bytea":
         return _binary(config)
     if pg.name == "hstore":

@@ -37,7 +37,7 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     digits = {"datetime": 3, "smalldatetime": 0}.get(name, scale)
     convert: Convert
     if name == "datetimeoffset":
-        zoned = temporal.zoned_timestamp_form(0).read_by(offset_text)
+        zoned = temporal.zoned_timestamp_form(0).read_by(offset_text, digits)
         return replace(zoned, text=_TEXT[name], of_default=lambda text: offset_text(_completed(text, zoned=True)))
     if name == "date":
         form = temporal.date_form(mode)
@@ -52,7 +52,10 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     is_exact = name == "date" or digits <= _DRIVERS_DIGITS
     of_default = None if name in ("date", "time") else (lambda text: convert(_completed(text)))
     return replace(
-        form.read_by(convert), text=_TEXT[name], binary=as_values if is_exact else None, of_default=of_default
+        form.read_by(convert, 0 if name == "date" else digits),
+        text=_TEXT[name],
+        binary=as_values if is_exact else None,
+        of_default=of_default,
     )
 
 
