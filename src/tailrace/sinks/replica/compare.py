@@ -131,6 +131,23 @@ class Replica:
         layout = Layout.of(table, None if target is None else _renamed(arrow_schema(target), names))
         return Replica(target, layout, names), layout
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no table."""
+        return self._target is None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns by the source's names."""
+        return [] if self._target is None else _renamed(arrow_schema(self._target), self._names).names
+
+    def count(self) -> int:
+        """How many rows there are, by the table's log. Raises SinkError."""
+        if self._target is None:
+            return 0
+        with _readable(self._target.table_uri):
+            return int(self._target.count())
+
     def rows(self) -> Iterator[Digests]:
         """All rows. Raises SinkError."""
         return map(self._layout.digests, self._scanned())
@@ -180,6 +197,12 @@ class Totals:
     def rows(self) -> int:
         """How many rows there are."""
         return int(self.counts.sum())
+
+    @property
+    def hashes(self) -> Hashes:
+        """A hash of each bucket's rows, 0 where it has none."""
+        found = np.maximum(mixed(self.sums ^ mixed(self.counts.astype(np.uint64))), np.uint64(1))
+        return np.where(self.counts > 0, found, np.uint64(0))
 
     def differing(self, other: Totals) -> Flags:
         """The buckets whose rows are others."""
