@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from tailrace.capture.capture import Capture
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.signaling import send
-from tailrace.sinks.replica import again
+from tailrace.sinks.replica import again, aside
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.table_writer import TableWriter
@@ -111,7 +111,8 @@ class Following:
                 for row in shaper.rows(chunk):
                     blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
         root = str(self.folder / "lake")
-        batch = MicroBatch(root, "query", number, {}, False, copies=again.folders(root, {}))
+        known = {"copies": again.folders(root, {}), "aside": aside.folders(root, {})}
+        batch = MicroBatch(root, "query", number, {}, False, sets_aside=True, **known)
         for table, found in blobs.items():
             writer = TableWriter(batch, table)
             for part in parts(iter(found), self.rows):

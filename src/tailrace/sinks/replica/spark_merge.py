@@ -179,6 +179,8 @@ def _slices(part: Part, progress: TableProgress, wholes: dict[str, pa.Field]) ->
 
     `wholes` are the target's columns of texts that take all values; those of the part are added.
     """
+    if part.error is not None:
+        raise TableError(part.error)
     if part.note is not None or part.request is not None:
         yield json.dumps({"tasks": True, "extent": asdict(part.extent)}), b""
         return

@@ -16,10 +16,11 @@ _IN_MEMORY = 64 << 20
 
 @dataclass(frozen=True)
 class Sized:
-    """A batch with the bytes that it takes."""
+    """A batch with the bytes that it takes, and why no replica can take it, if so."""
 
     batch: ChangeBatch
     bytes: int
+    error: str | None = None
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Spool:
     _held: list[Sized] = field(default_factory=list)
     _bytes: int = 0
     _file: IO[bytes] | None = None
-    _stored: list[tuple[int, int, int]] = field(default_factory=list)
+    _stored: list[tuple[int, int, tuple[int, str | None]]] = field(default_factory=list)
 
     def add(self, sized: Sized) -> None:
         """Add a batch."""
@@ -40,7 +41,7 @@ class Spool:
         if self._file is None:
             self._file = _file()
         data = sized.batch.to_ipc()
-        self._stored.append((self._file.seek(0, 2), len(data), sized.bytes))
+        self._stored.append((self._file.seek(0, 2), len(data), (sized.bytes, sized.error)))
         self._file.write(data)
 
     def close(self) -> None:
@@ -50,12 +51,12 @@ class Spool:
 
     def __iter__(self) -> Iterator[Sized]:
         yield from self._held
-        for place, length, size in self._stored:
+        for place, length, (size, error) in self._stored:
             assert self._file is not None
             self._file.seek(place)
             batch = from_ipc(pa.py_buffer(self._file.read(length)))
             assert isinstance(batch, ChangeBatch)
-            yield Sized(batch, size)
+            yield Sized(batch, size, error)
 
 
 def _file() -> IO[bytes]:
