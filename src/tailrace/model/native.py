@@ -96,14 +96,13 @@ def compared_rows(table: TableSchema, images: pa.StructArray) -> pa.Table:
 
 def with_whole(table: TableSchema, images: Sequence[pa.StructArray]) -> TableSchema:
     """The table whose columns are of texts where an image has a value that their type cannot hold."""
-    columns = [
-        replace(column, others=WHOLE)
-        if is_held(column.arrow)
-        and column.out_of_range != NULL
-        and any(_has_text(each.field(place)) for each in images if place < each.type.num_fields)
-        else column
-        for place, column in enumerate(table.columns)
-    ]
+    places = [place for place, each in enumerate(table.columns) if is_held(each.arrow) and each.out_of_range != NULL]
+    if not places:
+        return table
+    # Below an image that is null there may be anything.
+    rows = [each.flatten() for each in images]
+    whole = {place for place in places if any(_has_text(each[place]) for each in rows)}
+    columns = [replace(each, others=WHOLE) if place in whole else each for place, each in enumerate(table.columns)]
     return replace(table, columns=tuple(columns))
 
 
