@@ -244,7 +244,7 @@ def _convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
 
 
 def _one_nan(values: pa.Array) -> pa.Array:
-    """Floats whose NaN is always the same, as engines compare it by its bits. PostgreSQL computes negative ones."""
+    """Floats whose NaN is always the same, as engines compare it by its bits. A computed one may be negative."""
     odd = pc.is_nan(values)
     return pc.if_else(odd, pa.scalar(float("nan"), values.type), values) if pc.any(odd).as_py() else values
 
