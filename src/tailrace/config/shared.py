@@ -193,9 +193,7 @@ _LOST = "Values that no event has (NaN in decimals, arrays of arrays)"
 OUT_OF_RANGE = (
     Option("column.out.of.range.null", PATTERNS, None, f"{_ODD_TIMES}: null in these columns ({_TYPED})."),
     Option("column.out.of.range.text", PATTERNS, None, f"The same: these columns are texts, in ISO 8601 ({_TYPED})."),
-    Option(
-        "value.loss.handling.mode", choice("event", "text"), "event", f"{_LOST}: null, or (a replica sets it) text."
-    ),
+    Option("value.loss.handling.mode", choice("event", "text"), "event", f"{_LOST}: null, or text (in replicas)."),
 )
 
 EVENTS = (
