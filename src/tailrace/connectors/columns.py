@@ -24,10 +24,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CapturedTable:
-    """A TableSchema and how to convert each of its columns."""
+    """A TableSchema and how to convert each of its columns; `left_out` are columns whose type has no mapping."""
 
     schema: TableSchema
     types: tuple[ValueType, ...]
+    left_out: tuple[str, ...] = ()
 
 
 class Columns:
@@ -59,12 +60,14 @@ class Columns:
         names = [column.name for column in columns]
         key = key_columns(self._config, table, names) or key
         shown = set(self._filter.columns(table, names))
-        schemas, types = [], []
+        schemas, types, left_out = [], [], []
         old_key = identity if len(identity) < len(columns) else ()
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(columns, key=lambda column: column.name not in shown):
             wanted = column.name in shown or column.name in key
             kind = self._value_type(table, column, column.name in key) if wanted else None
+            if wanted and kind is None:
+                left_out.append(column.name)
             if kind is not None:
                 odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
                 schemas.append(
@@ -85,7 +88,8 @@ class Columns:
             return None
         kept = {column.name for column in schemas}
         key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
-        return CapturedTable(TableSchema(table, tuple(schemas), key, identity, unique_at_commit), tuple(types))
+        schema = TableSchema(table, tuple(schemas), key, identity, unique_at_commit)
+        return CapturedTable(schema, tuple(types), tuple(left_out))
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
         """The placeholder under the column's mask, as the reference engine sends it; None for the usual one."""

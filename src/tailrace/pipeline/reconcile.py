@@ -36,6 +36,7 @@ _ATTEMPTS = 3
 _SHOWN = 5
 EQUALS = ("equal", "equal in part")
 _ONLY_HERE = "only the replica has it"
+_UNMAPPED = "the replica does not have it, as its type has no mapping"
 _OPERATIONS = {CREATE: "creates", UPDATE: "updates", DELETE: "deletes", READ: "reads", TRUNCATE: "truncates"}
 _KINDS = {"missing": MISSING, "surplus": SURPLUS, "different": DIFFERENT}
 
@@ -188,6 +189,7 @@ class Reconciler:
             return
         with self.follower.admin.now() as now:
             schema = now.table(table)
+            left_out = now.left_out(schema)
             report.reason = _missing_operations(self.definition, config, schema) or now.obstacle(
                 schema, merge_key(schema)
             )
@@ -197,6 +199,7 @@ class Reconciler:
         place = Target(root, table.unique, options, names)
         found.sides = sides = Sides(self.follower.admin, place, schema, self.progress)
         report.not_compared = {
+            **dict.fromkeys(left_out, _UNMAPPED),
             **_lost(schema),
             **dict.fromkeys(sides.surplus(self._target.metadata.values()), _ONLY_HERE),
         }

@@ -70,12 +70,16 @@ class ChangeTableNow(SourceNow):
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
         """See SourceNow.obstacle."""
         if not key:
-            return "it has no key"
+            return None
         if tuple(key) != table.key:
             return f"its replica is not kept by {', '.join(table.key) or 'a key'}"
         with self._translated(f"{table.id} cannot be looked at"):
             unique = self._catalog.unique(table.id, self._catalog.tables()[table.id])
         return None if is_unique(key, unique) else key_not_unique(key)
+
+    def left_out(self, table: TableSchema) -> Sequence[str]:
+        """See SourceNow.left_out."""
+        return self._tables[table.id].captured.left_out
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""

@@ -71,6 +71,10 @@ class PostgresNow(SourceNow):
         """See SourceNow.obstacle."""
         return obstacle(self._connection, self._catalog.config, self._captured[table.id], key)
 
+    def left_out(self, table: TableSchema) -> Sequence[str]:
+        """See SourceNow.left_out."""
+        return self._captured[table.id].left_out
+
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""
         row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
