@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
-from tailrace.connectors.value_type import ValueType
+from tailrace.connectors.value_type import ValueType, keeps_all
 from tailrace.events.masks import applied
 from tailrace.model.table import Column, TableId, TableSchema
 
@@ -29,6 +30,15 @@ class CapturedTable:
     schema: TableSchema
     types: tuple[ValueType, ...]
     left_out: tuple[str, ...] = ()
+
+
+@cache
+def _tell_lossy_key(table: TableId, column: str, loses: str) -> None:
+    """Log once what a key does not tell."""
+    log.warning(
+        "%s: a replica keeps the key column %s without %s, so rows whose keys differ in that alone are one row there",
+        *(table, column, loses),
+    )
 
 
 class Columns:
@@ -69,6 +79,8 @@ class Columns:
             if wanted and kind is None:
                 left_out.append(column.name)
             if kind is not None:
+                if column.name in key and kind.loses and keeps_all(self._config):
+                    _tell_lossy_key(table, column.name, kind.loses)
                 odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
                 schemas.append(
                     Column(
