@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
-from tailrace.connectors.value_type import ValueType, converted
+from tailrace.connectors.value_type import ValueType, converted, keeps_all
 from tailrace.errors import DecodeError
 from tailrace.events.masks import applied
 from tailrace.model.table import Column, TableId, TableSchema
@@ -28,13 +29,23 @@ class CapturedTable:
     """A TableSchema and how to convert each of its columns.
 
     `is_alone`: rows of other tables that a query of the table would give as well are not read with it. `absent` are
-    columns that the log does not have.
+    columns that the log does not have, `left_out` those whose type has no mapping.
     """
 
     schema: TableSchema
     types: tuple[ValueType, ...]
     is_alone: bool = False
     absent: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@cache
+def _tell_lossy_key(table: TableId, column: str, loses: str) -> None:
+    """Log once what a key does not tell."""
+    log.warning(
+        "%s: a replica keeps the key column %s without %s, so rows whose keys differ in that alone are one row there",
+        *(table, column, loses),
+    )
 
 
 class Columns:
@@ -50,23 +61,33 @@ class Columns:
         self._faults = config.flag("compat.faults")
 
     def captured(
-        self, table: TableId, columns: Sequence[ColumnInfo], key: Sequence[str], identity: Sequence[str]
+        self,
+        table: TableId,
+        columns: Sequence[ColumnInfo],
+        key: Sequence[str],
+        identity: Sequence[str],
+        *,
+        unique_at_commit: bool = False,
     ) -> CapturedTable | None:
         """A table by its columns, in their order in the database; None, with a warning, if none is captured.
 
         `key` is the key in the database, which message.key.columns overrides; `identity` names the columns of an old
-        row image.
+        row image. `unique_at_commit`: see TableSchema.
         """
         names = [column.name for column in columns]
         key = key_columns(self._config, table, names) or key
         shown = set(self._filter.columns(table, names))
-        schemas, types = [], []
+        schemas, types, left_out = [], [], []
         old_key = identity if len(identity) < len(columns) else ()
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(columns, key=lambda column: column.name not in shown):
             wanted = column.name in shown or column.name in key
             kind = self._value_type(table, column, column.name in key) if wanted else None
+            if wanted and kind is None:
+                left_out.append(column.name)
             if kind is not None:
+                if column.name in key and kind.loses and keeps_all(self._config):
+                    _tell_lossy_key(table, column.name, kind.loses)
                 odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
                 missing, is_unlogged = _missing(column, kind)
                 schemas.append(
@@ -80,6 +101,7 @@ class Columns:
                         kind.masking,
                         missing,
                         is_unlogged,
+                        loses=kind.loses,
                     )
                 )
                 types.append(kind)
@@ -88,7 +110,8 @@ class Columns:
             return None
         kept = {column.name for column in schemas}
         key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
-        return CapturedTable(TableSchema(table, tuple(schemas), key, identity), tuple(types))
+        schema = TableSchema(table, tuple(schemas), key, identity, unique_at_commit)
+        return CapturedTable(schema, tuple(types), left_out=tuple(left_out))
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
         """The placeholder under the column's mask, as the reference engine sends it; None for the usual one."""

@@ -138,6 +138,10 @@ class SourceNow(Protocol):
         """Why a table cannot be compared with a replica of this key, None if it can."""
         return None
 
+    def left_out(self, table: TableSchema) -> Sequence[str]:
+        """The captured columns that are in no event, as their types have no mapping."""
+        return ()
+
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""
 

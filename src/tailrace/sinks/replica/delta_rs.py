@@ -17,7 +17,17 @@ from tailrace.model.table import TableSchema
 from tailrace.sinks.replica import descriptions, merge
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.codes import row_codes
-from tailrace.sinks.replica.evolve import add_columns, aligned, evolution, filling, numbers_as_text, takes_over, trimmed
+from tailrace.sinks.replica.evolve import (
+    add_columns,
+    aligned,
+    cast,
+    evolution,
+    filling,
+    fitted,
+    numbers_as_text,
+    takes_over,
+    trimmed,
+)
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net, fold
 from tailrace.sinks.replica.health import why_not_ours
@@ -198,6 +208,7 @@ def _apply(
         overwrite(place, target, _puts(net), mark, "overwrite")
         return None
     lacking, schema = evolve(batch, place, target, net.table, fields)
+    net = replace(net, rows=fitted(net.rows, schema))
     if net.cleared:
         overwrite(place, target, aligned(_puts(net), schema), mark, None)
         return None
@@ -299,7 +310,8 @@ def streamed(
             table = pa.Table.from_batches([batch if names is None else batch.select(list(names))])
             for name in numbers:
                 table = table.set_column(table.schema.get_field_index(name), name, trimmed(table.column(name)))
-            table = table.rename_columns(schema.names).cast(schema)
+            columns = [cast(table.column(place), field.type) for place, field in enumerate(schema)]
+            table = pa.table(columns, schema=schema)
             for field in () if values is None else values.schema:
                 value = values.column(field.name)[0] if values is not None else None
                 table = table.append_column(field, pa.repeat(value, table.num_rows))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -21,34 +21,26 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from tailrace.errors import DecodeError, SinkError, TableError
+from tailrace.errors import SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica import again, aside, delta_rs, descriptions, merge, spark_sql, spark_write
-from tailrace.sinks.replica.batch import MicroBatch, table_parts
-from tailrace.sinks.replica.evolve import add_columns, evolution, needs_table, takes_over
-from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.evolve import (
+    add_columns,
+    evolution,
+    takes_over,
+)
 from tailrace.sinks.replica.health import why_not_ours
-from tailrace.sinks.replica.marks import Extent, TableProgress
+from tailrace.sinks.replica.marks import Extent
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.renames import Done, Rename, Stop, renamed
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
+from tailrace.sinks.replica.spark_fold import FOLDED, folding
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
 from tailrace.spark.java_errors import summary
-
-_FOLDED = "table string, part int, slice int, header string, rows binary"
-_FOLDED_SCHEMA = pa.schema(
-    [
-        ("table", pa.string()),
-        ("part", pa.int32()),
-        ("slice", pa.int32()),
-        ("header", pa.string()),
-        ("rows", pa.binary()),
-    ]
-)
-_SLICE_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,7 @@ class Merging:
         self.others: dict[str, Otherwise] = {}
         self._begun: set[str] = set()
         self._session, self._batch = ordered.sparkSession, batch
-        self._folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
+        self._folded = ordered.mapInArrow(folding(batch), FOLDED).persist()
 
     @cached_property
     def _heads(self) -> list[Row]:
@@ -147,70 +139,6 @@ class Merging:
     def close(self) -> None:
         """Release the rows."""
         self._folded.unpersist()
-
-
-def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table, some in table_parts(batches, batch.layout):
-            progress, has_failed = batch.progress(table, batch.target(table).open()), False
-            for part in some:
-                if has_failed and part.rename is None:
-                    continue
-                slices = _slices(part, progress)
-                try:
-                    first = next(slices)
-                except (TableError, DecodeError) as error:
-                    if not batch.sets_aside:
-                        raise
-                    first, has_failed = (json.dumps({"extent": asdict(part.extent), "failed": str(error)}), b""), True
-                for number, (header, rows) in enumerate(chain([first], slices)):
-                    place = {"table": table, "part": part.extent.number, "slice": number}
-                    yield pa.RecordBatch.from_pylist([{**place, "header": header, "rows": rows}], _FOLDED_SCHEMA)
-
-    return run
-
-
-def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, bytes]]:
-    """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
-    if part.note is not None and part.note.lacking is not None:
-        yield json.dumps({"lacking": part.note.lacking, "extent": asdict(part.extent)}), b""
-        return
-    if part.note is not None or part.request is not None:
-        yield json.dumps({"tasks": True, "extent": asdict(part.extent)}), b""
-        return
-    metadata = {
-        name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None
-    }
-    if metadata:
-        yield json.dumps({**metadata, "extent": asdict(part.extent)}), b""
-        return
-    left = part.left(progress)
-    if not left:
-        yield json.dumps({"extent": asdict(part.extent)}), b""
-        return
-    net = fold(left)
-    header = {
-        "extent": asdict(part.extent.without(progress.place)),
-        "names": net.table.row_type.names,
-        "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
-        "key": net.key,
-        "kept": net.kept,
-        "moves": net.moves,
-        "cleared": net.cleared,
-        "upserted": net.upserted,
-        "deleted": net.deleted,
-    }
-    if needs_table(net.table):
-        header["table"] = net.table.to_json()
-    for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
-        yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
-
-
-def _ipc(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
 
 
 def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

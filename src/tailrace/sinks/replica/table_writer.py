@@ -34,6 +34,8 @@ class TableWriter:
         return replace(report, is_there=report.is_there or bool(part.batches))
 
     def _written(self, part: Part) -> TableReport:
+        if part.error is not None:
+            return self._refused(part, part.error)
         if part.request is not None:
             self._has_copy = True
             return self._into_copy(lambda: self._copy.end(part) if part.note is not None else self._copy.read(part))
@@ -61,6 +63,13 @@ class TableWriter:
                 raise
             return aside.put(self._batch, self._table, Part(Extent(0)), str(error))
         return replace(report, lacking=report.lacking or followed.lacking)
+
+    def _refused(self, part: Part, error: str) -> TableReport:
+        """Set the table aside that no replica can be of. Raises TableError where that ends the run."""
+        if not self._batch.sets_aside:
+            raise TableError(error)
+        is_known = self.is_aside or is_among(self._table, self._batch.aside)
+        return aside.put(self._batch, self._table, part, None if is_known and part.extent.read is None else error)
 
     def _into_copy(self, write: Callable[[], TableReport]) -> TableReport:
         """Write to the copy. One that cannot take its rows is no copy any more."""

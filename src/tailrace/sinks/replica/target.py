@@ -15,6 +15,7 @@ from tailrace.model.table import TableId
 from tailrace.sinks.replica.folders import folder, former_folders, shown
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.marks import newest
+from tailrace.sinks.replica.storage import folders
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,17 @@ def row_counts(root: Path) -> dict[str, int]:
     folders = sorted(log.parent for log in root.glob("*/_delta_log"))
     # Percent signs are of releases that could not read such folders again.
     return {shown(folder.name): int(DeltaTable(folder).count()) for folder in folders if "%" not in folder.name}
+
+
+def stored_tables(root: str, storage_options: Mapping[str, str]) -> list[str]:
+    """The unique names of the tables that have a replica below a root, by their folders. Raises DeltaError, OSError."""
+    found = []
+    for name in sorted(folders(root, "", storage_options)):
+        place, options = f"{root.rstrip('/')}/{name}", dict(storage_options)
+        if not name.startswith("_") and DeltaTable.is_deltatable(place, options):
+            record = newest(DeltaTable(place, storage_options=options))
+            found += [] if record is None else [record.table]
+    return found
 
 
 def _existing(

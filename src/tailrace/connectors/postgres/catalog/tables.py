@@ -12,6 +12,7 @@ from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.processors import reselect
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.postgres.catalog.defaults import parse_default
@@ -277,9 +278,20 @@ class Catalog:
     def _captured(self, table: TableId, info: TableInfo, *, in_log: bool) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
         columns = [self._column(column, in_log) for column in info.columns]
-        found = self._columns.captured(table, columns, info.key, info.identity)
+        is_unique = self._is_unique_at_commit(table, info)
+        found = self._columns.captured(table, columns, info.key, info.identity, unique_at_commit=is_unique)
         is_alone = self._keeps_rows and not info.is_partitioned
         return replace(found, is_alone=True) if found is not None and is_alone else found
+
+    def _is_unique_at_commit(self, table: TableId, info: TableInfo) -> bool:
+        """Whether rows may change places within a transaction, as far as images can tell.
+
+        The server takes no deferrable constraint as an identity, so such tables have REPLICA IDENTITY FULL. Values
+        that are selected again are not those of the moment, so images of one row may differ.
+        """
+        names = [column.name for column in info.columns]
+        again = reselect(self.config)
+        return len(info.identity) == len(names) and not (again and any(again.wants(table, name) for name in names))
 
     def _column(self, column: CatalogColumn, in_log: bool) -> ColumnInfo:
         pg, domain_modifier = self._types[column.type_oid]

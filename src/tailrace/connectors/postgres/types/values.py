@@ -15,13 +15,30 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.postgres.log.protocol import arrays
-from tailrace.connectors.postgres.types import binary_temporal, bits, extensions, numbers, temporal, unmapped
+from tailrace.connectors.postgres.types import (
+    binary_temporal,
+    bits,
+    extensions,
+    nested_arrays,
+    numbers,
+    temporal,
+    unmapped,
+)
 from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
 from tailrace.connectors.postgres.types.geometry import geometries, points
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.types import geometry
 from tailrace.connectors.types.binary import binary_type
-from tailrace.connectors.value_type import AS_IS, Binary, ValueType, as_string, cast_type, is_strict, text_type
+from tailrace.connectors.value_type import (
+    AS_IS,
+    Binary,
+    ValueType,
+    as_string,
+    cast_type,
+    is_strict,
+    keeps_all,
+    text_type,
+)
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 from tailrace.model.schema import ConnectSchema
@@ -102,7 +119,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.name in _VECTORS:
         return _vector(pg.name, faults)
     if pg.name in ("bit", "varbit"):
-        return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
+        kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
+        return replace(kind, loses="its length") if pg.name == "varbit" and modifier != 1 else kind
     if pg.name == "bytea":
         return _binary(config)
     if pg.name == "hstore":
@@ -138,6 +156,8 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         return None
     required = faults and (item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS)
     item = item or _unmapped(element, config)
+    if keeps_all(config):
+        return nested_arrays.array_type(item, ";" if element.name == "box" else ",")
     strict = is_strict(config)
     arrow, delimiter = pa.list_(item.arrow), ";" if element.name == "box" else ","
 
