@@ -95,7 +95,11 @@ class Replica:
         try:
             eventually(lambda: run.await_(0.2) or (self.is_same() and gone in (None, self.gone())))
         except AssertionError as error:
-            error.add_note(f"source {self.source()}\nreplica {self.kept()}\nlacking {self.lacking()}")
+            error.add_note(f"lacking {self.lacking()}, gone {self.gone()}")
+            source, kept = self.source(), self.kept()
+            for name in {*source, *kept}:
+                here, there = source.get(name, Counter()), kept.get(name, Counter())
+                error.add_note(f"{name}: only in the source {here - there}, only in the replica {there - here}")
             raise
 
     def marked(self) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -86,24 +86,7 @@ class Columns:
             if wanted and kind is None:
                 left_out.append(column.name)
             if kind is not None:
-                if column.name in key and kind.loses and keeps_all(self._config):
-                    _tell_lossy_key(table, column.name, kind.loses)
-                odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
-                missing, is_unlogged = _missing(column, kind)
-                schemas.append(
-                    Column(
-                        column.name,
-                        kind.schema,
-                        kind.arrow,
-                        column.name in shown,
-                        odd,
-                        self._placeholder(table, column, kind),
-                        kind.masking,
-                        missing,
-                        is_unlogged,
-                        loses=kind.loses,
-                    )
-                )
+                schemas.append(self._column(table, column, kind, shown, key, old_key))
                 types.append(kind)
         if not schemas:
             log.warning("%s has no columns to capture, so it is left out", table)
@@ -112,6 +95,32 @@ class Columns:
         key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
         schema = TableSchema(table, tuple(schemas), key, identity, unique_at_commit)
         return CapturedTable(schema, tuple(types), left_out=tuple(left_out))
+
+    def _column(
+        self,
+        table: TableId,
+        column: ColumnInfo,
+        kind: ValueType,
+        shown: Collection[str],
+        key: Sequence[str],
+        old_key: Sequence[str],
+    ) -> Column:
+        if column.name in key and kind.loses and keeps_all(self._config):
+            _tell_lossy_key(table, column.name, kind.loses)
+        odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
+        missing, is_unlogged = _missing(column, kind)
+        return Column(
+            column.name,
+            kind.schema,
+            kind.arrow,
+            column.name in shown,
+            odd,
+            self._placeholder(table, column, kind),
+            kind.masking,
+            missing,
+            is_unlogged,
+            loses=kind.loses,
+        )
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
         """The placeholder under the column's mask, as the reference engine sends it; None for the usual one."""

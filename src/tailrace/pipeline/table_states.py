@@ -139,8 +139,8 @@ class TableStates:
         """Update the states once a micro-batch is written, ask for tables that are incomplete, and store that."""
         with self._lock:
             before = dict(self._tables)
-            for report in sorted(reports, key=lambda each: each.renamed_from is None):
-                self._report(report)
+            for report in reports:
+                self._report(report, before)
             self._follow_requests(batch)
             self._tell(before)
             self._ask_again()
@@ -162,10 +162,10 @@ class TableStates:
             self._tell(before)
             self._store()
 
-    def _report(self, report: TableReport) -> None:
+    def _report(self, report: TableReport, before: Mapping[str, TableState]) -> None:
         name = report.table
         if report.renamed_from is not None:
-            self._rename(report.renamed_from, name)
+            self._rename(before.get(report.renamed_from), report.renamed_from, name)
         if report.lacking is not None:
             self._event(name, Event.LACKING, why=report.lacking)
         if report.reminder is not None and (name not in self._tables or self._tables[name].state == COMPLETE):
@@ -177,7 +177,7 @@ class TableStates:
         if report.snapshot is not None:
             self._event(name, Event.BEGUN, request=_SNAPSHOT + report.snapshot)
         if report.ended is not None:
-            self._event(name, Event.ENDED)
+            self._event(name, Event.ENDED, request=report.ended)
         if report.is_gone and (name in self._tables or report.version is not None):
             self._event(name, Event.DROPPED)
         elif (
@@ -205,9 +205,8 @@ class TableStates:
             reasons = tuple(each for each in known.why if each != known.lasting or each == why)
             self._tables[name] = replace(known, lasting=why, why=reasons)
 
-    def _rename(self, old: str, new: str) -> None:
+    def _rename(self, known: TableState | None, old: str, new: str) -> None:
         """Rows of a table that was incomplete are as incomplete under another name, and the others as complete."""
-        known = self._tables.get(old)
         reasons = () if known is None else known.left_behind
         if reasons:
             self._event(new, Event.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(reasons)}")

@@ -88,7 +88,7 @@ class Copy:
                 return delta_rs.bring(self.batch, replica, target, progress, part, replaces=read.begins, is_copy=True)
             return self._collected(part, target, record)
 
-        return replace(retried(replica, attempt), begun=read.request)
+        return replace(retried(replica, attempt), begun=read.request if read.begins else None)
 
     def _collected(self, part: Part, replica: DeltaTable | None, record: Record | None) -> TableReport:
         """Bring a chunk into the copy, or begin it anew."""

@@ -99,6 +99,9 @@ class TableState:
 
     def after(self, event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
         """The state after an event; `request` is the reading that the event is about."""
+        if event is Event.ENDED and self.state in (READING, INCOMPLETE) and request not in (None, self.request):
+            # It began before what is the matter now; or an earlier one, whose end is told again after a restart.
+            return self
         if event is Event.ENDED and self.state == READING and self.again:
             # Part of the rows was read before the last thing happened.
             return replace(self, state=INCOMPLETE, why=self.again, again=(), request=None)
