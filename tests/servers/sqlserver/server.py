@@ -17,12 +17,14 @@ from .catalogue.literals import quote
 from .catalogue.store import Catalogue
 from .cdc.capture import Capture
 from .engine import Engine
+from .faults import Faults
+from .platforms import SQL_SERVER_2022, Platform
 from .session.session import Session
 from .session.transactions import TableLocks
 from .tds.certificate import tls_context
 from .tds.connection import Connection
 from .tds.login import Login
-from .tsql.errors import SqlError, error
+from .tsql.errors import SqlError, SqlErrors, error
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,6 +53,7 @@ class SqlServer:
         capture_interval: float = 0.1,
         idle_seconds: float = 300,
         record: bool = False,
+        platform: Platform = SQL_SERVER_2022,
     ) -> None:
         self.host = "127.0.0.1"
         self.port = port
@@ -60,6 +63,8 @@ class SqlServer:
         self.encryption = encryption
         self.engine = Engine(folder / "postgres" if folder is not None else None, utc_offset)
         self.table_locks = TableLocks()
+        self.platform = platform
+        self.faults = Faults()
         self.statements: list[tuple[int, str]] = []
         self._record = record
         self._capture_settings = (capture_interval, idle_seconds)
@@ -80,6 +85,7 @@ class SqlServer:
         self._lookup_lock = threading.Lock()
         self.catalogue = Catalogue(self.engine.connect("catalogue"))
         self.views = self.engine.views(self._lookups)
+        self.become(self.platform)
         self.capture = Capture(self.engine, *self._capture_settings)
         self.capture.start()
         self._listener = socket.create_server((self.host, self.port), backlog=128)
@@ -138,17 +144,18 @@ class SqlServer:
     def open_session(self, who: Login) -> Session:
         """The session of a client whose password is right."""
         self._check_password(who)
+        default = self.lookup(f"SELECT default_database FROM cat.logins WHERE lower(name) = {quote(who.user.lower())}")
+        database = who.database or default or "master"
+        fault = self.faults.of_login(database)
+        if fault is not None:
+            raise SqlErrors(fault.errors)
         spid = next(self._spids)
         session = Session(self, spid, who.user, who.host, who.application)
-        default = (
-            self.lookup(f"SELECT default_database FROM cat.logins WHERE lower(name) = {quote(who.user.lower())}")
-            or "master"
-        )
         try:
-            session.use(who.database or default)
+            session.use(database)
         except SqlError as failure:
             session.close()
-            raise error(4060, who.database or default) from failure
+            raise SqlErrors((error(4060, database), error(18456, who.user))) from failure
         with self._lock:
             self._sessions[spid] = session
         pid = session.backend.scalar("SELECT pg_backend_pid()")
@@ -182,7 +189,10 @@ class SqlServer:
         )
 
     def note_statement(self, session: Session, text: str) -> None:
-        """Keep the text of a statement, if statements are recorded."""
+        """Keep the text of a statement, if statements are recorded. Raises the errors that tests have it get."""
+        fault = self.faults.of_statement(text)
+        if fault is not None:
+            raise SqlErrors(fault.errors, is_cut=fault.is_fatal)
         if self._record:
             self.statements.append((session.spid, text))
 
@@ -244,6 +254,23 @@ class SqlServer:
             if session is not None and session.database_name == database:
                 connection.close()
         self.execute(f"DROP DATABASE IF EXISTS [{database}]")
+
+    def become(self, platform: Platform, name: str | None = None) -> None:
+        """Be another kind of server, or a node of another name, from now on."""
+        self.platform, self.name = platform, name or self.name
+        values = ", ".join(f"({quote(key)}, {quote(each)})" for key, each in platform.properties(self.name).items())
+        self.run(f"DELETE FROM cat.properties; INSERT INTO cat.properties VALUES {values}")
+        self.catalogue.changed()
+
+    @contextmanager
+    def being(self, platform: Platform, name: str | None = None) -> Iterator[None]:
+        """Be another kind of server within a block."""
+        before = self.platform, self.name
+        self.become(platform, name)
+        try:
+            yield
+        finally:
+            self.become(*before)
 
     def settle(self, database: str) -> None:
         """Have the change tables hold what is committed."""

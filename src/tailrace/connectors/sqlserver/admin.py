@@ -9,8 +9,9 @@ from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection
+from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.connector import SqlServerConnector
+from tailrace.connectors.sqlserver.failures import FAILURES
 from tailrace.connectors.sqlserver.log.end import is_agent_running, log_end
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text

@@ -12,7 +12,8 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.failures import FAILURES
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.model.table import TableId
 

@@ -14,7 +14,8 @@ from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastCha
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server
+from tailrace.connectors.sqlserver.client import Connection, Server
+from tailrace.connectors.sqlserver.failures import FAILURES
 from tailrace.connectors.sqlserver.log.end import log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table

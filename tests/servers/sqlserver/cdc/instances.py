@@ -41,7 +41,8 @@ def enable_database(executor: Executor, database: Database) -> None:
         return
     number = database.database_id
     with atomic(executor):
-        if session.reader().schema_id(number, "cdc") is not None:
+        user = f"SELECT 1 FROM cat.users WHERE database_id = {number} AND lower(name) = 'cdc'"
+        if session.reader().schema_id(number, "cdc") is not None or session.backend.scalar(user) is not None:
             raise error(22906, database.name)
         session.backend.run(
             f"INSERT INTO cat.schemas SELECT {number}, max(schema_id) + 1, 'cdc', 1 FROM cat.schemas WHERE"

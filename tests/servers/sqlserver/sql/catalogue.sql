@@ -61,6 +61,8 @@ CREATE TABLE cat.role_members (database_id int NOT NULL, role text NOT NULL, mem
 CREATE TABLE cat.permissions (database_id int NOT NULL, grantee text NOT NULL, permission text NOT NULL, state text NOT NULL,
   class text NOT NULL, major_id int NOT NULL DEFAULT 0);
 
+-- SERVERPROPERTY, by names in lower case.
+CREATE TABLE cat.properties (name text PRIMARY KEY, value text);
 -- The server: one row.
 CREATE TABLE cat.server (agent_running int2 NOT NULL DEFAULT 1, start_time timestamptz NOT NULL DEFAULT now());
 INSERT INTO cat.server DEFAULT VALUES;

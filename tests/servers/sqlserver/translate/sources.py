@@ -168,7 +168,7 @@ def _cte(binder: Binder, cte: tuple[str, list[tuple[str, Bound]]], alias: str) -
 def _system_view(binder: Binder, view: SystemView, name: Name, alias: str) -> str:
     context = binder.context
     if view.name.startswith("dm_"):
-        context.rights.check_server("VIEW SERVER STATE")
+        _check_state(context)
     database = context.database_named(name[-3] if len(name) > 2 else "")
     own = context.alias()
     columns = [(column, Bound(f'{own}."{column}"', kind, nullable)) for column, kind, nullable in view.columns]
@@ -176,7 +176,17 @@ def _system_view(binder: Binder, view: SystemView, name: Name, alias: str) -> st
         Source(own, (alias,) if alias else (database.name, view.schema, view.name), columns, view=view)
     )
     where = f" WHERE _db = {database.database_id}" if view.per_database else ""
+    if view.name == "databases" and context.platform.is_azure_database:
+        where = f" WHERE database_id IN (1, {context.database.database_id})"
     return f"(SELECT * FROM {view.physical}{where}) AS {own}"
+
+
+def _check_state(context: Context) -> None:
+    """The right that dynamic management views ask for: of the server, in Azure SQL Database of the database."""
+    if context.platform.is_azure_database:
+        context.rights.check_database("VIEW DATABASE STATE", context.database)
+    else:
+        context.rights.check_server("VIEW SERVER STATE")
 
 
 def _view(binder: Binder, view: Table, alias: str) -> str:

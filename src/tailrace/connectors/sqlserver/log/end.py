@@ -8,7 +8,8 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.failures import FAILURES
 from tailrace.connectors.sqlserver.position import literal_of
 from tailrace.connectors.sqlserver.statements import name
 
