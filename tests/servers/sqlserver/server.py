@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from . import backups
 from .catalogue.literals import quote
 from .catalogue.store import Catalogue
 from .cdc.capture import Capture
@@ -249,10 +250,7 @@ class SqlServer:
 
     def drop(self, database: str) -> None:
         """Drop a database if it is there, whoever uses it."""
-        for connection in list(self._connections):
-            session = connection.session
-            if session is not None and session.database_name == database:
-                connection.close()
+        self.cut(database)
         self.execute(f"DROP DATABASE IF EXISTS [{database}]")
 
     def become(self, platform: Platform, name: str | None = None) -> None:
@@ -272,9 +270,38 @@ class SqlServer:
         finally:
             self.become(*before)
 
+    def fail_over(self, node: str, database: str) -> None:
+        """Have another node answer, whose copy of a database was made at another time; connections are cut."""
+        self.cut(database)
+        self.become(self.platform, node)
+        self.run(f"UPDATE cat.databases SET create_date = now() - INTERVAL '7 days' WHERE name = {quote(database)}")
+
+    def cut(self, database: str) -> None:
+        """Cut the connections to a database."""
+        for connection in list(self._connections):
+            session = connection.session
+            if session is not None and session.database_name == database:
+                connection.close()
+
+    def back_up(self, database: str) -> None:
+        """Keep what a database holds."""
+        number = self._number(database)
+        with self.capture.paused(number), self._lookup_lock:
+            backups.back_up(self._lookups, number)
+
+    def restore(self, database: str) -> None:
+        """Put back what it held when it was backed up; its tables must be the same."""
+        self.cut(database)
+        number = self._number(database)
+        with self.capture.paused(number), self._lookup_lock:
+            backups.restore(self._lookups, number)
+
+    def _number(self, database: str) -> int:
+        return int(self.lookup(f"SELECT ms.db_id({quote(database)})") or 0)
+
     def settle(self, database: str) -> None:
         """Have the change tables hold what is committed."""
-        self.capture.scan(int(self.lookup(f"SELECT ms.db_id({quote(database)})") or 0))
+        self.capture.scan(self._number(database))
 
     def execute(self, *statements: str, database: str = "master") -> list[tuple[Any, ...]]:
         """Run statements one after the other; return the rows of the last."""

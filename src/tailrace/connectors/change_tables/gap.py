@@ -9,7 +9,7 @@ from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.shared_log import Gap
-from tailrace.errors import OffsetError
+from tailrace.errors import OffsetError, SourceError
 from tailrace.model.table import TableId
 
 # By database and name of each change table: its number, schema and name of its source table, its version, and `types`
@@ -21,14 +21,15 @@ def is_in(instance: Instance, begin: Reading, end: Reading) -> bool:
     """Whether an instance has rows of (begin, end]."""
     database = instance.table.database
     is_over = instance.stop is not None and instance.stop <= begin.lsn(database)
-    return instance.start <= end.lsn(database) and not is_over
+    return instance.has_begun and instance.start <= end.lsn(database) and not is_over
 
 
 def known_up_to(before: Known, to: Reading, instances: Sequence[Instance]) -> dict[str, dict[str, list[Any]]]:
     """The instances that the log up to a position has rows of, those among them that are gone by now left out."""
     found: dict[str, dict[str, list[Any]]] = {}
     for each in instances:
-        if each.start <= to.lsn(each.table.database) or is_known(before, each):
+        has_rows = each.has_begun and each.start <= to.lsn(each.table.database)
+        if has_rows or is_known(before, each):
             names = found.setdefault(each.table.database, {})
             columns = _first_columns(before, each)
             names[each.name] = [each.number, each.table.schema, each.table.table, each.version, *columns]
@@ -70,7 +71,7 @@ def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> Gap | 
         for name, (number, schema, table, *_) in names.items():
             mine = by_table.get((database, schema, table), [])
             is_gone = all(each.number != number for each in mine)
-            # Where nothing tells since when the other one has changes, it may lack some.
+            # Where nothing tells since when the other one has changes (it may not have begun yet), it may lack some.
             if is_gone and mine and (mine[0].start > at.lsn(database) or not mine[0].start):
                 return Gap(_gone(f"{database}.{schema}.{table}", name, at.lsn(database), mine[0].start))
     return None
@@ -96,6 +97,18 @@ def cleaned_meanwhile(instance: Instance, lsn: str, found: int, expected: int) -
     )
 
 
+class InstanceGone(SourceError):
+    """A change table was dropped after it was listed."""
+
+
+def dropped_meanwhile(instance: Instance, lsn: str) -> str:
+    """What is lost where a change table was dropped before its rows behind a position were read."""
+    return (
+        f"the capture instance {instance.name} of {instance.table} was dropped before its changes from LSN {lsn} on "
+        "were read: they are lost"
+    )
+
+
 def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...]) -> tuple[TableId, ...]:
     """The tables that had an instance at the start of a range, and have none now."""
     there = {each.table for each in instances}
@@ -112,6 +125,18 @@ def _gone(table: str, name: str, lsn: str, start: str) -> OffsetError:
         f"capture was disabled and enabled again: what changed from LSN {lsn} to {start} is lost",
         where=f"{table}, capture instance {name}",
         remedy=NEW_SNAPSHOT,
+    )
+
+
+def another(database: str, lsn: str, was: str, now: str | None) -> Gap:
+    """The gap where the commit at a position is another one than that which was read."""
+    return Gap(
+        OffsetError(
+            f"the log of {database} is not the one that was read: its commit at LSN {lsn} was {was}, and is "
+            f"{now or 'gone'}. The database was restored to an older point, or is another one of this name",
+            where=database,
+            remedy=NEW_SNAPSHOT,
+        )
     )
 
 

@@ -29,13 +29,13 @@ WHERE t.is_ms_shipped = 0
 """
 _INSTANCES = """
 SELECT s.name, t.name, c.capture_instance, c.object_id, c.source_object_id, c.start_lsn,
-  (SELECT SUM(x.column_id * (x.system_type_id * 101 + x.max_length * 31 + x.precision * 7 + x.scale))
+  (SELECT SUM(CONVERT(bigint, x.column_id) * (x.system_type_id * 101 + x.max_length * 31 + x.precision * 7 + x.scale))
     FROM {db}.sys.columns x WHERE x.object_id = c.object_id),
   (SELECT SUM(y.column_id * CONVERT(bigint, y.default_object_id + y.is_nullable))
     FROM {db}.sys.columns x JOIN {db}.sys.columns y ON y.object_id = c.source_object_id AND y.name = x.name
     WHERE x.object_id = c.object_id)
 FROM {db}.cdc.change_tables c JOIN {db}.sys.tables t ON t.object_id = c.source_object_id
-JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.start_lsn, c.create_date
+JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.create_date, c.object_id
 """
 _COLUMNS = """
 SELECT c.name, COALESCE(b.name, t.name), c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,
@@ -96,7 +96,7 @@ class Catalog(dialect.Catalog):
         return found
 
     def instances(self, database: str) -> list[Instance]:
-        """All capture instances, whether their tables are captured or not, by start."""
+        """See Catalog.instances. Clean-up moves starts, so that these tell nothing of the order of instances."""
         includes, excludes = (self.config.patterns(f"internal.capture.instance.{side}.list") for side in _SIDES)
         found: dict[TableId, list[Instance]] = {}
         for schema, table, instance, number, source, start, types, rest in self.connection.rows(
@@ -110,13 +110,12 @@ class Catalog(dialect.Catalog):
                 new = Instance(instance, id_, int(number), int(source), lsn, changes)
                 new = replace(new, types=int(types or 0), rest=int(rest or 0))
                 known = found.setdefault(id_, [])
-                if known and known[-1].start == new.start:
-                    known.pop()  # of two that begin at once the newer one has all
-                known.append(replace(new, is_first=not known))
+                known.append(replace(new, is_first=not known, has_begun=start is not None))
         for known in found.values():
-            for place, (first, second) in enumerate(pairwise(known)):
-                known[place] = replace(first, stop=second.start)
-        return sorted((each for known in found.values() for each in known), key=lambda each: (each.start, each.name))
+            begun = [place for place, each in enumerate(known) if each.has_begun]
+            for first, second in pairwise(begun):
+                known[first] = replace(known[first], stop=known[second].start)
+        return [each for known in found.values() for each in known]
 
     def described(self, table: TableId, number: int) -> Described:
         """A table with all of its columns."""

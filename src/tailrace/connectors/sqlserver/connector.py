@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
@@ -16,7 +17,6 @@ from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transaction
 from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
-from tailrace.connectors.sqlserver.statements import text
 from tailrace.model.source import SourceBlock
 
 
@@ -45,18 +45,13 @@ class SqlServerConnector(ChangeTableConnector):
 
     @cached_property
     def identity(self) -> str:
-        """See Connector.identity: the server's name and the databases, with the time each was made."""
+        """See Connector.identity: the databases by name.
 
-        def asked(connection: Connection) -> str:
-            names = ", ".join(map(text, Catalog(connection, self.config).databases()))
-            rows = connection.rows(
-                "SELECT name, CONVERT(varchar(30), create_date, 126) FROM sys.databases "
-                f"WHERE name IN ({names}) ORDER BY name"
-            )
-            server = connection.value("SELECT CONVERT(nvarchar(256), SERVERPROPERTY('ServerName'))")
-            return "/".join([str(server), *(f"{database}@{made}" for database, made in rows)])
-
-        return self._server.ask(asked)
+        The server's name and the time when a database was made differ from node to node of an availability group or a
+        failover group. That it is the same log its commits say, see Dialect.commit.
+        """
+        names = self._server.ask(lambda connection: Catalog(connection, self.config).databases())
+        return "/".join(quote(each, safe="") for each in sorted(names))
 
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: as many transactions of each database as the configuration says."""

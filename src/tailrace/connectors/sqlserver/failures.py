@@ -13,8 +13,9 @@ from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
 
 LOGIN_FAILED = 18456
-LOCK_TIMEOUT, DEADLOCK = 1222, 1205
-_NO_OBJECT, _NO_RIGHT = (208, 313), (229, 230, 262, 297, 300, 371, 916, 22902, 22904)
+_NO_RANGE = 313  # of the functions of change data capture
+NO_OBJECT = 208
+_NO_RIGHT = (229, 230, 262, 297, 300, 371, 916, 22902, 22904)
 # A database that a login cannot open: it is being recovered, restored or moved to another node, or it does not exist,
 # is set offline, may not be read there, or not by this login. Only a connection that was made before tells.
 _NOT_OPEN = frozenset((911, 926, 942, 945, 976, 978, 4060, 4064))
@@ -145,7 +146,7 @@ def _sentence(error: BaseException, doing: str, line: str) -> SourceError:
     if FAILURES.is_lost(error):
         remedy = "check database.hostname and database.port, that the server runs, and the firewall"
         return SourceError(f"{doing}: the server cannot be reached: {line}", remedy=remedy)
-    if number in _NO_OBJECT and "cdc." in str(error):
+    if number in (NO_OBJECT, _NO_RANGE) and "cdc." in str(error):
         remedy = "USE the database; EXEC sys.sp_cdc_enable_db; then sys.sp_cdc_enable_table for each table"
         return SourceError(f"{doing}: change data capture is not enabled: {line}", remedy=remedy)
     if number in _NO_RIGHT:

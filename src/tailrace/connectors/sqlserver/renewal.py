@@ -78,8 +78,8 @@ class Renewal:
 
 
 def _by_table(instances: Sequence[Instance]) -> Iterator[tuple[TableId, list[Instance]]]:
-    """The instances of each table, by start."""
-    found = sorted(instances, key=lambda each: (each.table, each.start))
+    """The instances of each table, in their order."""
+    found = sorted(instances, key=lambda each: each.table)
     for table, mine in groupby(found, key=lambda each: each.table):
         yield table, list(mine)
 

@@ -15,8 +15,8 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection, Server
-from tailrace.connectors.sqlserver.failures import FAILURES
-from tailrace.connectors.sqlserver.log.end import log_end
+from tailrace.connectors.sqlserver.failures import FAILURES, NO_OBJECT, number_of
+from tailrace.connectors.sqlserver.log.end import commit, has_log_around, log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
 from tailrace.connectors.sqlserver.position import SOURCE_TYPE, literal_of
@@ -51,6 +51,10 @@ class SqlServerDialect(Dialect):
     sends_captured_only = False
     nulls_first = True
     lsn = "cdc_data.[__$start_lsn]"
+
+    def is_missing(self, error: BaseException) -> bool:
+        """See Dialect.is_missing."""
+        return number_of(error) == NO_OBJECT
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""
@@ -178,6 +182,19 @@ class SqlServerDialect(Dialect):
         function = f"{statements.name(database)}.sys.fn_cdc_increment_lsn"
         next_ = connection.value(f"SELECT {function}({literal_of(lsn)})")
         return bool(next_ == connection.value(f"SELECT CONVERT(binary(10), {literal_of(other)})"))
+
+    def commit(self, connection: Connection, database: str, lsn: str) -> str | None:
+        """See Dialect.commit: its time and its transaction. Its row is in the database, and so on all of its nodes."""
+        return commit(connection, database, lsn)
+
+    def has_log_around(self, connection: Connection, database: str, lsn: str) -> bool:
+        """See Dialect.has_log_around."""
+        return has_log_around(connection, database, lsn)
+
+    def is_behind(self, connection: Connection, database: str) -> bool:
+        """See Dialect.is_behind."""
+        updates = f"CONVERT(nvarchar(60), DATABASEPROPERTYEX({statements.text(database)}, N'Updateability'))"
+        return bool(connection.value(f"SELECT {updates}") == "READ_ONLY")
 
     def last_change(self, connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
         """See Dialect.last_change."""

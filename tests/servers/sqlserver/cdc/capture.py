@@ -30,6 +30,8 @@ class Capture:
         self.interval = interval
         self.idle_seconds = idle_seconds
         self.agent_running = True
+        # Whether a capture instance has its start from the scan that meets it, and none before.
+        self.starts_late = False
         self._engine = engine
         self._control: Backend = engine.connect("capture control")
         self._control_lock = threading.Lock()
@@ -205,6 +207,10 @@ def scan(backend: Backend, database_id: int, maximum: int) -> int:
     )
     commands = _capture_tables(backend, database_id)
     mapping = _cdc_table(backend, database_id, "lsn_time_mapping")
+    backend.run(
+        f"UPDATE {_cdc_table(backend, database_id, 'change_tables')} t SET c5 = ms.lsn(i.start_position)"
+        f" FROM cat.instances i WHERE i.object_id = t.c1 AND t.c5 IS NULL AND i.start_position <= {last}"
+    )
     backend.run(
         f"INSERT INTO {mapping} SELECT ms.lsn(lsn), ms.shown(begin_time), ms.shown(end_time),"
         " CASE WHEN is_marker THEN '\\x00'::bytea ELSE substring(int8send(xid::text::int8), 3) END, CASE WHEN NOT"

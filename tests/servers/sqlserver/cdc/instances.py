@@ -173,7 +173,7 @@ def _describe(
         "0",
         str(table.object_id),
         quote(name),
-        f"ms.lsn({position})",
+        "NULL" if executor.session.server.capture.starts_late else f"ms.lsn({position})",
         "NULL",
         literal(net_changes),
         "NULL",

@@ -44,6 +44,22 @@ def end_of_transactions(connection: Connection, database: str, start: str, end: 
     return end if found < most else min(end, text_of(last))
 
 
+def commit(connection: Connection, database: str, lsn: str) -> str | None:
+    """What lsn_time_mapping says of a commit: when it ended, and its transaction; None if it does not have it."""
+    rows = connection.rows(
+        "SELECT CONVERT(varchar(30), tran_end_time, 126), CONVERT(varchar(30), tran_id, 1) "
+        f"FROM {name(database)}.cdc.lsn_time_mapping WHERE start_lsn = {literal_of(lsn)}"
+    )
+    return " ".join(map(str, rows[0])) if rows else None
+
+
+def has_log_around(connection: Connection, database: str, lsn: str) -> bool:
+    """Whether lsn_time_mapping has commits before this one and behind it. Clean-up takes the oldest ones."""
+    mapping, here = f"{name(database)}.cdc.lsn_time_mapping", literal_of(lsn)
+    sides = (f"SELECT TOP 1 1 AS one FROM {mapping} WHERE start_lsn {sign} {here}" for sign in "<>")
+    return all(bool(connection.rows(each)) for each in sides)
+
+
 def databases(connection: Connection, config: Config) -> list[str]:
     """The names of the databases, as the server writes them."""
     return Catalog(connection, config).databases()
