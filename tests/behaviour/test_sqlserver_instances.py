@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tailrace.connectors import registry
-from tailrace.connectors.change_tables import ranges, reader
+from tailrace.connectors.change_tables import connector, ranges, reader
 from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.sqlserver import ENABLE, SqlServerSource
 
@@ -179,3 +179,30 @@ def test_an_instance_that_is_dropped_while_it_is_read_stops_nothing(
         events, structures = stream.step()
         assert [row["id"] for row in rows(events)] == [3]
         assert [each["tableChanges"][0]["type"] for each in structures] == ["DROP"]
+
+
+def test_new_instances_leave_out_what_was_kept_out_of_the_old_one(
+    source: SqlServerSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The columns of the old one and those that the table got since; with its role, its index and its filegroup."""
+    monkeypatch.setattr(connector, "_LOOKS_S", 0.0)
+    source.run("CREATE TABLE people (id int PRIMARY KEY, name varchar(20), ssn varchar(20))")
+    enable = ENABLE.format("people").replace("NULL", "N'readers'")
+    source.run(f"{enable}, @captured_column_list = N'id, name'")
+    captured = "SELECT column_name FROM cdc.captured_columns WHERE object_id = OBJECT_ID('cdc.{}_CT')"
+    given = {"table__include__list": r"dbo\.people", "capture__instance__auto": "true"}
+    with stepping("sqlserver", source, **given) as stream:
+        source.run("ALTER TABLE people ADD city varchar(20) NOT NULL DEFAULT 'x', [post code] int")
+        for _ in range(2):
+            source.run("INSERT INTO people SELECT COUNT(*) + 1, 'Ann', '987-65-4321', 'Ulm', 89073 FROM people")
+            events = stream.step()[0]
+        assert [event["after"] for event in events] == [{"id": 2, "name": "Ann", "city": "Ulm", "post code": 89073}]
+        found = {row[0] for row in source.run(captured.format("dbo_people_tailrace1"))}
+        assert found == {"id", "name", "city", "post code"}
+        role = "SELECT role_name FROM cdc.change_tables WHERE capture_instance = 'dbo_people_tailrace1'"
+        assert source.run(role) == [("readers",)]
+        source.run("ALTER TABLE people ALTER COLUMN ssn varchar(40)")
+        source.run("INSERT INTO people VALUES (9, 'Bo', 's', 'Bonn', 1)")
+        stream.step()
+        assert "987-65-4321" not in str(stream.records)
+        assert len(source.run("SELECT 1 FROM cdc.change_tables WHERE capture_instance LIKE 'dbo_people%'")) == 2

@@ -276,6 +276,32 @@ class SqlServer:
         self.become(self.platform, node)
         self.run(f"UPDATE cat.databases SET create_date = now() - INTERVAL '7 days' WHERE name = {quote(database)}")
 
+    def mask(self, database: str, table: str, column: str) -> None:
+        """ALTER COLUMN ... ADD MASKED WITH (FUNCTION = 'default()')."""
+        self._change_column(database, table, column, "mask = 'default()'")
+
+    def encrypt(self, database: str, table: str, column: str) -> None:
+        """Have the catalogue say that Always Encrypted protects a column."""
+        self._change_column(database, table, column, "encryption_type = 2")
+
+    def partition(self, database: str, table: str, parts: int) -> None:
+        """Have the catalogue say that a table has several partitions."""
+        self.run(f"INSERT INTO cat.partitioned VALUES ({self._object(database, table)}, {parts})")
+
+    def add_policy(self, database: str, table: str, condition: str, exempt: str = "") -> None:
+        """A security policy that shows no other rows, but to these logins. Columns are c1, c2, ... in the condition."""
+        values = f"{self._object(database, table)}, 'policy_{table}', {quote(condition)}, {quote(exempt)}"
+        self.run(f"INSERT INTO cat.filters VALUES ({values})")
+        self.catalogue.changed()
+
+    def _change_column(self, database: str, table: str, column: str, change: str) -> None:
+        where = f"object_id = {self._object(database, table)} AND name = {quote(column)}"
+        self.run(f"UPDATE cat.columns SET {change} WHERE {where}")
+        self.catalogue.changed()
+
+    def _object(self, database: str, table: str) -> str:
+        return self.lookup(f"SELECT ms.object_id({quote('dbo.' + table)}, {self._number(database)}, 'U')") or "0"
+
     def cut(self, database: str) -> None:
         """Cut the connections to a database."""
         for connection in list(self._connections):

@@ -35,10 +35,13 @@ from tailrace.model.table import TableId, TableSchema
 INSTANCES = "instances"
 # By database: the numbers of tables whose structures were sent before the tables had a change table.
 SENT = "structures_sent"
+# By database: the numbers of change tables that had no rows yet when the tables were read, or begin later.
+WAITING = "instances_waiting"
 # Present while the structures of tables are still to be sent.
 UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
 _LOOKS_S = 1.0
+_UNBROUGHT = "the table has rows that were written before its changes were captured"
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,18 @@ class ChangeTableConnector(SharedLogConnector):
         return self._watched[2]
 
     def _without_instance(self, config: Config) -> Watched:
-        def query(connection: Connection) -> list[str]:
+        def query(connection: Connection) -> tuple[str, ...]:
             catalog = self.dialect.catalog(connection, config)
-            newest = catalog.newest()
-            return [str(table) for table in catalog.captured() if table not in newest]
+            newest, captured = catalog.newest(), catalog.captured()
+            missing = [table for table in captured if table not in newest]
+            told = [f"{table} has no {self.instance}, so its changes are not captured" for table in missing]
+            return (*told, *self.warnings(connection, config))
 
-        missing = self._server.ask(query)
-        return Watched(tuple(f"{table} has no {self.instance}, so its changes are not captured" for table in missing))
+        return Watched(self._server.ask(query))
+
+    def warnings(self, connection: Any, config: Config) -> Sequence[str]:
+        """What else `watch` warns of. May raise the driver's errors."""
+        return ()
 
     def tables(self, config: Config) -> list[TableSchema]:
         """See Connector.tables."""
@@ -155,6 +163,7 @@ class ChangeTableConnector(SharedLogConnector):
         log = {
             BEGINS: end.position.to_text(),
             INSTANCES: known,
+            **_waiting(known, end.instances),
             **self._without_change_table(end),
             **self._commits({}, end.position),
         }
@@ -198,7 +207,13 @@ class ChangeTableConnector(SharedLogConnector):
             return here.log
         known = known_up_to(here.log.get(INSTANCES, {}), to, end.instances)
         read = [each for each in end.instances if is_known(known, each)]
-        return {INSTANCES: known, **_still_without(here.log.get(SENT, {}), read), **self._commits(here.log, to)}
+        waiting = here.log.get(WAITING, {})
+        return {
+            INSTANCES: known,
+            **_waiting(known, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]),
+            **_still_without(here.log.get(SENT, {}), read),
+            **self._commits(here.log, to),
+        }
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
@@ -237,7 +252,15 @@ class ChangeTableConnector(SharedLogConnector):
             # Clean-up keeps what is at its mark: the change right behind the position may be it.
             if is_cleaned and not self.dialect.follows(connection, database, lsn, instance.start):
                 return gap.cleaned(instance, lsn, self.longer)
-        return gap.replaced(known, at, instances)
+        if self.keeps_tables:
+            # The tables are incomplete, which is said with the changes.
+            return None
+        return next((Gap(gap.disabled(*each)) for each in gap.replaced(known, at, instances)), None)
+
+    @property
+    def keeps_tables(self) -> bool:
+        """Whether a sink keeps the content of tables, and reads one again that is incomplete."""
+        return self.config.number("table.watch.interval.ms") > 0
 
     def ranges(
         self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
@@ -269,11 +292,21 @@ class ChangeTableConnector(SharedLogConnector):
             mine = [each for each in inside if lists.captures(each.table)]
             rows = counted(self.dialect, connection, mine, begin, to)
             gone = [each for each in mine if each not in rows]
-            lacking = tuple((each.table, gap.dropped_meanwhile(each, begin.lsn(each.table.database))) for each in gone)
-            return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped, lacking)
+            lacking = [(each.table, gap.dropped_meanwhile(each, begin.lsn(each.table.database))) for each in gone]
+            if self.keeps_tables:
+                all_ = [each for each in found if lists.captures(each.table)]
+                again = gap.replaced(known, begin, all_)
+                lacking += [(new.table, gap.disabled(name, lsn, new).what) for name, lsn, new in again]
+                new = gap.new_tables(known, start.log.get(WAITING, {}), mine)
+                lacking += [(each.table, _UNBROUGHT) for each in self.unbrought(connection, new, begin)]
+            return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped, tuple(lacking))
 
         whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()
+
+    def unbrought(self, connection: Any, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
+        """Those of the instances whose tables have rows that no change behind a position has brought."""
+        return ()
 
     def _switches(
         self, connection: Connection, instances: tuple[Instance, ...], log: Mapping[str, Any]
@@ -312,6 +345,15 @@ class ChangeTableConnector(SharedLogConnector):
     def close(self) -> None:
         """See Connector.close."""
         self._server.close()
+
+
+def _waiting(known: Known, instances: Sequence[Instance]) -> dict[str, Any]:
+    """The offset's entry WAITING: those of the instances that the log has not reached; empty if there is none."""
+    found: dict[str, list[int]] = {}
+    for each in instances:
+        if not is_known(known, each):
+            found.setdefault(each.table.database, []).append(each.number)
+    return {WAITING: found} if found else {}
 
 
 def _still_without(sent: Mapping[str, Sequence[int]], read: Sequence[Instance]) -> dict[str, Any]:

@@ -356,6 +356,10 @@ class Dialect(Protocol):
         """Whether the database is a readable replica, which gets its log later than the server that it follows."""
         return False
 
+    def filled(self, connection: Any, config: Config, instance: Instance, captured: CapturedTable) -> CapturedTable:
+        """The table of a change table whose new columns know what older rows have in them, where the database fills."""
+        return captured
+
     def last_change(self, connection: Any, instances: Sequence[Instance], until: str) -> LastChange | None:
         """The last change of these change tables up to a commit, None if there is none."""
 

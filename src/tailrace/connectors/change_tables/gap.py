@@ -62,19 +62,34 @@ def is_reported(known: Known, instance: Instance) -> bool:
     return is_known(known, instance) and (len(found) < 4 or found[3] == instance.version)
 
 
-def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> Gap | None:
-    """The gap where an instance is gone and those there are of its table begin later; with none there is no log."""
+def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> list[tuple[str, str, Instance]]:
+    """The instances that are gone where those there are of their tables begin later: name, position, and the new one.
+
+    With none there is no log.
+    """
     by_table: dict[tuple[str, str, str], list[Instance]] = {}
     for each in instances:
         by_table.setdefault((each.table.database, each.table.schema, each.table.table), []).append(each)
+    found = []
     for database, names in known.items():
         for name, (number, schema, table, *_) in names.items():
             mine = by_table.get((database, schema, table), [])
             is_gone = all(each.number != number for each in mine)
             # Where nothing tells since when the other one has changes (it may not have begun yet), it may lack some.
             if is_gone and mine and (mine[0].start > at.lsn(database) or not mine[0].start):
-                return Gap(_gone(f"{database}.{schema}.{table}", name, at.lsn(database), mine[0].start))
-    return None
+                found.append((name, at.lsn(database), mine[0]))
+    return found
+
+
+def new_tables(known: Known, waiting: Mapping[str, Sequence[int]], instances: Sequence[Instance]) -> list[Instance]:
+    """The instances whose tables the log has had no changes of, under their names; but those that a snapshot awaits."""
+    found = []
+    for each in instances:
+        met = {(schema, table) for _, schema, table, *_ in known.get(each.table.database, {}).values()}
+        is_awaited = each.number in waiting.get(each.table.database, ())
+        if (each.table.schema, each.table.table) not in met and not is_awaited:
+            found.append(each)
+    return found
 
 
 def cleaned(instance: Instance, lsn: str, longer: str) -> Gap:
@@ -120,10 +135,11 @@ def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...])
     return tuple(dict.fromkeys(table for table in tables if table not in there))
 
 
-def _gone(table: str, name: str, lsn: str, start: str) -> OffsetError:
+def disabled(name: str, lsn: str, new: Instance) -> OffsetError:
+    """The error where capture of a table was disabled and enabled again, with a new instance."""
     return OffsetError(
-        f"capture was disabled and enabled again: what changed from LSN {lsn} to {start} is lost",
-        where=f"{table}, capture instance {name}",
+        f"capture was disabled and enabled again: what changed from LSN {lsn} to {new.start or 'its start'} is lost",
+        where=f"{new.table}, capture instance {name}",
         remedy=NEW_SNAPSHOT,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -157,7 +157,12 @@ class RangeReader:
     def _table(self, lookup: _Lookup, instance: Instance) -> ChangeTable | None:
         """How an instance's rows are read; None, too, if it was dropped since the range was planned."""
         try:
-            return _change_table(lookup, instance, instance.types)
+            table = _change_table(lookup, instance, instance.types)
+            is_new = not instance.is_first and self._start < instance.start <= self._end
+            if table is not None and is_new and self._config.number("table.watch.interval.ms"):
+                captured = self._dialect.filled(lookup.connection, self._config, instance, table.captured)
+                table = replace(table, captured=captured)
+            return table
         except gap.InstanceGone:
             self._lose(instance)
             return None

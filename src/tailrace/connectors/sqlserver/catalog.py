@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 from tailrace.config import Config
@@ -12,7 +13,7 @@ from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import Columns
+from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.statements import name, text
@@ -38,9 +39,11 @@ FROM {db}.cdc.change_tables c JOIN {db}.sys.tables t ON t.object_id = c.source_o
 JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.create_date, c.object_id
 """
 _COLUMNS = """
-SELECT c.name, COALESCE(b.name, t.name), c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,
+SELECT c.name, COALESCE(CASE WHEN t.user_type_id = 255 THEN t.name END, b.name, t.name), c.max_length,
+  c.precision, c.scale, c.is_nullable, c.is_identity,
   c.is_computed, d.definition, CONVERT(nvarchar(4000), e.value),
-  CASE WHEN t.user_type_id > 255 AND b.name IS NOT NULL THEN t.name END, t.is_assembly_type
+  CASE WHEN t.user_type_id > 255 AND b.name IS NOT NULL THEN t.name END, t.is_assembly_type, c.collation_name,
+  c.encryption_type
 FROM {db}.sys.columns c JOIN {db}.sys.types t ON t.user_type_id = c.user_type_id
 LEFT JOIN {db}.sys.types b ON b.user_type_id = c.system_type_id AND b.system_type_id = c.system_type_id
 LEFT JOIN {db}.sys.default_constraints d ON d.object_id = c.default_object_id
@@ -70,6 +73,7 @@ class Catalog(dialect.Catalog):
         self.columns = Columns(config)
         # A fault of SqlServerConnection.getTableSchemaFromTable: such a key does not distinguish rows.
         self.part_of_key = config.flag("compat.faults")
+        self._has_computed = config.text("computed.columns") == "include"
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -95,8 +99,15 @@ class Catalog(dialect.Catalog):
                     found[id_] = int(number)
         return found
 
+    def all_instances(self, table: TableId) -> list[Instance]:
+        """The instances of a table, also those that the configuration leaves out."""
+        return [each for each in self._found(table.database, is_filtered=False) if each.table == table]
+
     def instances(self, database: str) -> list[Instance]:
         """See Catalog.instances. Clean-up moves starts, so that these tell nothing of the order of instances."""
+        return self._found(database, is_filtered=True)
+
+    def _found(self, database: str, *, is_filtered: bool) -> list[Instance]:
         includes, excludes = (self.config.patterns(f"internal.capture.instance.{side}.list") for side in _SIDES)
         found: dict[TableId, list[Instance]] = {}
         for schema, table, instance, number, source, start, types, rest in self.connection.rows(
@@ -104,7 +115,8 @@ class Catalog(dialect.Catalog):
         ):
             id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
             is_in = not includes or any(pattern.fullmatch(instance) for pattern in includes)
-            if is_in and not any(pattern.fullmatch(instance) for pattern in excludes):
+            is_in = is_in and not any(pattern.fullmatch(instance) for pattern in excludes)
+            if is_in or not is_filtered:
                 changes = f"{name(database)}.cdc.{name(instance + '_CT')}"
                 lsn = text_of(start)
                 new = Instance(instance, id_, int(number), int(source), lsn, changes)
@@ -155,6 +167,14 @@ class Catalog(dialect.Catalog):
             comment=column.comment,
         )
 
+    def capture(self, found: Described) -> CapturedTable | None:
+        """See Catalog.capture. Of computed columns change tables have null alone."""
+        computed = () if self._has_computed else tuple(each.name for each in found.columns if each.is_computed)
+        if computed:
+            _tell(str(found.id), computed)
+            found = found.only([each.name for each in found.columns if not each.is_computed])
+        return super().capture(found)
+
     def _key(self, database: str, number: int) -> tuple[str, ...]:
         """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
         return next(iter(self._unique(database, number)), ())
@@ -173,6 +193,14 @@ class Catalog(dialect.Catalog):
 _SIDES = ("include", "exclude")
 
 
+@cache
+def _tell(table: str, columns: tuple[str, ...]) -> None:
+    """Say once in a process which columns are left out."""
+    log.warning(
+        "%s: the columns %s are computed and left out, as the log has no values of them", table, ", ".join(columns)
+    )
+
+
 def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
     """A column of a source table with the type that a change table has, which has no alias types and no ROWVERSION."""
     if column.type.name == "timestamp":
@@ -181,7 +209,22 @@ def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
 
 
 def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
-    given, kind, size, precision, scale, nullable, identity, computed, default, comment, alias, clr = row
+    (
+        given,
+        kind,
+        size,
+        precision,
+        scale,
+        nullable,
+        identity,
+        computed,
+        default,
+        comment,
+        alias,
+        clr,
+        collation,
+        hidden,
+    ) = row
     known = SqlType(
         name=str(kind),
         bytes=int(str(size)),
@@ -189,6 +232,8 @@ def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
         scale=int(str(scale)),
         alias=None if alias is None else str(alias),
         is_clr=bool(clr),
+        collation=None if collation is None else str(collation),
+        is_encrypted=hidden is not None,
     )
     return SourceColumn(
         name=str(given),

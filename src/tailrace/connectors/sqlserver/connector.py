@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
+from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions
+from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions, log_end
+from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
 from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
+from tailrace.connectors.sqlserver.structures import in_effect, structures, unbrought
 from tailrace.model.source import SourceBlock
+from tailrace.model.structure import Structure
+from tailrace.model.table import TableId, TableSchema
+
+log = logging.getLogger(__name__)
 
 
 class SqlServerConnector(ChangeTableConnector):
@@ -37,6 +45,7 @@ class SqlServerConnector(ChangeTableConnector):
         )
         self._agent = AgentCheck(config)
         self._renewal = Renewal(config)
+        self._told: set[str] = set()
 
     @property
     def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
@@ -80,3 +89,43 @@ class SqlServerConnector(ChangeTableConnector):
             instances = end.instances
             self._server.ask(lambda connection: self._renewal.drop(connection, start, instances))
         return super().advanced(config, here, start, to, end)
+
+    def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
+        """See ChangeTableConnector.warnings."""
+        catalog = Catalog(connection, config)
+        return [each for database in catalog.databases() for each in self._warnings(connection, catalog, database)]
+
+    def _warnings(self, connection: Connection, catalog: Catalog, database: str) -> Iterator[str]:
+        captured = [each for each in catalog.instances(database) if catalog.filter.captures(each.table)]
+        for sentence in narrower(connection, database, captured):
+            if sentence not in self._told:
+                self._told.add(sentence)
+                log.warning("%s; remedy: %s", sentence, REMEDY)
+            yield sentence
+
+    def structures(self, config: Config) -> Mapping[TableId, Structure]:
+        """See Connector.structures."""
+
+        def query(connection: Connection) -> Mapping[TableId, Structure]:
+            end = log_end(connection, config)
+            return structures(connection, Catalog(connection, config), end)
+
+        return self._server.ask(query)
+
+    def schema(self, config: Config, table: TableId) -> TableSchema | None:
+        """See Connector.schema."""
+
+        def query(connection: Connection) -> TableSchema | None:
+            catalog = Catalog(connection, config)
+            end = log_end(connection, config)
+            instance = in_effect(catalog, table.database, end).get(table)
+            captured = None if instance is None else catalog.capture(catalog.at(instance))
+            if instance is None or captured is None:
+                return None
+            return self.dialect.filled(connection, config, instance, captured).schema
+
+        return self._server.ask(query)
+
+    def unbrought(self, connection: Connection, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
+        """See ChangeTableConnector.unbrought."""
+        return unbrought(connection, Catalog(connection, self.config), instances, begin)

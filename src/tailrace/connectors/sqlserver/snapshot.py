@@ -12,10 +12,12 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection, Server
 from tailrace.connectors.sqlserver.failures import FAILURES, NO_OBJECT, number_of
+from tailrace.connectors.sqlserver.filling import filled
 from tailrace.connectors.sqlserver.log.end import commit, has_log_around, log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
@@ -113,8 +115,14 @@ class SqlServerDialect(Dialect):
         return tuple(values)
 
     def literal(self, kind: SqlType, value: str) -> str:
-        """See Dialect.literal."""
+        """See Dialect.literal.
+
+        A text gets the code page of its column here. By itself it would get that of the current database, in which what
+        the page lacks becomes a question mark ("CAST and CONVERT": "the output expression has the same collation").
+        """
         expression = statements.text(value)
+        if kind.name in ("char", "varchar") and kind.collation is not None:
+            expression = f"{expression} COLLATE {kind.collation}"
         declared = "varbinary(8)" if kind.name in ("timestamp", "rowversion") else kind.declared
         if kind.name in BINARIES:
             return f"CONVERT({declared}, {expression}, 1)"
@@ -195,6 +203,12 @@ class SqlServerDialect(Dialect):
         """See Dialect.is_behind."""
         updates = f"CONVERT(nvarchar(60), DATABASEPROPERTYEX({statements.text(database)}, N'Updateability'))"
         return bool(connection.value(f"SELECT {updates}") == "READ_ONLY")
+
+    def filled(
+        self, connection: Connection, config: Config, instance: Instance, captured: CapturedTable
+    ) -> CapturedTable:
+        """See Dialect.filled."""
+        return filled(connection, Catalog(connection, config), instance, captured, self.key_text)
 
     def last_change(self, connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
         """See Dialect.last_change."""

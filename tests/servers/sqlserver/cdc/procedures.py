@@ -97,6 +97,7 @@ def enable_table(executor: Executor, arguments: Arguments) -> Iterable[Compiled]
             role=role,
             net_changes=net_changes,
             filegroup=arguments.text("filegroup_name"),
+            switch=bool(arguments.number("allow_partition_switch", 1)),
         )
         jobs.create_jobs(executor, database)
     session.server.capture.wake()

@@ -32,6 +32,16 @@ class SessionRights:
             return
         raise error(229, permission, table.name, table.database, table.schema, state=5)
 
+    def sees(self, table: Table) -> bool:
+        """Whether the login sees masked values of a table."""
+        return self.user_in(table.database_id) == "dbo" or self._has(
+            "UNMASK", table.database_id, "OBJECT", table.object_id
+        )
+
+    def is_named(self, logins: str) -> bool:
+        """Whether the login is one of these, which blanks separate."""
+        return self._session.login.lower() in logins.lower().split()
+
     def check_server(self, permission: str) -> None:
         """Raise an error unless the login has a permission on the server."""
         if not self._has(permission, 1, "SERVER", 0):

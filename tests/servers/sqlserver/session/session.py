@@ -65,6 +65,7 @@ class Session:
         self.host = host
         self.application = application
         self.backend = server.engine.connect(f"session {spid}")
+        self.backend.run(f"SELECT set_config('ms.login', {quote(login)}, false)")
         self.rights = SessionRights(self)
         self.options = Options()
         self.state = State()

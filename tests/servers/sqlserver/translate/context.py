@@ -30,6 +30,12 @@ class Rights(Protocol):
     def check(self, permission: str, table: Table) -> None:
         """Raise the error of a missing permission."""
 
+    def sees(self, table: Table) -> bool:
+        """Whether the login sees masked values of a table."""
+
+    def is_named(self, logins: str) -> bool:
+        """Whether the login is one of these, which blanks separate."""
+
     def check_server(self, permission: str) -> None:
         """Raise the error of a missing permission on the server."""
 

@@ -126,8 +126,22 @@ def bind_table(
     name = context.alias()
     source = table_source(table, name, alias, hints)
     _add_computed(binder, source)
+    if access == "SELECT" and any(column.masked for column in table.columns) and not context.rights.sees(table):
+        _mask(source)
     binder.scope.sources.append(source)
+    hidden = [condition for condition, exempt in table.filters if not context.rights.is_named(exempt)]
+    if access == "SELECT" and hidden:
+        return f"(SELECT * FROM {table.physical} WHERE {' AND '.join(hidden)}) AS {name}"
     return f"{table.physical} AS {name}"
+
+
+def _mask(source: Source) -> None:
+    """Put what the function default() shows in place of masked values (Microsoft: "Dynamic data masking")."""
+    shown = {"string": "'xxxx'::text", "integer": "0", "decimal": "0::numeric", "money": "0::numeric", "float": "0"}
+    for place, (name, bound) in enumerate(source.columns):
+        if bound.column is not None and bound.column.masked:
+            value = f"({shown.get(bound.kind.family, 'NULL')})::{bound.kind.storage}"
+            source.columns[place] = (name, Bound(value, bound.kind, bound.nullable, column=bound.column))
 
 
 def table_source(table: Table, name: str, alias: str = "", hints: frozenset[str] = frozenset()) -> Source:

@@ -163,15 +163,20 @@ def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Sc
 
 
 def _statement(config: Config, instance: Instance, captured: CapturedTable) -> str:
+    mapping = f"{name(instance.table.database)}.cdc.lsn_time_mapping"
     if config.text("data.query.mode") == "direct":
-        mapping = f"{name(instance.table.database)}.cdc.lsn_time_mapping"
         time = f"(SELECT ltm.tran_begin_time FROM {mapping} ltm WHERE ltm.start_lsn = cdc_data.[__$start_lsn])"
     else:
         time = f"{name(instance.table.database)}.sys.fn_cdc_map_lsn_to_time(cdc_data.[__$start_lsn])"
+    # A clean-up that was interrupted may have left a change without its transaction: that behind it is later.
+    later = (
+        f"(SELECT TOP 1 ltm.tran_begin_time FROM {mapping} ltm WHERE ltm.start_lsn > cdc_data.[__$start_lsn] "
+        "ORDER BY ltm.start_lsn)"
+    )
     listed = [
         *(f"cdc_data.{name(field)}" for field in _FIELDS),
         # The server's times of transactions are in its own zone.
-        time,
+        f"ISNULL({time}, ISNULL({later}, GETDATE()))",
         "(SELECT DATEPART(TZOFFSET, SYSDATETIMEOFFSET()))",
         *selected(name, captured, "cdc_data."),
     ]
