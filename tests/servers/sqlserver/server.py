@@ -258,6 +258,11 @@ class SqlServer:
         self.platform, self.name = platform, name or self.name
         values = ", ".join(f"({quote(key)}, {quote(each)})" for key, each in platform.properties(self.name).items())
         self.run(f"DELETE FROM cat.properties; INSERT INTO cat.properties VALUES {values}")
+        is_there = self.lookup("SELECT ms.db_id('rdsadmin')") is not None
+        if platform.is_rds and not is_there:
+            self.run("SELECT cat.create_database('rdsadmin', nextval('cat.database_ids')::int)")
+        elif is_there and not platform.is_rds:
+            self.run("DELETE FROM cat.databases WHERE name = 'rdsadmin'")
         self.catalogue.changed()
 
     @contextmanager

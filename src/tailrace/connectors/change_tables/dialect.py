@@ -217,6 +217,10 @@ class Catalog(Protocol):
         """Those of the captured tables that a first snapshot reads."""
         return [table for table in self.captured() if self.filter.snapshots(table)]
 
+    def guard(self, found: CapturedTable, number: int) -> None:
+        """Raise SourceError for a table whose rows the login cannot read as they are. May raise the driver's errors."""
+        return
+
     def newest(self) -> dict[TableId, Instance]:
         """The newest change table of each table that has one; one that has not begun only if it is the only one."""
         found = [each for database in self.databases() for each in self.instances(database)]

@@ -120,6 +120,7 @@ class SplitPlanner:
         described = self._described(table)
         select, captured = self._listed(select, described), self.catalog.capture(described)
         if captured is not None:
+            self.catalog.guard(captured, self._numbers[table])
             with self.dialect.failures.translated(f"{table}: the snapshot cannot read the table"):
                 select = self._as_table(captured, select, origin)
         return Split(moment, table, select=select, last="last_in_data_collection")
@@ -141,6 +142,9 @@ class SplitPlanner:
 
     def _of_table(self, moment: Moment, table: TableId, resumed: Place | None) -> list[Split]:
         described = self._described(table)
+        captured = self.catalog.capture(described)
+        if captured is not None:
+            self.catalog.guard(captured, self._numbers[table])
         size, rows = self._size_of(table)
         key = key_columns(described, described.key)
         low = None if resumed is None or resumed.last is None else tuple(resumed.last)

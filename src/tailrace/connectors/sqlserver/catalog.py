@@ -16,6 +16,8 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
+from tailrace.connectors.sqlserver.failures import ONE_DATABASE
+from tailrace.connectors.sqlserver.guard import guard
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
 from tailrace.errors import SourceError
@@ -61,6 +63,7 @@ WHERE i.object_id = {id} AND i.is_unique = 1 AND i.has_filter = 0 AND k.is_inclu
 ORDER BY i.is_primary_key DESC, CASE i.type WHEN 1 THEN 0 ELSE 1 END, i.name, k.key_ordinal
 """
 _SYSTEM = "__$"
+_AZURE = 5
 _COMMAND = "__$command_id"
 
 
@@ -85,7 +88,10 @@ class Catalog(dialect.Catalog):
             rows = self.connection.rows(f"SELECT name FROM sys.databases WHERE name = {text(given)}")
             if len(rows) != 1:
                 what = f"there is no database {given}, or the login may not see it"
-                raise SourceError(what, where="database.names", remedy="correct the name, or grant the login access")
+                # Of Azure SQL Database a connection sees its own database alone.
+                is_alone = self.connection.value("SELECT CONVERT(int, SERVERPROPERTY('EngineEdition'))") == _AZURE
+                remedy = ONE_DATABASE if is_alone else "correct the name, or grant the login access"
+                raise SourceError(what, where="database.names", remedy=remedy)
             known[given] = str(rows[0][0])
         return known[given]
 
@@ -175,6 +181,10 @@ class Catalog(dialect.Catalog):
             found = found.only([each.name for each in found.columns if not each.is_computed])
         return super().capture(found)
 
+    def guard(self, found: CapturedTable, number: int) -> None:
+        """See Catalog.guard: masks, and security policies that hide rows."""
+        guard(self.connection, found.schema.id, number, {column.name for column in found.schema.columns})
+
     def _key(self, database: str, number: int) -> tuple[str, ...]:
         """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
         return next(iter(self._unique(database, number)), ())
@@ -209,22 +219,8 @@ def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
 
 
 def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
-    (
-        given,
-        kind,
-        size,
-        precision,
-        scale,
-        nullable,
-        identity,
-        computed,
-        default,
-        comment,
-        alias,
-        clr,
-        collation,
-        hidden,
-    ) = row
+    given, kind, size, precision, scale, nullable, identity, computed, default, comment, *rest = row
+    alias, clr, collation, hidden = rest
     known = SqlType(
         name=str(kind),
         bytes=int(str(size)),

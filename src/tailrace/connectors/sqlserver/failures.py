@@ -87,6 +87,11 @@ class SqlServerFailures(Failures):
 FAILURES = SqlServerFailures()
 
 
+def is_forbidden(error: BaseException) -> bool:
+    """Whether the login lacks a right."""
+    return number_of(error) in _NO_RIGHT
+
+
 def is_refused_by_server(error: BaseException) -> bool:
     """Whether the server itself has refused a connection. What pymssql says of it may be another connection's."""
     return any(int(each) == _SAID for each in _OF_THE_DRIVER.findall(_text(error)))
@@ -113,6 +118,10 @@ def _text(error: BaseException) -> str:
     return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
 
 
+ONE_DATABASE = (
+    "Azure SQL Database reads one database over a connection: name one in database.names, and give each other database "
+    "a pipeline of its own"
+)
 _REMEDIES = {
     18470: "ALTER LOGIN ... ENABLE: the login is disabled",
     18486: "ALTER LOGIN ... WITH PASSWORD = '...' UNLOCK: the login is locked",
@@ -122,8 +131,7 @@ _REMEDIES = {
     40615: "allow this client's address in the server's firewall (Azure portal, Networking)",
     47072: "encrypt connections: driver.encrypt=true",
     47073: "allow public access in the server's Networking settings, or use its private endpoint",
-    40515: "Azure SQL Database reads one database over a connection: name one in database.names, and give each other "
-    "database a pipeline of its own",
+    40515: ONE_DATABASE,
     976: "connect to the availability group's listener, or let the replica be read (ALLOW_CONNECTIONS = ALL)",
     978: "set driver.applicationIntent=ReadOnly, or connect to the primary by the availability group's listener",
     942: "ALTER DATABASE ... SET ONLINE",

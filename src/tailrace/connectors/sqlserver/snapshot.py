@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,9 +14,10 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import Connection, Server
+from tailrace.connectors.sqlserver.client import Connection, Server, is_read_only
 from tailrace.connectors.sqlserver.failures import FAILURES, NO_OBJECT, number_of
 from tailrace.connectors.sqlserver.filling import filled
+from tailrace.connectors.sqlserver.log.capture import wait_for_capture
 from tailrace.connectors.sqlserver.log.end import commit, has_log_around, log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
@@ -39,7 +39,6 @@ FROM {db}.sys.partitions p
 JOIN {db}.sys.allocation_units a ON a.container_id = CASE WHEN a.type = 2 THEN p.partition_id ELSE p.hobt_id END
 WHERE p.object_id = {id}
 """
-_POLLING_S = 5.0
 
 
 class SqlServerDialect(Dialect):
@@ -151,8 +150,7 @@ class SqlServerDialect(Dialect):
     def transaction(self, connection: Connection, config: Config) -> Iterator[None]:
         """See Dialect.transaction."""
         mode = config.text("snapshot.isolation.mode")
-        is_read_only = (config.optional("driver.applicationIntent") or "").lower() == "readonly"
-        level = "SNAPSHOT" if is_read_only else _LEVELS.get(mode, _REPEATABLE)
+        level = "SNAPSHOT" if is_read_only(config) else _LEVELS.get(mode, _REPEATABLE)
         connection.run(f"SET TRANSACTION ISOLATION LEVEL {level}", "BEGIN TRANSACTION")
         try:
             yield
@@ -167,6 +165,9 @@ class SqlServerDialect(Dialect):
         """See Dialect.locked: with the level `exclusive`."""
         if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
             return None
+        if is_read_only(config):
+            # A readable replica takes no locks: its rows are those of a moment, of which it does not tell the LSN.
+            return None
         limit = config.number("snapshot.lock.timeout.ms")
         connection.run(
             f"SET LOCK_TIMEOUT {limit}",
@@ -174,16 +175,16 @@ class SqlServerDialect(Dialect):
             f"SELECT TOP 1 1 AS one FROM {statements.table(table)} WITH (TABLOCK, HOLDLOCK)",
             "SET LOCK_TIMEOUT -1",
         )
-        return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
+        # LSNs are compared as texts, so that the case of digits matters.
+        return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())")).lower()
 
     def log_end(self, connection: Connection, config: Config) -> Reading:
         """See Dialect.log_end."""
         return log_end(connection, config)
 
     def wait_for_log(self, connection: Connection, config: Config) -> None:
-        """See Dialect.wait_for_log: the pause of the slowest capture job."""
-        databases = Catalog(connection, config).databases()
-        time.sleep(max((_polling(connection, database) for database in databases), default=0.0))
+        """See Dialect.wait_for_log."""
+        wait_for_capture(connection, Catalog(connection, config).databases())
 
     def follows(self, connection: Connection, database: str, lsn: str, other: str) -> bool:
         """See Dialect.follows."""
@@ -217,18 +218,6 @@ class SqlServerDialect(Dialect):
     def change_table(self, connection: Any, config: Config, instance: Instance) -> InstanceTable | None:
         """See Dialect.change_table."""
         return change_table(Catalog(connection, config), config, instance)
-
-
-def _polling(connection: Connection, database: str) -> float:
-    query = (
-        "SELECT MAX(pollinginterval) FROM msdb.dbo.cdc_jobs "
-        f"WHERE job_type = N'capture' AND database_id = DB_ID({statements.text(database)})"
-    )
-    try:
-        found = connection.value(query)
-    except FAILURES.driver_error:
-        return _POLLING_S
-    return _POLLING_S if found is None else float(found)
 
 
 DIALECT = SqlServerDialect()

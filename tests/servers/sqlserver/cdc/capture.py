@@ -21,6 +21,7 @@ _NO_LSN = "00000000:00000000:0000"
 # What follows the LSN text of an idle scan: NUL, in the form in which texts are stored.
 _NUL = "\U0010f7ff"
 _SCANS_KEPT = 50
+_IDLE_SCANS = 0.5
 
 
 class Capture:
@@ -118,7 +119,8 @@ class Capture:
         """How long to sleep if nothing happens: until an idle database gets a row that says so."""
         if not self._last_row:
             return None
-        return max(0.05, min(self._last_row.values()) + self.idle_seconds - time.monotonic())
+        # The job scans an idle log, too.
+        return min(_IDLE_SCANS, max(0.05, min(self._last_row.values()) + self.idle_seconds - time.monotonic()))
 
     def _recover(self, error: EngineError) -> None:
         """A table or database that is dropped while it is scanned, a deadlock: the next scan finds things in order."""
