@@ -2,17 +2,17 @@
 PYTHON ?= python3
 JOBS ?= 2
 DATABASE ?= postgres
-SCENARIOS ?= tests/golden/postgres
+SCENARIOS ?= $(if $(filter replica,$(MAKECMDGOALS)),tests/replica/cases,tests/golden/postgres)
 SEEDS ?= 1-20
 BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden compare crash long big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock clean
+.PHONY: help env demo check format test golden replica compare-replica compare crash long big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(READY)  ## Create .venv with everything that is needed, in the versions of requirements.lock
 
@@ -43,6 +43,12 @@ test: check  ## Check, then the default suite with real servers, two files at a 
 
 golden: env  ## Compare with recordings of the reference engine (SCENARIOS=folder)
 	@$(BIN)/python -m tests.golden.run "$(SCENARIOS)"
+
+replica: env  ## Compare replicas with their sources after each case (SCENARIOS=folder)
+	@$(BIN)/python -m tests.replica.run "$(SCENARIOS)"
+
+compare-replica: env  ## Compare replicas with their sources after random cases (DATABASE=name, SEEDS=1-20,35)
+	@$(BIN)/python -m tests.compare_replica "$(DATABASE)" "$(SEEDS)"
 
 compare: env  ## Compare with the reference engine on random scenarios (DATABASE=name, SEEDS=1-20,35)
 	@$(BIN)/python -m tests.compare "$(DATABASE)" "$(SEEDS)"

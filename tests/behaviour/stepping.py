@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -27,7 +28,8 @@ class Stepped:
 
     def __init__(self, connector: str, source: Source, properties: dict[str, str]) -> None:
         package = registry.named(connector).load()
-        self.config = package.resolve({**source.properties("p"), "topic.prefix": "t", **properties})
+        own = source.properties(f"p{uuid4().hex[:8]}")
+        self.config = package.resolve({**own, "topic.prefix": "t", **properties})
         self.capture = Capture(package.connector(self.config))
         self.offset = self.capture.begin()
         self.records: list[Record] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,8 @@ import pytest
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables import connector as change_tables
 from tailrace.connectors.db2 import connector
-from tailrace.connectors.db2.client import Connection, Server
+from tailrace.connectors.db2.client import Connection, Db2Error, Server, connect
+from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.errors import DecodeError, OffsetError, SourceError
 from tests.behaviour.proxies import proxy
 from tests.behaviour.stepping import Record, Stepped, statements, stepping
@@ -300,3 +302,22 @@ def test_any_unique_index_may_be_the_key(source: Db2Source) -> None:
         assert any("share an event key" in each.what for each in admin.checks()) is not is_unique
         with admin.now() as now:
             assert (now.obstacle(now.table(table), (columns,)) is None) is is_unique
+
+
+def test_a_lock_for_a_snapshot_has_a_limit(source: Db2Source) -> None:
+    """While somebody else holds the table."""
+    package = registry.named("db2").load()
+    given = {"snapshot.isolation.mode": "exclusive", "snapshot.lock.timeout.ms": "1000", "topic.prefix": "t"}
+    config = package.resolve({**source.properties("p"), **given})
+    one = connect(config)
+    with source.server.session() as other:
+        other.begin()
+        other.rows(insert(source, 2, 20))
+        began = time.monotonic()
+        with pytest.raises(Db2Error), DIALECT.transaction(one, config):
+            DIALECT.locked(one, config, source.id("orders"))
+        assert time.monotonic() - began < 10
+        other.end(commit=True)
+    with DIALECT.transaction(one, config):
+        DIALECT.locked(one, config, source.id("orders"))
+    one.close()

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,12 @@ import pytest
 from bson import encode
 from pymongo.errors import PyMongoError
 
+from tailrace.connectors.mongodb.admin import MongoAdmin
+from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.batch import Batch
 from tailrace.connectors.mongodb.log.fragments import Fragments
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
+from tailrace.connectors.offset import Reached, fields
 from tailrace.errors import SourceError
 from tests.servers.mongodb.binary import NEWER
 from tests.servers.mongodb.server import Client, ReplicaSet
@@ -62,6 +65,21 @@ def test_an_event_over_16_mb_is_an_error_with_advice(servers: ReplicaSet, client
             stream.records()
     assert "16 MB" in caught.value.what
     assert "cursor.oversize.handling.mode to split" in (caught.value.remedy or "")
+
+
+def test_a_start_before_such_an_event_has_the_same_advice(servers: ReplicaSet, client: Client) -> None:
+    client.inventory.blobs.insert_one({"_id": 1, "text": "x" * (9 * MEGABYTE)})
+    with streaming(servers, **WITH_IMAGES) as stream:
+        offset, config = stream.offset, stream.config
+        client.inventory.blobs.update_one({"_id": 1}, {"$set": {"text": "y" * (9 * MEGABYTE)}})
+    connector = MongoConnector(config)
+    reached = Reached(**fields(offset, connector.source.connector, connector.identity, connector.parse))
+    with closing(connector), pytest.raises(SourceError, match="larger than the 16 MB") as caught:
+        connector.lost(reached)
+    assert "cursor.oversize.handling.mode to split" in (caught.value.remedy or "")
+    finding = MongoAdmin(config).resumable((offset, None))
+    assert finding is not None
+    assert "16 MB" in finding.what
 
 
 def test_an_event_over_16_mb_is_left_out(servers: ReplicaSet, client: Client) -> None:

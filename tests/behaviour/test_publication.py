@@ -8,7 +8,7 @@ from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.server import publication
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
-from tests.behaviour.capture import capturing
+from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 
 TABLE = "CREATE TABLE entries (id int PRIMARY KEY, writer int, note text)"
@@ -104,3 +104,28 @@ def test_a_partitioned_table_is_published_if_its_changes_are_sent_under_its_name
     assert publication.publish(config, [root]) == ["public.parts"]
     with pytest.raises(SourceError, match=r"of the partition public\.parts_1 by the name of public\.parts, which"):
         publication.publish(config, [part])
+
+
+def test_a_publication_that_is_none_is_told_at_the_start(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """With the ones that there are, as the name may be wrong; the right one continues."""
+    database.execute(TABLE)
+    with capturing(database, snapshot__mode="no_data") as capture:
+        capture.step()
+        offset, properties = capture.offset, dict(capture.config.given)
+    caplog.clear()
+    second = Capture(database, {**properties, "publication.name": "mistyped"})
+    second.offset = offset
+    second.step()
+    warned = [record.getMessage() for record in caplog.records if "no publication mistyped" in record.getMessage()]
+    assert len(warned) == 1
+    assert f"publications of the database: publication_{database.name}" in warned[0]
+    assert "set publication.name to that one" in warned[0]
+    database.execute("INSERT INTO entries VALUES (1, 1, 'x')")
+    with pytest.raises(SourceError, match="mistyped") as caught:
+        second.step()
+    assert "set publication.name to that one" in (caught.value.remedy or "")
+    second.close()
+    third = Capture(database, properties)
+    third.offset = offset
+    assert [row["op"] for row in third.step()] == ["c"]
+    third.close()

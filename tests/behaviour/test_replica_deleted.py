@@ -25,7 +25,14 @@ def ids(root: Path) -> set[int]:
 
 def replica(database: Database, folder: Path, **sink: object) -> Definition:
     content = {
-        "source": {"config": properties(database, signal__poll__interval__ms="100")},
+        "source": {
+            "config": properties(
+                database,
+                signal__poll__interval__ms="100",
+                table__watch__interval__ms="200",
+                read__again__rows__per__second="5000",
+            )
+        },
         "sink": {"replica": {"path": str(folder / "lake"), "read_again": {"at_most_every": "0s"}, **sink}},
         "checkpoint": "state",
         "trigger": "200ms",

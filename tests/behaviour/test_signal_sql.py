@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.connectors.postgres.snapshot import signal_table
+from tailrace.connectors.signal_source import MOST_ROWS
 from tailrace.errors import SourceError
 from tailrace.snapshot import matching
 from tests.behaviour.capture import Capture, capturing
@@ -241,8 +241,19 @@ def test_a_table_of_too_many_signals_is_read_once_rows_are_deleted(
     assert len(capture.offset["snapshots"]["handled"]) == 2
 
 
-def test_a_pipeline_does_not_begin_with_a_table_of_too_many_signals(victim: Database) -> None:
-    more = signal_table.MOST_ROWS + 1
-    victim.execute(f"INSERT INTO signals SELECT 'i' || n, 'log' FROM generate_series(1, {more}) n")
-    with capturing(victim, **GIVEN) as capture, pytest.raises(SourceError, match="holds more than 1,000 signals"):
+def test_a_pipeline_that_begins_ignores_a_table_of_too_many_signals(
+    victim: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is there when it is first read counts as carried out, and what comes then is new."""
+    data = '{"data-collections": ["public.t"]}'
+    insert = f"INSERT INTO signals SELECT 'i' || n, 'execute-snapshot', '{data}' FROM generate_series(1, %s) n"
+    victim.execute(insert.replace("%s", str(MOST_ROWS + 1)))
+    with capturing(victim, **GIVEN) as capture:
         capture.step()
+        victim.execute("DELETE FROM t WHERE id = 3")
+        assert keyed(drained(capture)) == [("d", 3)]
+        assert caplog.text.count("holds more than 1,000 signals") == 1
+        victim.execute("DELETE FROM signals WHERE id > 'i3'")
+        assert drained(capture) == []
+        ask(capture, "incremental", "id = 5")
+        assert keyed(drained(capture)) == [("r", 5)]

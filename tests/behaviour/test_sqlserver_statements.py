@@ -119,9 +119,11 @@ def commands(source: SqlServerSource) -> None:
         list(now.rows_of(table, ("id",), keys))
 
 
-def signal(source: SqlServerSource, stream: Stepped, kind: str) -> None:
+def signal(source: SqlServerSource, stream: Stepped, kind: str, condition: str = "") -> None:
     """A snapshot of orders by a signal."""
-    data = {"data-collections": [f"{source.name}.dbo.orders"], "type": kind}
+    name = f"{source.name}.dbo.orders"
+    chosen = [{"data-collection": name, "filter": condition}] if condition else []
+    data = {"data-collections": [name], "type": kind, "additional-conditions": chosen}
     source.signal(str(uuid4()), "execute-snapshot", json.dumps(data))
     for _ in range(6):
         stream.step()
@@ -151,6 +153,8 @@ def pipelines(source: SqlServerSource, sent: set[str]) -> None:
         stream.step()
         signal(source, stream, "incremental")
         signal(source, stream, "blocking")
+        signal(source, stream, "incremental", "v > 1")
+        signal(source, stream, "blocking", "SELECT * FROM dbo.orders WHERE v > 1")
         renewed(source, stream, sent)
         source.run(
             "CREATE TABLE other (id int, v int, note nvarchar(400))",

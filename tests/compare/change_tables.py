@@ -35,7 +35,7 @@ class RandomScenario(ABC):
 
     def __init__(self, chance: Random, tables: list[Table], properties: Mapping[str, str], beats: Beats) -> None:
         self._chance, self._tables = chance, tables
-        self._rows = Rows(chance)
+        self.rows = Rows(chance)
         self._with_signals = chance.random() < 0.15
         self._with_outbox = not self._with_signals and chance.random() < 0.1
         self._sent = 0
@@ -73,7 +73,7 @@ class RandomScenario(ABC):
         write_settings(folder, self._properties, {"marker": MARKER, **settings})
 
     @abstractmethod
-    def _captured(self, table: Table) -> str:
+    def captured(self, table: Table) -> str:
         """A statement that begins the capture of a table."""
 
     @abstractmethod
@@ -81,7 +81,7 @@ class RandomScenario(ABC):
         """Statements that create a table of texts, the first of them its key, and begin its capture."""
 
     @abstractmethod
-    def _altered(self, table: Table) -> list[str]:
+    def altered(self, table: Table) -> list[str]:
         """Statements that alter columns of the table and of what is captured of it."""
 
     @abstractmethod
@@ -117,8 +117,8 @@ class RandomScenario(ABC):
         lines = []
         for table in self._tables:
             lines += table.statements()
-            lines += [self._rows.insert(table) for _ in range(self._chance.randrange(5))]
-            lines.append(self._captured(table))
+            lines += [self.rows.insert(table) for _ in range(self._chance.randrange(5))]
+            lines.append(self.captured(table))
         lines += [*self._helper(self.marks, ("id", "mark")), f"INSERT INTO {self.marks} VALUES ('0', 'none')"]
         if self._with_signals:
             lines += self._helper(self.signals, ("id", "type", "data"))
@@ -149,7 +149,7 @@ class RandomScenario(ABC):
         table = self._chance.choice(self._tables)
         if draw < 0.35 and not table.is_altered:
             table.is_altered = True
-            return f"-- @wait\n{script(self._altered(table))}"
+            return f"-- @wait\n{script(self.altered(table))}"
         return "-- @wait\n"
 
     def _signal(self, number: int) -> str:
@@ -166,7 +166,7 @@ class RandomScenario(ABC):
         return statement if keyed else ""
 
     def _changes(self) -> str:
-        changes = self._rows.some(self._tables, self.begin, self.ends)
+        changes = self.rows.some(self._tables, self.begin, self.ends)
         return changes + (script(self._messages()) if self._with_outbox else "")
 
     def _messages(self) -> list[str]:

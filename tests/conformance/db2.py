@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
+from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
@@ -138,6 +139,22 @@ class Db2Source(Source):
         """See Source.signal."""
         self.run(f"INSERT INTO {self.name('signals')} VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.run(f"DELETE FROM {self.name('signals')}")
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        delete = f"DELETE FROM {self.name(victim)}"
+        if kind == "incremental":
+            return hostile_sql.conditions(delete) + hostile_sql.odd_conditions(delete)
+        return hostile_sql.selects(self.name(table), delete) + hostile_sql.odd_selects(self.name(table), delete)
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        condition = f'"{KEY}" = {key}'
+        return condition if kind == "incremental" else f"SELECT * FROM {self.name(table)} WHERE {condition}"
+
     def settle(self) -> None:
         """See Source.settle: until the capture program has come so far."""
         self.server.settle()
@@ -211,6 +228,7 @@ class Db2Subject(Subject):
     # SQL Server has its log by the same code, on a stand-in that starts faster.
     long = frozenset(
         {
+            "a_pipeline_begins_with_more_signals_than_are_read",
             *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),
             "a_snapshot_of_several_batches_resumes_where_it_was",
             *(

@@ -107,6 +107,18 @@ class FolderSource(Source):
             row = {"id": id_, "type": kind, "data": data}
             self._append([{"op": "c", "table": self.id(self.signals).parts, "after": row}])
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.truncate(self.signals)
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        return ["{", "[]", f"DELETE FROM {victim}", '{"a":' * 200 + "1" + "}" * 200 + "x"]
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless: a blocking snapshot takes no condition."""
+        return json.dumps({KEY: key}) if kind == "incremental" else ""
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         found: list[Row] = self._tables()[self.id(table)].rows
@@ -187,6 +199,9 @@ class FolderSource(Source):
             yield
 
 
+NO_DEBEZIUM = "Debezium reads no folders"
+
+
 class FolderSubject(Subject):
     """Change files in a folder."""
 
@@ -196,11 +211,16 @@ class FolderSubject(Subject):
         "rows_that_share_an_event_key_are_reported": "a folder knows no unique keys",
         "rolled_back_changes_are_no_events": "a line is a committed transaction, there are no others",
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing in the folder",
+        "a_pipeline_continues_where_another_program_stopped": NO_DEBEZIUM,
+        "an_offset_from_which_changes_would_be_lost_is_refused": NO_DEBEZIUM,
+        "a_pipeline_that_runs_or_has_no_position_prints_no_offset": NO_DEBEZIUM,
+        "a_start_from_such_an_offset_fails": NO_DEBEZIUM,
     }
 
     # What connectors to databases show by default.
     long = frozenset(
         {
+            "a_pipeline_begins_with_more_signals_than_are_read",
             *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),
             *("a_snapshot_of_several_batches_resumes_where_it_was", "a_stream_has_rows_in_each_shape"),
             *("a_table_is_added_under_load", "a_table_is_removed_under_load"),

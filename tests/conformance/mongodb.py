@@ -101,6 +101,37 @@ class MongoSource(Source):
         """See Source.signal."""
         self.database[self.signals].insert_one({ID: id_, "type": kind, "data": json.loads(data)})
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.database[self.signals].delete_many({})
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        code = f"function() {{ db.{victim}.drop(); return true }}"
+        run = f'{{$function: {{body: "{code}", args: [], lang: "js"}}}}'
+        count = '{$accumulator: {init: "x", accumulate: "x", accumulateArgs: [], merge: "x", lang: "js"}}'
+        return [
+            f'{{"$where": "{code}"}}',
+            f"{{$where: '{code}'}}",
+            f"{{$expr: {run}}}",
+            f"{{$and: [{{$or: [{{$expr: {{$eq: [1, {run}]}}}}]}}]}}",
+            f"{{v: {{$not: {{$elemMatch: {{$where: '{code}'}}}}}}}}",
+            f"{{$expr: {count}}}",
+            f"{{$where: {{$code: '{code}'}}}}",
+            f'{{"\\u0024where": "{code}"}}',
+            '{"a":' * 300 + "1" + "}" * 300,
+            "[" * 2000 + "]" * 2000,
+            "[]",
+            "{$unknown: 1}",
+            "{} ; {}",
+            "{a: 'x",
+            '{"a": "\\ud800"}',
+        ]
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        return f"{{{ID}: {key}}}"
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         return [_row(document) for document in self.database[table].find()]
@@ -201,7 +232,7 @@ class MongoSubject(Subject):
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
     }
 
-    long = RARE_MODES | {"a_table_is_added_under_load"}
+    long = RARE_MODES | {"a_table_is_added_under_load", "a_pipeline_begins_with_more_signals_than_are_read"}
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

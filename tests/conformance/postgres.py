@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 
 from tailrace.model.table import TableId
 from tailrace.testing.postgres import PostgresServer
+from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
@@ -107,8 +108,24 @@ class PostgresSource(Source):
 
     def signal(self, id_: str, kind: str, data: str) -> None:
         """See Source.signal."""
-        with self.connect() as connection:
-            connection.execute("INSERT INTO signals VALUES (%s, %s, %s)", [id_, kind, data])
+        with self._writer().transaction():
+            self._writer().execute("INSERT INTO signals VALUES (%s, %s, %s)", [id_, kind, data])
+
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.execute("DELETE FROM signals")
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        delete = f"DELETE FROM {victim}"
+        if kind == "incremental":
+            return hostile_sql.conditions(delete)
+        return hostile_sql.selects(table, delete)
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        condition = f'"{KEY}" = {key}'
+        return condition if kind == "incremental" else f"SELECT * FROM {table} WHERE {condition}"
 
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""

@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
@@ -122,6 +123,22 @@ class SqlServerSource(Source):
         """See Source.settle: one scan of the capture job."""
         self.server.capture.scan(int(self.server.lookup(f"SELECT ms.db_id('{self.name}')") or 0))
 
+    def clear_signals(self) -> None:
+        """See Source.clear_signals."""
+        self.run("DELETE FROM signals")
+
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """See Source.hostile."""
+        delete = f"DELETE FROM [{victim}]"
+        if kind == "incremental":
+            return hostile_sql.conditions(delete) + hostile_sql.odd_conditions(delete)
+        return hostile_sql.selects(table, delete) + hostile_sql.odd_selects(table, delete)
+
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """See Source.harmless."""
+        condition = f'"{KEY}" = {key}'
+        return condition if kind == "incremental" else f"SELECT * FROM {table} WHERE {condition}"
+
     def rows(self, table: str) -> list[Row]:
         """See Source.rows."""
         names = [row[0] for row in self.run(f"SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.{table}')")]
@@ -189,7 +206,10 @@ class SqlServerSubject(Subject):
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing on the server",
     }
 
-    long = RARE_MODES | {"a_table_is_added_under_load", "kafka_has_each_event_once"}
+    long = RARE_MODES | {
+        *("a_table_is_added_under_load", "kafka_has_each_event_once"),
+        "a_pipeline_begins_with_more_signals_than_are_read",
+    }
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

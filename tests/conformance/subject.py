@@ -100,6 +100,10 @@ class Source(ABC):
         """Insert a row into the signal table."""
 
     @abstractmethod
+    def clear_signals(self) -> None:
+        """Remove all rows of the signal table."""
+
+    @abstractmethod
     def rows(self, table: str) -> list[Row]:
         """All rows as of now."""
 
@@ -114,6 +118,17 @@ class Source(ABC):
     @abstractmethod
     def url(self) -> tuple[str, dict[str, str]]:
         """A URL for `tailrace init`, without the password, and the environment variables that contain it."""
+
+    @abstractmethod
+    def hostile(self, kind: str, table: str, victim: str) -> list[str]:
+        """Texts that are none of what a signal of a kind (incremental, blocking) may bring for a table.
+
+        Most of them remove the rows of another table, or would if this were a server of another kind.
+        """
+
+    @abstractmethod
+    def harmless(self, kind: str, table: str, key: int) -> str:
+        """A text by which a signal of a kind has the row with that KEY read."""
 
     def settle(self) -> None:  # noqa: B027  # most have nothing to do
         """Wait until the log has what is committed, where a job of the server writes the log."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.runner import Run
+from tailrace.sinks.replica.folders import folder as folder_of
 from tests.conformance.pipelines import Line, by_key
 from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Row, Source, Subject, Update
 from tests.conformance.traffic import traffic
@@ -66,7 +68,7 @@ def kept(subject: Subject, source: Source, folder: Path, spark: SparkSession) ->
         subject,
         source,
         folder / "kept",
-        {"replica": {"path": "lake"}},
+        {"replica": {"path": "lake", "read_again": {"at_most_every": "0s"}}},
         tables=["items", "compared", "bag", "removed", source.signals],
         properties=properties,
     )
@@ -141,9 +143,29 @@ def test_reconcile_finds_and_repairs_wrong_rows(kept: Kept) -> None:
     assert (mended["outcome"], mended["repaired"]) == ("equal", 2)
     kept.until_equal("compared")
     assert kept.line.replica("compared") == by_key([row(key) for key in range(1, 31)])
+    bag = str(kept.source.id("bag"))
+    kept.until_equal("bag")
+    assert kept.reconciled("-t", bag)[bag]["outcome"] == "equal", "a table without a key is compared as well"
 
 
 def test_a_truncate_empties_a_replica(kept: Kept) -> None:
     kept.source.truncate("bag")
     kept.source.commit(Insert("bag", row(1)))
     kept.until_equal("bag")
+
+
+@pytest.mark.parametrize("table", ["items", "bag"])
+def test_a_replica_that_was_deleted_is_read_again(kept: Kept, table: str) -> None:
+    kept.until_equal(table)
+    shutil.rmtree(kept.line.folder / "lake" / folder_of(kept.source.id(table).unique))
+    # The next change shows it; rows that do not change later come by the reading alone.
+    kept.source.commit(Insert(table, row(70)))
+    kept.until_equal(table)
+    states: list[tuple[str, str | None]] = []
+
+    def is_complete() -> bool:
+        listed = kept.line.json("status")["replica"]
+        states[:] = [(each["state"], each["why"]) for each in listed if each["table"] == str(kept.source.id(table))]
+        return states == [("complete", None)]
+
+    kept.line.until(is_complete, kept.run)

@@ -63,8 +63,8 @@ def compare(expected: Iterable[Event], found: Iterable[Event], rules: Rules | No
     wanted, got = _topics(expected, rules), _topics(found, rules)
     for topic in sorted({*wanted, *got}):
         left, right = (_prepared(side[topic].events if topic in side else [], rules) for side in (wanted, got))
-        if rules.get("lost_ends") and topic in wanted:
-            right = _without_lost_ends(right, wanted[topic].left_open(last_run))
+        if topic in wanted:
+            right = _without_lost_ends(right, wanted[topic].left_open(last_run, at_stops=bool(rules.get("lost_ends"))))
         if len(left) != len(right):
             yield Difference(topic, None, "", "", f"{len(left)} events", f"{len(right)} events")
         for index, (one, other) in enumerate(zip(left, right, strict=False)):
@@ -108,13 +108,17 @@ class _Topic:
             self.events.append(masked)
             self._runs.append(event.get("run", 0))
 
-    def left_open(self, last_run: int) -> set[Any]:
-        """The transactions that have begun and not ended when the connector was stopped, and have no end later."""
-        following = [*self._runs[1:], last_run]
-        runs = zip(self.events, self._runs, following, strict=True)
-        latest = [event for event, run, next_run in runs if run < next_run]
-        ended = {_marked(event, "END") for event in self.events}
-        return {_marked(event, "BEGIN") for event in latest} - ended - {None}
+    def left_open(self, last_run: int, *, at_stops: bool) -> set[Any]:
+        """The last transaction, if it has no end: the reference sends it when the next change comes.
+
+        With `at_stops` also those that were open when the connector was stopped, and have no end later.
+        """
+        begun = [_marked(event, "BEGIN") for event in self.events]
+        following = [*self._runs[1:], last_run] if at_stops else self._runs
+        runs = zip(begun, self._runs, following, strict=True)
+        latest = [transaction for transaction, run, next_run in runs if run < next_run]
+        last = [transaction for transaction in begun if transaction is not None][-1:]
+        return {*latest, *last} - {_marked(event, "END") for event in self.events} - {None}
 
     def _numbered(self, kind: str, value: Any) -> Any:
         if not isinstance(value, (str, int)):  # null, or malformed
@@ -246,7 +250,7 @@ def _prepared(events: list[Event], rules: Rules) -> list[Event]:
 
 
 def _without_lost_ends(found: list[Event], lost: set[Any]) -> list[Event]:
-    """Without the ends of these transactions: the reference loses the one that it still owes when it stops."""
+    """Without the ends of these transactions."""
     return [event for event in found if _marked(event, "END") not in lost]
 
 

@@ -56,6 +56,11 @@ class Capture:
         """The type of the column `source` in change batches."""
         return self._connector.source_type
 
+    @property
+    def skips_whole_changes(self) -> bool:
+        """See Connector.skips_whole_changes."""
+        return self._connector.skips_whole_changes
+
     def is_passing(self, error: Exception) -> bool:
         """Whether a retry may succeed: the server or the network was not reachable."""
         return isinstance(error, SourceAwayError) or self._connector.snapshots.failures.is_transient(error)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tailrace.connectors.offset import Reached, fields, stored
+from tailrace.connectors.offset import Reached, fields, readable, stored
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
 
@@ -33,10 +33,12 @@ class Offset(Reached):
 
     @staticmethod
     def from_json(node: Mapping[str, Any], connector: str, source: str, parse: Callable[[str], Any]) -> Offset:
-        """The inverse of `to_json`. Raises OffsetError for another source's offset, or one of another version."""
+        """The inverse of `to_json`. Raises OffsetError for one of another source or version, or that cannot be read."""
         snapshots, reading = node.get("snapshots"), node.get("reading")
-        return Offset(
-            **fields(node, connector, source, parse),
-            progress=None if snapshots is None else Progress.from_json(dict(snapshots)),
-            reading=None if reading is None else Reading.from_json(dict(reading)),
-        )
+        found = fields(node, connector, source, parse)
+        with readable():
+            return Offset(
+                **found,
+                progress=None if snapshots is None else Progress.from_json(dict(snapshots)),
+                reading=None if reading is None else Reading.from_json(dict(reading)),
+            )

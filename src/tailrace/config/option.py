@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -105,6 +105,18 @@ class OptionTable:
         """The known name most like an unknown one, None when none is near."""
         close = difflib.get_close_matches(name.lower(), self._by_name, n=1, cutoff=0.75)
         return self._by_name[close[0]][0].name if close else None
+
+
+def without_effect(
+    options: Iterable[Option], notes: Mapping[str, str], instead: str | None = None
+) -> tuple[Option, ...]:
+    """The options; those whose names begin as `notes` says have no effect, for the reason that is noted there."""
+
+    def own(option: Option) -> Option:
+        note = next((note for start, note in notes.items() if option.name.startswith(start)), None)
+        return option if note is None else replace(option, status=Status.CONNECT, note=note, instead=instead)
+
+    return tuple(map(own, options))
 
 
 def without_salt(name: str) -> str:

@@ -14,6 +14,8 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 _PAUSE_SECONDS = 0.1
+# Some systems give a thread half a megabyte, and documents of a thousand levels take two.
+_STACK_BYTES = 16 << 20
 
 
 class Patience(Protocol):
@@ -43,7 +45,7 @@ def ahead(items: Iterator[T], patience: Patience | None = None) -> Iterator[T]:
     handed: queue.Queue[T | _End] = queue.Queue(maxsize=1)
     left = threading.Event()
     thread = threading.Thread(target=_produce, args=(items, handed, left), name="tailrace-read", daemon=True)
-    thread.start()
+    _start(thread)
     try:
         while True:
             item = handed.get() if patience is None else _awaited(handed, patience)
@@ -56,6 +58,14 @@ def ahead(items: Iterator[T], patience: Patience | None = None) -> Iterator[T]:
         left.set()
         if patience is None:
             thread.join()
+
+
+def _start(thread: threading.Thread) -> None:
+    before = threading.stack_size(_STACK_BYTES)
+    try:
+        thread.start()
+    finally:
+        threading.stack_size(before)
 
 
 def _awaited(handed: queue.Queue[T | _End], patience: Patience) -> T | _End:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import queue
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailrace.config import Config
+
+_LIMIT = "connection.validation.timeout.ms"
+# The finding of a sink that cannot be reached.
+SINK = "sink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +27,28 @@ class Finding:
 def warnings(config: Config) -> list[Finding]:
     """The properties that are ignored or outdated, each with what to do about it."""
     return [Finding(each.name, None, each.message, each.remedy) for each in config.warnings]
+
+
+def within_limit(config: Config, look: Callable[[], list[Finding]]) -> list[Finding]:
+    """What `look` finds; where it takes longer than the property allows, that is the finding, in the reference's words.
+
+    A driver may be in a call that nothing can interrupt, so it is left to itself then.
+    """
+    limit = config.number(_LIMIT)
+    found: queue.Queue[list[Finding] | BaseException] = queue.Queue()
+
+    def looked() -> None:
+        try:
+            found.put(look())
+        except BaseException as error:  # raised by who waits for it
+            found.put(error)
+
+    threading.Thread(target=looked, name="tailrace-check", daemon=True).start()
+    try:
+        findings = found.get(timeout=limit / 1000)
+    except queue.Empty:
+        remedy = f"see why the server is slow to answer, or raise {_LIMIT}"
+        return [Finding("connection", False, f"Connection validation timed out after {limit} ms", remedy)]
+    if isinstance(findings, BaseException):
+        raise findings
+    return findings

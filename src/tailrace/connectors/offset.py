@@ -6,10 +6,12 @@ either. Offsets of version 1, which only the first connector wrote, are converte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tailrace.connectors.lost_log_remedies import AFTER_DROP
 from tailrace.errors import OffsetError
 
 VERSION = 2
@@ -17,6 +19,9 @@ VERSION = 2
 _LOG_OF_VERSION_1 = ("last_commit", "timeline", "slot", "server")
 
 BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
+
+_UNREADABLE = "the checkpoint's offset cannot be read"
+_REMEDY = f"restore the newest file in the checkpoint's folder `offsets` from a copy, or {AFTER_DROP}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class Reached:
 def fields(node: Mapping[str, Any], connector: str, source: str, parse: Callable[[str], Any]) -> dict[str, Any]:
     """The fields of Reached in an offset of either version; `parse` makes a position of its text.
 
-    Raises OffsetError for another version, and for the offset of another source.
+    Raises OffsetError for another version, for the offset of another source, and for one that cannot be read.
     """
     version = node.get("version")
     if version not in (1, VERSION):
@@ -53,23 +58,44 @@ def fields(node: Mapping[str, Any], connector: str, source: str, parse: Callable
             f"the checkpoint has offsets of version {version}, this release reads versions 1 to {VERSION}",
             remedy="run the release that wrote the checkpoint, or a newer one",
         )
-    if (node.get("connector"), node["source"]) != (connector, source):
+    if (node.get("connector"), node.get("source")) != (connector, source):
         raise OffsetError(
-            f"the checkpoint belongs to {node.get('connector')} {node['source']!r}, "
+            f"the checkpoint belongs to {node.get('connector')} {node.get('source')!r}, "
             f"but the configuration names {connector} {source!r}",
             remedy="give each source a checkpoint of its own, or point the configuration back at that source",
         )
-    text = position_of(node)
-    log = node["log"] if version == VERSION else {name: node[name] for name in _LOG_OF_VERSION_1 if name in node}
-    return {
-        "connector": connector,
-        "source": source,
-        "pipeline": node["pipeline"],
-        "phase": node["phase"],
-        "position": None if text is None else parse(text),
-        "ts_us": node.get("ts_us"),
-        "log": log,
-    }
+    with readable():
+        log = node["log"] if version == VERSION else {name: node[name] for name in _LOG_OF_VERSION_1 if name in node}
+        return {
+            "connector": connector,
+            "source": source,
+            "pipeline": node["pipeline"],
+            "phase": node["phase"],
+            "position": _position(node, parse),
+            "ts_us": node.get("ts_us"),
+            "log": log,
+        }
+
+
+def _position(node: Mapping[str, Any], parse: Callable[[str], Any]) -> Any:
+    """The position; None before the log is read. Raises OffsetError for a phase that is none."""
+    phase, text = node["phase"], position_of(node)
+    if phase not in (BEGIN, SNAPSHOT, STREAM):
+        raise OffsetError(f"{_UNREADABLE}: its phase is {phase!r}", remedy=_REMEDY)
+    if phase == STREAM and text is None:
+        # Where the server would begin of its own accord need not be where the pipeline is.
+        raise OffsetError(f"{_UNREADABLE}: it has no position, although the log is being read", remedy=_REMEDY)
+    return None if text is None else parse(text)
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turn what a part of an offset that is damaged, or was changed by hand, raises in the block into OffsetError."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise OffsetError(f"{_UNREADABLE}: {why}", remedy=_REMEDY) from error
 
 
 def stored(

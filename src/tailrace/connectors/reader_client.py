@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import select
+import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tailrace.connectors.reader_socket import Block, Kind, ReaderLost, Request, address, message, receive
+from tailrace.connectors.reader_socket import Block, Kind, ReaderLost, Request, address, message, pulse_of, receive
 from tailrace.errors import SourceError
 
+log = logging.getLogger(__name__)
+
 _START_SECONDS = 60
+# A reader may have nothing to say for as long as the server decodes one huge transaction, so silence alone is no sign:
+# after so much of it the process is asked whether it runs. It answers by a thread of its own, at once; a machine that
+# is so busy that this takes as long again would not read the log either.
+SILENT_SECONDS, ANSWER_SECONDS = 60.0, 60.0
+# Of the process that listens at the other end: on Linux among three numbers, on macOS by a number of getsockopt.
+_CREDENTIALS, _PEER_PID = struct.Struct("3i"), (0, 2)
 _MAIN = "from tailrace.connectors.reader_process import main; main()"
 # Held to be collected when they have ended: else they would stay in the table of processes as long as this one lives.
 _started: list[subprocess.Popen[bytes]] = []
@@ -24,15 +35,18 @@ _started: list[subprocess.Popen[bytes]] = []
 def ask(request: Request) -> Generator[Block, None, None]:
     """What the reader process gives for a request; it is started first if it does not run on this machine.
 
-    Whoever stops taking blocks gives up the request. Raises what the source raised, ReaderLost when the process ended.
+    Whoever stops taking blocks gives up the request. Raises what the source raised, ReaderLost when the process ended,
+    or when it hangs: it is ended then, so that the next request starts another one.
     """
-    connection = _connected(address(request.name))
+    path = address(request.name)
+    connection = _connected(path)
     with connection:
         try:
             head, _ = message(Kind.REQUEST, request)
             connection.sendall(head)
+            connection.settimeout(SILENT_SECONDS)
             while True:
-                kind, about, data = receive(connection)
+                kind, about, data = receive(connection, lambda: _end_if_it_hangs(path, connection))
                 if kind is Kind.END:
                     return
                 if kind is Kind.FAILED:
@@ -45,8 +59,53 @@ def ask(request: Request) -> Generator[Block, None, None]:
 def _lost() -> ReaderLost:
     return ReaderLost(
         "the process that reads the log has ended",
-        remedy="start again; the executor's stderr, or the system's log for a lack of memory, says why it ended",
+        remedy="the executor's stderr, or the system's log for a lack of memory, says why it ended",
     )
+
+
+def _end_if_it_hangs(path: Path, connection: socket.socket) -> None:
+    """After a long silence: raises ReaderLost, and ends the process at the other end, if it says nothing at all."""
+    if _beats(pulse_of(path)):
+        return
+    pid = _pid(connection)
+    what = (
+        f"the process that reads the log (pid {pid}) has said nothing for {SILENT_SECONDS + ANSWER_SECONDS:.0f} s, nor "
+        "whether it runs"
+    )
+    remedy = (
+        "it is ended, and another one is started; if that happens again, see what stops it: somebody's SIGSTOP, a "
+        "debugger, a disk that does not answer (`ps -o pid,stat,wchan,cmd`)"
+    )
+    log.error("%s; remedy: %s", what, remedy)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with _locked(path.parent):
+        # One that waits for a disk ends later, and must not be asked again until then.
+        found = _connect(path)
+        if found is not None and _pid(found) == pid:
+            path.unlink(missing_ok=True)
+        if found is not None:
+            found.close()
+    raise ReaderLost(what, remedy=remedy)
+
+
+def _beats(pulse: Path) -> bool:
+    """Whether a process says that it runs."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(ANSWER_SECONDS)
+        try:
+            connection.connect(str(pulse))
+            return bool(connection.recv(1))
+        except OSError:
+            return False
+
+
+def _pid(connection: socket.socket) -> int:
+    """The number of the process that listens at the other end."""
+    if hasattr(socket, "SO_PEERCRED"):
+        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return int(_CREDENTIALS.unpack(found)[0])
+    return connection.getsockopt(*_PEER_PID)
 
 
 def _connected(path: Path) -> socket.socket:

@@ -24,7 +24,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
-from tailrace.connectors.reader_socket import ClientGone, Kind, Request, Source, message, receive
+from tailrace.connectors.reader_socket import BEAT, ClientGone, Kind, Request, Source, message, pulse_of, receive
 
 log = logging.getLogger(__name__)
 
@@ -45,21 +45,36 @@ def main() -> None:
     # is nothing to be found: what makes cycles here is rare.
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        os.umask(0o077)
-        path.unlink(missing_ok=True)  # of a process that was killed
-        listener.bind(str(path))
-        listener.listen()
+    os.umask(0o077)
+    with _listening(path) as listener:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: _leave(path))
         threading.Thread(target=_leave_with, args=(owner, path), daemon=True).start()
+        threading.Thread(target=_beat, args=(_listening(pulse_of(path)),), daemon=True).start()
         print("ready", flush=True)
         sys.stdout.close()
         sys.stdout = sys.stderr
         try:
             Server(listener).serve()
         finally:
-            path.unlink(missing_ok=True)
+            _remove(path)
+
+
+def _listening(path: Path) -> socket.socket:
+    """A socket that others can connect to at a path."""
+    path.unlink(missing_ok=True)  # of a process that was killed
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
+
+
+def _beat(listener: socket.socket) -> None:
+    """Answer everybody at once, whatever the process does meanwhile: it runs."""
+    while True:
+        client, _ = listener.accept()
+        with client, contextlib.suppress(OSError):
+            client.sendall(BEAT)
 
 
 class Server:
@@ -179,8 +194,13 @@ def _leave_with(owner: int, path: Path) -> None:
 
 def _leave(path: Path) -> NoReturn:
     """End at once. The operating system closes the connections, and with that the database frees the slot."""
-    path.unlink(missing_ok=True)
+    _remove(path)
     os._exit(0)
+
+
+def _remove(path: Path) -> None:
+    for each in (path, pulse_of(path)):
+        each.unlink(missing_ok=True)
 
 
 def _log_to_stderr() -> None:

@@ -10,7 +10,6 @@ import hashlib
 import os
 import pickle
 import socket
-import stat
 import struct
 import tempfile
 from collections.abc import Callable, Generator
@@ -20,12 +19,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tailrace.config import Config
+from tailrace.connectors.private_files import is_private_folder
 from tailrace.errors import SourceError
 from tailrace.version import __version__
 
 # The address of a local socket has 104 bytes on macOS and 108 on Linux.
 _LONGEST_ADDRESS = 100
 _HEADER = struct.Struct("=BQQ")
+# What a process says at its second socket.
+BEAT = b"."
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ def address(name: str) -> Path:
     return folder() / f"{digest}.sock"
 
 
+def pulse_of(path: Path) -> Path:
+    """The path of a second socket, at which a thread of the same process says that the process runs."""
+    return path.with_suffix(".pulse")
+
+
 def folder() -> Path:
     """The folder of this user's sockets, made if need be. Raises SourceError when others could enter it."""
     home = Path(tempfile.gettempdir())
@@ -95,14 +102,14 @@ def folder() -> Path:
     place = home / f"tailrace-{os.geteuid()}"
     try:
         place.mkdir(mode=0o700, exist_ok=True)
-        found = place.lstat()
+        is_private = is_private_folder(place)
     except OSError as error:
         raise SourceError(
             f"the folder for local sockets cannot be used: {error.strerror}",
             where=str(place),
             remedy="set TMPDIR to a folder that this user may write, for the driver and the executors",
         ) from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    if not is_private:
         raise SourceError(
             "the folder for local sockets is not a folder that this user alone may enter",
             where=str(place),
@@ -117,17 +124,28 @@ def message(kind: Kind, about: object = None, data: bytes | bytearray = b"") -> 
     return _HEADER.pack(kind, len(text), len(data)) + text, data
 
 
-def receive(connection: socket.socket) -> tuple[Kind, Any, bytearray]:
-    """The next message. Raises EOFError at the connection's end, OSError."""
-    kind, text, data = _HEADER.unpack(_exactly(connection, _HEADER.size))
-    return Kind(kind), pickle.loads(_exactly(connection, text)), _exactly(connection, data)
+def _ended() -> None:
+    raise TimeoutError("the other side says nothing")
 
 
-def _exactly(connection: socket.socket, size: int) -> bytearray:
+def receive(connection: socket.socket, silent: Callable[[], None] = _ended) -> tuple[Kind, Any, bytearray]:
+    """The next message. Raises EOFError at the connection's end, OSError.
+
+    `silent` is called when nothing has come for as long as the connection's time limit, if it has one.
+    """
+    kind, text, data = _HEADER.unpack(_exactly(connection, _HEADER.size, silent))
+    return Kind(kind), pickle.loads(_exactly(connection, text, silent)), _exactly(connection, data, silent)
+
+
+def _exactly(connection: socket.socket, size: int, silent: Callable[[], None]) -> bytearray:
     data = bytearray(size)
     rest = memoryview(data)
     while len(rest):
-        got = connection.recv_into(rest)
+        try:
+            got = connection.recv_into(rest)
+        except TimeoutError:  # once a limit
+            silent()
+            continue
         if not got:
             raise EOFError("the connection has ended")
         rest = rest[got:]

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tailrace.config import Config
-from tailrace.connectors.finding import Finding
+from tailrace.connectors.debezium_offset import findings
+from tailrace.connectors.finding import Finding, within_limit
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
-from tailrace.connectors.offset import Reached, fields, position_of
+from tailrace.connectors.offset import Reached, fields, position_of, readable
 from tailrace.connectors.ports import Admin, Begun, Position
 from tailrace.errors import OffsetError, SourceError
 
@@ -87,17 +88,27 @@ class SharedLogAdmin(Admin):
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         """See Admin.checks."""
+        return within_limit(self.config, lambda: self._checked(begun))
+
+    def _checked(self, begun: Begun | None) -> list[Finding]:
         try:
             found = self.found()
         except SourceError as error:
             return [Finding("connection", False, str(error.what), error.remedy)]
         lost = None if begun is None else self.resumable(begun)
+        has_begun = begun is not None and begun[0] is not None
+        found += findings(self.config, has_begun, self.taken_position)
         return found if lost is None else [*found, lost]
+
+    def taken_position(self) -> str | None:
+        """The position of Debezium's that a first start continues from, as text. Raises ConfigError, OffsetError."""
+        return None
 
     def position(self, offset: Mapping[str, Any]) -> Position | None:
         """See Admin.position."""
         text = position_of(offset)
-        return None if text is None else self.connector(self.config).parse(text)
+        with readable():
+            return None if text is None else self.connector(self.config).parse(text)
 
     def resumable(self, begun: Begun) -> Finding | None:
         """See Admin.resumable: what the connector says is lost since the older of the offsets."""
@@ -109,7 +120,7 @@ class SharedLogAdmin(Admin):
                 kind = connector.source.connector
                 lost = connector.lost(Reached(**fields(offset, kind, connector.identity, connector.parse)))
                 error = None if lost is None else lost.error()
-            except OffsetError as wrong:
+            except (OffsetError, SourceError) as wrong:
                 error = wrong
         return None if error is None else Finding("position", False, error.what, error.remedy)
 

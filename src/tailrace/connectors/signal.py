@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tailrace.events import json_text
+
 log = logging.getLogger(__name__)
 
 # The rows that open and close the window of a chunk.
@@ -26,11 +28,12 @@ Mark = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One signal; `data` is its JSON text."""
+    """One signal; `data` is its JSON text, `wrong` what keeps it from being one."""
 
     id: str
     type: str
     data: str | None
+    wrong: str | None = None
 
     def to_line(self) -> str:
         """Its JSON object, for a file."""
@@ -47,7 +50,7 @@ class Signal:
         """Its data; None, with a warning that holds the text, when that is no JSON object."""
         why = "its data is no JSON object"
         try:
-            content = json_of(self.data or "{}")
+            content = json_text.read(self.data or "{}")
         except ValueError as error:
             content, why = None, f"{why} ({error})"
         if not isinstance(content, dict):
@@ -70,13 +73,3 @@ def unhandled(found: Iterable[tuple[Signal, Mark]], handled: Iterable[Mark]) -> 
         else:
             new.append(signal)
     return new, tuple(marks)
-
-
-def json_of(text: str) -> Any:
-    """The content of JSON text. Raises ValueError, also for texts that are no Unicode (half a pair of surrogates)."""
-    try:
-        node = json.loads(text)
-        json.dumps(node, ensure_ascii=False).encode()
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    return node

@@ -197,18 +197,22 @@ class ChunkSession(Protocol):
         return nullcontext()
 
     def table(self, table: TableId, name: str, condition: str | None) -> AbstractContextManager[ChunkTable]:
-        """The table, captured and present. Raises Unread, SourceError for what the server refuses within the block."""
+        """The table, if it is present. Raises Unread, SourceError for what the server refuses within the block."""
 
 
 class OnDemandSnapshots(Snapshots, Protocol):
     """What signals need in addition: a signal table in the database, chunks, tables added and removed."""
 
-    def marks(self) -> tuple[Mark, ...]:
-        """The marks of all signals in the signal table; none without such a table."""
-        return self.new_signals(())[1]
+    faulty_status: str = "UNKNOWN_SCHEMA"
+    """The status in notifications of a table that the lists exclude, as the reference engine has it."""
+    takes_surrogate_keys: bool = True
+    """Whether a signal may name a column to read a table by."""
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """The signals in the signal table that are not handled yet, in order, and the marks of all."""
+        """The signals in the signal table that are not handled yet, in order, and the marks of all.
+
+        Raises NotSignals (signal_source.py) for a table of another form, SourceError for one that cannot be read.
+        """
         return [], ()
 
     def chunks(self, config: Config) -> AbstractContextManager[ChunkSession | None]:

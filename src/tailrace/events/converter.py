@@ -17,12 +17,13 @@ STRING = "org.apache.kafka.connect.storage.StringConverter"
 class Converter:
     """`schemas`: whether each payload is written with its schema; `style`: how values are written.
 
-    `kind` is JSON but for headers, which have SIMPLE or STRING, too.
+    `kind` is JSON but for headers, which have SIMPLE or STRING, too; these have `faults`, which is compat.faults.
     """
 
     schemas: bool = True
     style: Style = PLAIN
     kind: str = JSON
+    faults: bool = False
 
     @staticmethod
     def of(config: Config, part: str) -> Converter:
@@ -30,7 +31,7 @@ class Converter:
         prefix = f"{part}.converter"
         kind = config.text(prefix)
         if kind != JSON:
-            return Converter(False, Style(defaults=True, decimals=Decimals.NUMERIC), kind)
+            return Converter(False, kind=kind, faults=config.flag("compat.faults"))
         decimals = Decimals(config.text(f"{prefix}.decimal.format").lower())
         style = Style(config.flag(f"{prefix}.replace.null.with.default"), decimals)
         return Converter(config.flag(f"{prefix}.schemas.enable"), style)

@@ -46,8 +46,8 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
     known = {BEFORE: row, AFTER: row, SOURCE: source.schema}
     fields = tuple(Field(each, known[each]) if isinstance(each, str) else each for each in layout.members)
     value = ConnectSchema("struct", name=name(f"{topic}.Envelope"), version=layout.version, fields=fields)
-    extra = naming.key_field(table.id)
-    return Envelope(topic, _key(table, naming, name(f"{topic}.Key")), row, value, extra[1] if extra else None)
+    extra = naming.key_field(table.id, of_documents=layout.is_document)
+    return Envelope(topic, _key(table, naming, name(f"{topic}.Key"), extra), row, value, extra[1] if extra else None)
 
 
 def _document(table: TableSchema) -> ConnectSchema:
@@ -79,11 +79,10 @@ def _message(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
     return Envelope(naming.message, named("MessageKey", prefix), row, value)
 
 
-def _key(table: TableSchema, naming: TopicNaming, name: str) -> ConnectSchema | None:
+def _key(table: TableSchema, naming: TopicNaming, name: str, extra: tuple[str, str] | None) -> ConnectSchema | None:
     if not table.key and not naming.adds_keys:
         return None
     fields = tuple(_key_field(table.column(column), naming) for column in table.key)
-    extra = naming.key_field(table.id)
     return ConnectSchema("struct", name=name, fields=fields if extra is None else (*fields, Field(extra[0], STRING)))
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.events.converter import JSON, STRING, Converter
-from tailrace.events.encode.arrow import join, repeat
+from tailrace.events.encode.arrow import bracketed, entries_of, join, null_where, repeat
 from tailrace.events.encode.json import encode
 from tailrace.events.parts import text_of
+from tailrace.events.payload import filled
+from tailrace.events.value_texts import DECIMAL, java_texts, value_texts
 from tailrace.model.schema import ConnectSchema
-
-_LOGICAL = "org.apache.kafka.connect.data."
-# How many milliseconds a unit of them has.
-_TIMES = {_LOGICAL + "Date": 86_400_000, _LOGICAL + "Time": 1, _LOGICAL + "Timestamp": 1}
 
 
 def header_texts(values: pa.Array, schema: ConnectSchema, converter: Converter, where: str) -> pa.Array:
@@ -25,54 +22,61 @@ def header_texts(values: pa.Array, schema: ConnectSchema, converter: Converter, 
         left, right = converter.wrap(schema)
         return text_of([left, encode(values, schema, converter.style), right], 0, len(values), where)
     if converter.kind == STRING:
-        return _java(values, schema, converter)
-    return _bare(values, schema, converter)
+        return _of_java(values, schema)
+    return _of_connect(values, schema, converter.faults)
 
 
-def _bare(values: pa.Array, schema: ConnectSchema, converter: Converter) -> pa.Array:
-    """As Values.convertToString of Kafka Connect: JSON without quotes around a text, and without a schema."""
-    if schema.type == "string":
-        return values.cast(pa.string())
-    if schema.name in _TIMES:
-        return _times(values, schema.name)
-    text = encode(values, schema, converter.style)
-    if schema.type == "bytes":
-        # Binary values in base64; numbers have no quotes.
-        quoted = pc.starts_with(text, '"')
-        text = pc.if_else(quoted, pc.utf8_slice_codeunits(text, 1, -1), text)
-    return pc.if_else(values.is_valid(), text, pa.scalar(None, pa.string()))
+def _of_connect(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
+    """As Values.convertToString of Kafka Connect.
 
-
-def _times(values: pa.Array, name: str) -> pa.Array:
-    """Dates and times in ISO 8601: a date alone where the time is midnight, a time alone for Connect's Time."""
-    millis = values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    moments = (millis * _TIMES[name]).astype("datetime64[ms]")
-    texts = [f"{text}Z" for text in np.datetime_as_string(moments).tolist()]
-    if name.endswith(".Time"):
-        texts = [text.partition("T")[2] for text in texts]
+    Like JSON, but numbers, NaN and times have no quotes, nor has a text that stands alone.
+    """
+    if schema.type == "struct":
+        parts: list[str | pa.Array] = ["{"]
+        for place, field in enumerate(schema.fields):
+            inner = filled(pc.struct_field(values, place), field.schema)
+            parts += [f"{',' if place else ''}{_quoted(field.name)}:", _inside(inner, field.schema, faults)]
+        text = join(*parts, "}") if schema.fields else repeat("{}", len(values))
+    elif schema.items is not None:
+        text = bracketed(values, _inside(values.flatten(), schema.items, faults), "[", "]")
+    elif schema.keys is not None and schema.values is not None:
+        lists, keys, items = entries_of(values)
+        pairs = join(_inside(keys, schema.keys, faults), ":", _inside(items, schema.values, faults))
+        text = bracketed(lists, pairs, "{", "}")
     else:
-        texts = [text.removesuffix("T00:00:00.000Z") for text in texts]
-    return pc.if_else(values.is_valid(), pa.array(texts, pa.string()), pa.scalar(None, pa.string()))
+        text = value_texts(values, schema, faults)
+    return null_where(values, text)
 
 
-def _java(values: pa.Array, schema: ConnectSchema, converter: Converter) -> pa.Array:
-    """As Java's toString: `Struct{id=1,name=a}` without fields that are null, `[a, b]`; binary values in base64."""
+def _inside(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
+    """The texts of values within others: there texts and bytes have quotes, and null has a text."""
+    text = _of_connect(values, schema, faults)
+    if schema.type == "string" or (schema.type == "bytes" and schema.name != DECIMAL):
+        sound = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
+        text = join('"', sound, '"')
+    return text.fill_null("null")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _of_java(values: pa.Array, schema: ConnectSchema) -> pa.Array:
+    """As Java's toString: `Struct{id=1,name=a}` without fields that are null, `[a, b]`, `{a=1, b=2}`."""
     if schema.type == "struct":
         fields = [
-            join(f",{field.name}=", _java(pc.struct_field(values, place), field.schema, converter))
+            join(f",{field.name}=", _of_java(pc.struct_field(values, place), field.schema))
             for place, field in enumerate(schema.fields)
         ]
         # Nulls are replaced, not skipped: skipping leaves out a row whose fields are all null.
         inner = pc.binary_join_element_wise(repeat("", len(values)), *fields, "", null_handling="replace")
         text = join("Struct{", pc.utf8_slice_codeunits(inner, 1), "}")
-    elif schema.type == "array" and schema.items is not None:
-        items = _java(values.flatten(), schema.items, converter).fill_null("null")
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(_lengths(values)).cast(pa.int32())])
-        text = join("[", pc.binary_join(pa.ListArray.from_arrays(offsets, items), ", "), "]")
+    elif schema.items is not None:
+        text = bracketed(values, _of_java(values.flatten(), schema.items).fill_null("null"), "[", "]", ", ")
+    elif schema.keys is not None and schema.values is not None:
+        lists, keys, items = entries_of(values)
+        pairs = join(_of_java(keys, schema.keys), "=", _of_java(items, schema.values).fill_null("null"))
+        text = bracketed(lists, pairs, "{", "}", ", ")
     else:
-        return _bare(values, schema, converter)
-    return pc.if_else(values.is_valid(), text, pa.scalar(None, pa.string()))
-
-
-def _lengths(values: pa.Array) -> pa.Array:
-    return pc.list_value_length(values).fill_null(0)
+        text = java_texts(values, schema)
+    return null_where(values, text)

@@ -25,6 +25,10 @@ STARTED, IN_PROGRESS, COMPLETED, SCANNED = "STARTED", "IN_PROGRESS", "COMPLETED"
 CHUNK_IN_PROGRESS, CHUNK_COMPLETED = "TABLE_CHUNK_IN_PROGRESS", "TABLE_CHUNK_COMPLETED"
 PAUSED, RESUMED, ABORTED, SKIPPED = "PAUSED", "RESUMED", "ABORTED", "SKIPPED"
 SET_ASIDE = "SET_ASIDE"
+# The status of a table that a signal names and the lists exclude: it is never read.
+NOT_CAPTURED = "NOT_CAPTURED"
+# Why a table was given up. The reference engine has the status alone.
+ERROR = "error"
 
 _COMMON = "io.debezium.connector.common."
 KEY = ConnectSchema("struct", name=_COMMON + "NotificationKey", version=1, fields=(Field("id", STRING),))

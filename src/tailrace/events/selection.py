@@ -10,12 +10,22 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.events.encode.arrow import flags, literal, mask
 from tailrace.events.equality import same
+from tailrace.events.payload import required
 from tailrace.model.change import UPDATE, ChangeBatch
 
 
 def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
-    """The batch without what `skipped.operations` and `skip.messages.without.change` leave out; reads always stay."""
-    return _changing(_wanted(batch, config)) if config.flag("skip.messages.without.change") else _wanted(batch, config)
+    """The batch without the operations that `skipped.operations` names; reads always stay."""
+    skipped = config.names("skipped.operations")  # some of c, u, d, t; empty for `none`
+    if not skipped:
+        return batch
+    return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
+
+
+def without_unchanged(batch: ChangeBatch, config: Config) -> ChangeBatch:
+    """The batch without updates that change nothing, as far as `skip.messages.without.change` says so."""
+    faults = config.flag("compat.faults")
+    return _changing(batch, faults=faults) if config.flag("skip.messages.without.change") else batch
 
 
 def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
@@ -24,18 +34,19 @@ def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
     So an update that changes nothing but key columns that are excluded from values is left out.
     """
     hides = len(batch.table.value_columns) < len(batch.table.columns)
-    return _changing(batch, only_shown=True) if hides and config.flag("skip.messages.without.change") else batch
+    return (
+        _changing(batch, only_shown=True, faults=True)
+        if hides and config.flag("skip.messages.without.change")
+        else batch
+    )
 
 
-def _wanted(batch: ChangeBatch, config: Config) -> ChangeBatch:
-    skipped = config.names("skipped.operations")  # some of c, u, d, t; empty for `none`
-    if not skipped:
-        return batch
-    return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
+def _changing(batch: ChangeBatch, *, only_shown: bool = False, faults: bool = False) -> ChangeBatch:
+    """Without updates whose images are equal, large values that the log did not repeat counting as equal.
 
-
-def _changing(batch: ChangeBatch, *, only_shown: bool = False) -> ChangeBatch:
-    """Without updates whose images are equal, large values that the log did not repeat counting as equal."""
+    With `faults` old images are compared as the reference engine shows them: a required value that the log lacks is the
+    default or zero of its type, but for bytes.
+    """
     before, after = batch.rows.column("before"), batch.rows.column("after")
     update = flags(pc.equal(batch.rows.column("op"), literal(UPDATE)))
     compared = update & flags(before.is_valid()) & flags(after.is_valid())
@@ -49,7 +60,10 @@ def _changing(batch: ChangeBatch, *, only_shown: bool = False) -> ChangeBatch:
     for index, column in enumerate(batch.table.columns):
         if only_shown and not column.in_value:
             continue
-        equal = same(old.field(index), new.field(index), column.schema)
+        values = old.field(index)
+        if faults and column.schema.type != "bytes":
+            values = required(values, column.schema)
+        equal = same(values, new.field(index), column.schema)
         at = -1 if marks is None else marks.type.get_field_index(column.name)
         if marks is not None and at >= 0:
             equal |= flags(marks.field(at).fill_null(pa.scalar(False, pa.bool_())))

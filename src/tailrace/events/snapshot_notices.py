@@ -19,6 +19,9 @@ from tailrace.model.java_hash import set_order
 
 Notices = tuple[Notice, ...]
 
+WITHOUT_ROWS: Notices = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
+"""The notices of a snapshot that reads no table."""
+
 
 def around_splits(
     splits: Sequence[str],

@@ -31,7 +31,8 @@ class TopicNaming:
         self._with_schema = self._strategy.startswith("Schema")
         self._rewrite = _rewrite(config, "topic") if "Regex" in self._strategy else None
         self._extra = _key_field(config) if self._rewrite is not None else None
-        self.adds_keys = self._extra is not None and config.flag("compat.faults")
+        self._faults = config.flag("compat.faults")
+        self.adds_keys = self._extra is not None and self._faults
         self._schema_mode = config.text("schema.name.adjustment.mode")
         self._field_mode = config.text("field.name.adjustment.mode")
         self._topics: dict[TableId, str] = {}
@@ -52,9 +53,12 @@ class TopicNaming:
             self._topics[table] = self._name(table)
         return self._topics[table]
 
-    def key_field(self, table: TableId) -> tuple[str, str] | None:
-        """Name and value of the key field by which the regex strategies distinguish the tables of one topic."""
-        if self._extra is None:
+    def key_field(self, table: TableId, *, of_documents: bool = False) -> tuple[str, str] | None:
+        """Name and value of the key field by which the regex strategies distinguish the tables of one topic.
+
+        The reference has one schema for the keys of all documents, so that those of one topic collide (compat.faults).
+        """
+        if self._extra is None or (of_documents and self._faults):
             return None
         name, rewrite = self._extra
         plain = self._plain(table)

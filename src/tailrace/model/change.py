@@ -56,7 +56,8 @@ class SnapshotRead:
     `position` is where the log begins that is not in the rows: commits before it are.
 
     `request` is the id of the signal that asked for all rows of the table, which come in chunks among changes of the
-    log: `begins` marks the first chunk. `total` ends it: nothing is left to read, and so many rows were read.
+    log. `begins`: a batch without rows, before the changes that the first chunk is compared with. `total` ends it:
+    nothing is left to read, and so many rows were read.
     """
 
     id: str
@@ -78,8 +79,8 @@ class ChangeBatch:
 
     For sinks that keep a table's content there are batches without a row, each at its place among the changes:
     `lacking` says why the table's rows may differ from here on, as the log does not carry what happened to them;
-    `structure` is what the source's catalogue says of the table, whose columns are those of `table`; a `read` with a
-    `total` ends the reading of a table. What only such sinks need is `is_note`.
+    `structure` is what the source's catalogue says of the table, whose columns are those of `table`; a `read` begins
+    or ends the reading of a table. What only such sinks need is `is_note`.
     """
 
     table: TableSchema
@@ -123,8 +124,8 @@ class ChangeBatch:
     @property
     def is_note(self) -> bool:
         """Whether it has no row and is for sinks that keep a table's content."""
-        is_end = self.read is not None and self.read.total is not None
-        return self.is_empty_table or self.lacking is not None or self.structure is not None or is_end
+        is_bound = self.read is not None and (self.read.begins or self.read.total is not None)
+        return self.is_empty_table or self.lacking is not None or self.structure is not None or is_bound
 
     def to_ipc(self) -> bytes:
         """The batch as an Arrow IPC stream whose schema metadata holds the table."""

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tailrace.connectors.private_files import is_own_file
+
+log = logging.getLogger(__name__)
 
 # The classes that a start loads may be others in a later version of this module.
 _VERSION = 1
@@ -33,9 +38,16 @@ def place(java: str, version: str) -> Path:
 def java_options(archive: Path) -> str:
     """Options of Java that use the archive. If there is none, it is made when this process has ended.
 
-    An empty file says that this Java cannot make one.
+    An empty file says that this Java cannot make one. One that others may have written is not used, as it is code.
     """
     try:
+        if not is_own_file(archive):
+            log.warning(
+                "%s is not used, so starts take longer: others may write it, or a folder above it; remove it, or set "
+                "XDG_CACHE_HOME to a folder of this user's",
+                archive,
+            )
+            return ""
         size = archive.stat().st_size
         os.utime(archive)
     except FileNotFoundError:

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
+from tailrace.connectors.private_files import is_own_folder
 from tailrace.pipeline.class_archive import QUIET, place
 from tailrace.pipeline.session import SETTINGS, check_java, local_session
 
@@ -26,8 +27,13 @@ _MOST_SECONDS = 300
 
 
 def create(archive: Path) -> None:
-    """Start a Spark that writes the archive, and remove archives that no start has used for a month. Raises OSError."""
+    """Start a Spark that writes the archive, and remove archives that no start has used for a month. Raises OSError.
+
+    Nothing is written into a folder that others may write: an archive in it would not be used.
+    """
     archive.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not is_own_folder(archive.parent):
+        return
     with tempfile.TemporaryDirectory(prefix="new-", dir=archive.parent) as folder:
         written = Path(folder) / "archive"
         _start_spark(Path(folder), f"-XX:ArchiveClassesAtExit={written} {QUIET}")

@@ -84,5 +84,9 @@ def rotate(path: Path) -> None:
     for newer, older in reversed(list(pairwise(numbered[1:]))):
         if newer.exists():
             newer.replace(older)
-    shutil.copy2(path, numbered[1])
+    # A new file: a link in its place would lead the copy to somebody else's file.
+    numbered[1].unlink(missing_ok=True)
+    copy = os.open(numbered[1], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(copy, "wb") as older_file, path.open("rb") as file:
+        shutil.copyfileobj(file, older_file)
     os.truncate(path, 0)

@@ -14,6 +14,7 @@ from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.table_states import FILE, Reaction, TableStates
+from tailrace.sinks.replica import again
 from tailrace.sinks.replica.states import TableState, from_text
 from tailrace.snapshot import channels
 from tailrace.snapshot.signals import EXECUTE
@@ -48,6 +49,7 @@ def states_of(
         offset=offset,
         ask=ask,
         is_waiting=lambda request: channels.is_pending(folder, request),
+        discard=lambda table: again.discard(target.path, table, target.storage_options),
         reaction=Reaction(target.on_incomplete, target.read_again.pause_seconds),
         notify=notify,
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from tailrace.events import json_text
 from tailrace.sinks.counts import Counts
 
 if TYPE_CHECKING:
@@ -89,5 +90,5 @@ def _value(value: Any) -> str:
 
 
 def _object(text: str | None) -> Columns:
-    columns: Columns = json.loads(text) if text else {}
+    columns: Columns = json_text.read(text) if text else {}
     return columns

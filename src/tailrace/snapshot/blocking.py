@@ -12,7 +12,7 @@ from tailrace.config import Config
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotHandle, SnapshotSplit
 from tailrace.connectors.snapshots import SnapshotGone
-from tailrace.errors import SourceError
+from tailrace.errors import TailraceError
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +50,15 @@ class BlockingSnapshots:
             return Planned()
         try:
             return retrying(self.config, lambda: self._attempt(tables, start), self._failures.is_transient)
-        except (SourceError, UnicodeError) as error:
+        except Exception as error:
+            # No signal may stop the pipeline; but a lost connection is not the signal's fault.
             if self._failures.is_lost(error):
                 raise
             is_exported = self._export is not None
             self.close()
             if is_exported and not self._failures.is_passing(error):
+                if not isinstance(error, TailraceError):
+                    log.exception("a blocking snapshot of %s cannot be planned", ", ".join(tables))
                 return Planned(refused=error)
             self._not_before = time.monotonic() + RETRY_SECONDS
             said = (", ".join(tables), error, RETRY_SECONDS)

@@ -60,10 +60,13 @@ class Channels:
         """Whether any channel other than the signal table is configured."""
         return bool(config.optional("signal.folder") or {FILE, KAFKA} & {*config.names("signal.enabled.channels")})
 
-    def poll(self, files: tuple[str, ...], topic: int | None) -> Arrived | None:
-        """The signals since the last poll; None if it is too early. `files` and `topic` are of a committed offset."""
+    def poll(self, files: tuple[str, ...], topic: int | None, *, is_bounded: bool = False) -> Arrived | None:
+        """The signals since the last poll; None if it is too early. `files` and `topic` are of a committed offset.
+
+        A bounded run is never too early, as it may be over before the interval is.
+        """
         now = time.monotonic()
-        if now < self._next:
+        if now < self._next and not is_bounded:
             return None
         self._next = now + self._interval
         if self._file is not None:

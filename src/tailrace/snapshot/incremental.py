@@ -15,11 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import PagingKey, ReadChunk, Unread
-from tailrace.errors import DecodeError, SourceError, TailraceError
+from tailrace.errors import TailraceError
 from tailrace.events.encode.arrow import repeat
+from tailrace.events.notifications import NOT_CAPTURED
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.snapshot.chunk_size import ChunkSize
 from tailrace.snapshot.progress import Progress
@@ -30,7 +32,8 @@ log = logging.getLogger(__name__)
 # The state after a chunk or after a table that has no more of them, and how it went, in the words of notifications.
 Stage = tuple[Progress, str]
 
-DONE, EMPTY, NO_KEY = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY"
+DONE, EMPTY, NO_KEY, FAILED = "SUCCEEDED", "EMPTY", "NO_PRIMARY_KEY", "SQL_EXCEPTION"
+UNCAPTURED = "the lists do not capture it; `tailrace add` does"
 # No word of notifications: the table is read in another way.
 OTHERWISE = ""
 RETRY_SECONDS = 10.0
@@ -65,7 +68,8 @@ class IncrementalSnapshots:
                 return [], None
             try:
                 return self._windowed(session, progress)
-            except (self._failures.driver_error, SourceError) as error:
+            except Exception as error:
+                # No signal may stop the pipeline; but a lost connection is not the signal's fault.
                 if self._failures.is_lost(error):
                     raise
                 if not self._failures.is_passing(error):  # of the signal table
@@ -89,19 +93,29 @@ class IncrementalSnapshots:
         self, session: ChunkSession, progress: Progress, request: Request
     ) -> tuple[Progress, ReadChunk | None, str]:
         try:
+            self._check_captured(request)
             with session.table(request.id(self.config), request.table, request.condition) as table:
                 return self._chunk(table, progress, request)
         except Unread as unread:
-            if request.is_again and unread.status == NO_KEY:
+            if request.is_again and unread.status in (NO_KEY, FAILED):
                 after, status = _as_a_whole(progress, str(unread))
                 return after, None, status
             log.warning("%s is not read: %s", request.table, unread)
+            if request.is_again:
+                # The log or the catalogue tells the replica that the table is gone, or comes back to it.
+                return progress.without_present(), None, OTHERWISE
             return progress.without_present().giving_up([request], str(unread)), None, unread.status
-        except (self._failures.driver_error, DecodeError, SourceError, UnicodeError) as error:
+        except Exception as error:
             if self._failures.is_passing(error):
                 raise
             after, status = _given_up(self._failures, progress, error)
             return after, None, status
+
+    def _check_captured(self, request: Request) -> None:
+        """Raise Unread for a table that the lists exclude: whoever may signal may not read it."""
+        if not TableFilter.from_config(self.config).captures(request.id(self.config)):
+            is_faulty = self.config.flag("compat.faults")
+            raise Unread(UNCAPTURED, self._server.faulty_status if is_faulty else NOT_CAPTURED)
 
     def _chunk(self, table: ChunkTable, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str]:
         after, read, fence = self._read(table, progress, request)
@@ -146,7 +160,7 @@ class IncrementalSnapshots:
             self._not_before = begun + count / self._rate
         longest = max(map(_length, (maximum, last or ())))
         if longest > _LONGEST_KEY:
-            raise Unread(f"a key of {longest:,} characters is too long to read the table by", "SQL_EXCEPTION")
+            raise Unread(f"a key of {longest:,} characters is too long to read the table by", FAILED)
         log.info("incremental snapshot of %s: %d rows up to key %s of %s", request.table, count, last, maximum)
         # An empty chunk is the sign that all is read.
         after = progress.after_chunk(last, maximum, count) if last else progress.without_present()
@@ -163,8 +177,10 @@ def _given_up(failures: Failures, progress: Progress, error: Exception) -> Stage
     request, why = progress.queue[0], reason(failures, error)
     if request.is_again:
         return _as_a_whole(progress, why)
-    log.error("the incremental snapshot of %s is given up: %s", request.table, why)
-    return progress.without_present().giving_up([request], why), "SQL_EXCEPTION"
+    is_known = isinstance(error, (TailraceError, failures.driver_error))
+    said = (request.signal, request.table, why)
+    log.error("the incremental snapshot of signal %s (%s) is given up: %s", *said, exc_info=None if is_known else error)
+    return progress.without_present().giving_up([request], why), FAILED
 
 
 def _as_a_whole(progress: Progress, why: str) -> Stage:
@@ -176,7 +192,7 @@ def _as_a_whole(progress: Progress, why: str) -> Stage:
 
 def reason(failures: Failures, error: Exception) -> str:
     """Why a table is not read, in one line, with the remedy if one is known."""
-    return error.line if isinstance(error, TailraceError) else failures.line(error)
+    return error.line if isinstance(error, TailraceError) else failures.line(error) or type(error).__name__
 
 
 def _changes(reads: pa.StructArray, gone: pa.StructArray, table: ChunkTable, end: Any) -> pa.RecordBatch:

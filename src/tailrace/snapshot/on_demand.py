@@ -13,20 +13,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.signal import Signal
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
 from tailrace.connectors.snapshots import ReadChunk
-from tailrace.errors import TailraceError
+from tailrace.errors import SignalError, TailraceError
 from tailrace.events import notifications
 from tailrace.events.notifications import Notice
+from tailrace.events.snapshot_notices import WITHOUT_ROWS
 from tailrace.snapshot import capture_changes
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.blocking import BlockingSnapshots
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.incremental import DONE, EMPTY, OTHERWISE, IncrementalSnapshots, reason
+from tailrace.snapshot.incremental import DONE, EMPTY, FAILED, OTHERWISE, UNCAPTURED, IncrementalSnapshots, reason
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import ABOUT_SNAPSHOTS, ADD, BLOCKING, INCREMENTAL, REMOVE, Request, check_size
+from tailrace.snapshot.signals import (
+    ABOUT_SNAPSHOTS,
+    ADD,
+    BLOCKING,
+    INCREMENTAL,
+    REMOVE,
+    Request,
+    check_no_surrogate,
+    check_size,
+)
 from tailrace.snapshot.table_note import TableNote
+from tailrace.snapshot.table_signals import TableSignals
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +60,7 @@ class AdHocSnapshots:
     """Carries out signals for one pipeline's planner.
 
     `late` are tables that were added to the log only at this start, with the reason why they are incomplete.
+    `is_bounded`: the run ends when nothing is left to do.
     """
 
     def __init__(self, config: Config, server: OnDemandSnapshots) -> None:
@@ -55,15 +68,17 @@ class AdHocSnapshots:
         self._start = config
         self._server = server
         self._incremental = IncrementalSnapshots(config, server)
+        self._table = TableSignals(server)
         self._channels = Channels(config)
         self._blocking = BlockingSnapshots(config, server)
         self._waits: int | None = None
         self._has_read_tables = False
+        self.is_bounded = False
         self.late: tuple[tuple[str, str], ...] = ()
 
     def before(self) -> Progress:
         """The first state: rows that are already in the signal table are ignored. Signals of other channels are not."""
-        return Progress(self._server.marks())
+        return Progress(self._table.at_first())
 
     def step(
         self,
@@ -131,10 +146,10 @@ class AdHocSnapshots:
 
     def _signalled(self, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after the signals that are new."""
-        arrived = self._channels.poll(progress.files, progress.topic)
-        new, marks = self._server.new_signals(progress.handled)
-        if new:
-            progress = replace(progress, handled=marks)
+        arrived = self._channels.poll(progress.files, progress.topic, is_bounded=self.is_bounded)
+        new, handled = self._table.new(progress.handled)
+        if new or progress.handled is None:
+            progress = replace(progress, handled=handled)
         if arrived is not None:
             progress = replace(progress, files=arrived.files, topic=arrived.topic)
         for signal in (*new, *(() if arrived is None else arrived.signals)):
@@ -153,7 +168,11 @@ class AdHocSnapshots:
 
     def _carried_out(self, signal: Signal, progress: Progress, offset: dict[str, Any]) -> Progress:
         """The state after a signal. Raises SignalError for one that is not carried out."""
+        if signal.wrong is not None:
+            raise SignalError(signal.wrong)
         check_size(signal)
+        if not self._server.takes_surrogate_keys:
+            check_no_surrogate(signal)
         if signal.type in ABOUT_SNAPSHOTS:
             return progress.asked(signal, self._server.tables(self.config))
         if signal.type in (ADD, REMOVE):
@@ -182,20 +201,35 @@ class AdHocSnapshots:
             names = ", ".join(request.table for request in requests)
             said = (requests[0].signal, names, planned.refused)
             log.error("the blocking snapshot of signal %s (%s) is given up: %s", *said)
-            aborted = Notice(notifications.INITIAL, notifications.ABORTED)
-            left = replace(done, undo=None).giving_up(requests, reason(self._server.failures, planned.refused))
+            why = reason(self._server.failures, planned.refused)
+            aborted = Notice(notifications.INITIAL, notifications.ABORTED, ((notifications.ERROR, why),))
+            left = replace(done, undo=None).giving_up(requests, why)
             return Step(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
-            after = self._without_unknown(done, requests)
+            after, told = self._without_unknown(done, requests)
+            if not planned.splits:
+                return Step(after, planned.end, True, notices=(*notices, *told, *WITHOUT_ROWS))
             self._has_read_tables = True
-            return Step(after, planned.end, True, splits=_announced(planned.splits, notices))
+            return Step(after, planned.end, True, splits=_announced(planned.splits, (*notices, *told)))
         return Step(progress, planned.end, moves or planned.end is not None, notices=notices)
 
-    def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> Progress:
-        """The state in which tables that are not captured, so that the snapshot goes without them, are incomplete."""
+    def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> tuple[Progress, tuple[Notice, ...]]:
+        """The state in which tables that the snapshot goes without are incomplete; the notifications of those.
+
+        They do not exist, or the lists exclude them, which the reference engine does not tell.
+        """
+        lists = TableFilter.from_config(self.config)
         captured = {str(table) for table in self._server.tables(self.config)}
-        unknown = [request for request in requests if request.table not in captured]
-        return done.giving_up(unknown, "no such table is captured")
+        # A replica that has asked for a table is told by the log or the catalogue that it is gone.
+        requests = [request for request in requests if not request.is_again]
+        excluded = [request for request in requests if not lists.captures(request.id(self.config))]
+        absent = [each for each in requests if each.table not in captured and each not in excluded]
+        after = done.giving_up(excluded, UNCAPTURED).giving_up(absent, "there is no such table")
+        told = () if self.config.flag("compat.faults") else excluded
+        return after, tuple(
+            notifications.scanned(notifications.INITIAL, each.table, "", notifications.NOT_CAPTURED).with_rows(0)
+            for each in told
+        )
 
     def close(self) -> None:
         """Release the open snapshot, and the channels."""
@@ -244,13 +278,17 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
         return (notifications.in_progress(*place, *keys, id_=request.signal),)
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
+    if status == FAILED:
+        lacking = [one.why for one in after.incomplete if one.table == request.table and one not in before.incomplete]
+        done = replace(done, data=(*done.data, *((notifications.ERROR, why) for why in lacking)))
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
 
 
 def _ended(config: Config, before: Progress, after: Progress, status: str) -> list[TableNote]:
     """That every row of a table is read, where that is so."""
     request = before.queue[0]
-    if status not in (DONE, EMPTY) or request.whole is None or after.queue[:1] == before.queue[:1]:
+    is_over = status in (DONE, EMPTY) and after.queue[:1] != before.queue[:1] and after.incomplete == before.incomplete
+    if not is_over or request.whole is None:
         return []
     return [TableNote(request.id(config), request=request.signal, total=before.rows)]
 

@@ -37,7 +37,9 @@ QUEUE_BYTES = 512 << 10
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`handled`: marks of the signals read that are still in the table. `queue`: what is to be read, the current first.
+    """`handled`: marks of the signals read that are still in the table, None where those of the beginning are unknown.
+
+    `queue`: what is to be read, the current first.
 
     `last` and `maximum` are keys of the current table as texts, with the columns and types in `key`. `rows` is how many
     rows of it are read, `total` the server's estimate when its first chunk was read, at `since_ms`. `undo` is the state
@@ -47,7 +49,7 @@ class Progress:
     ended. `incomplete` are the tables whose snapshots were given up, `warnings` the current problems of the source.
     """
 
-    handled: tuple[Mark, ...] = ()
+    handled: tuple[Mark, ...] | None = ()
     queue: tuple[Request, ...] = ()
     last: PagingKey | None = None
     maximum: PagingKey | None = None
@@ -67,7 +69,7 @@ class Progress:
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
         return {
-            "handled": [{"id": id_, "row": row} for id_, row in self.handled],
+            "handled": None if self.handled is None else [{"id": id_, "row": row} for id_, row in self.handled],
             "queue": _queue_json(self.queue),
             "last": _list(self.last),
             "maximum": _list(self.maximum),
@@ -103,7 +105,7 @@ class Progress:
             return Progress()
         queue = _queue(node["queue"])
         return Progress(
-            tuple(map(_mark, node["handled"])),
+            None if node["handled"] is None else tuple(map(_mark, node["handled"])),
             queue,
             _key(node["last"]),
             _key(node["maximum"]),

@@ -10,8 +10,9 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.signal import DATA_BYTES, Signal, json_of
+from tailrace.connectors.signal import DATA_BYTES, Signal
 from tailrace.errors import SignalError
+from tailrace.events import json_text
 from tailrace.model.table_id import TableId
 from tailrace.snapshot.matching import matching
 
@@ -32,20 +33,30 @@ def check_size(signal: Signal) -> None:
     """Raise SignalError for a signal that is too large."""
     if len(signal.data or "") > DATA_BYTES:
         raise SignalError(f"its data is longer than {DATA_BYTES:,} characters", remedy="ask for less at a time")
-    keys = _keys(signal) if signal.type in (EXECUTE, ADD) else None
+    keys = _content(signal).get("keys")
     if isinstance(keys, list) and len(keys) > MOST_KEYS:
         parts = -(-len(keys) // MOST_KEYS)
         what = f"it names {len(keys):,} keys, and a signal may name {MOST_KEYS:,}"
         raise SignalError(what, remedy=f"send {parts} signals, each when the one before it is done")
 
 
-def _keys(signal: Signal) -> Any:
-    """What is given as its keys; None also where its data cannot be read, which others log."""
+def check_no_surrogate(signal: Signal) -> None:
+    """Raise SignalError for a signal with a key that this database's tables cannot be read by."""
+    content = _content(signal)
+    if content.get("surrogate-key") and str(content.get("type")).lower() != BLOCKING:
+        what = f"surrogate-key is not supported here, and it names {content['surrogate-key']}"
+        raise SignalError(what, remedy="send the signal without it: rows are read in the order of their own key")
+
+
+def _content(signal: Signal) -> dict[str, Any]:
+    """What a signal that reads tables has in its data; nothing also where that cannot be read, which others log."""
+    if signal.type not in (EXECUTE, ADD):
+        return {}
     try:
-        content = json_of(signal.data or "{}")
+        content = json_text.read(signal.data or "{}")
     except ValueError:
-        return None
-    return content.get("keys") if isinstance(content, dict) else None
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def parsed(text: str, name: str | None) -> Signal | None:
@@ -54,7 +65,7 @@ def parsed(text: str, name: str | None) -> Signal | None:
     None, with a warning that holds the text, when it is no signal.
     """
     try:
-        node = json_of(text)
+        node = json_text.read(text)
         data = node.get("data")
         text_of_data = data if data is None or isinstance(data, str) else json.dumps(data)
         own = node.get("id")

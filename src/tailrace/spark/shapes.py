@@ -21,7 +21,7 @@ from tailrace.events.faults import Faults
 from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.keymask import mask_images
 from tailrace.events.record import KAFKA
-from tailrace.events.selection import select, without_hidden_changes
+from tailrace.events.selection import select, without_hidden_changes, without_unchanged
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.topics import TopicNaming
 from tailrace.events.transactions import TransactionTracker, with_events
@@ -114,6 +114,7 @@ class Shaper:
         self._split = split
         self.config = config = capture.config
         self.is_old = capture.source.is_old
+        self._skips_whole = capture.skips_whole_changes
         self.faults = config.flag("compat.faults")
         self.steps = transforms.parse(steps)
         self.transactions = (
@@ -148,7 +149,11 @@ class Shaper:
         batch = with_identity(batch) if self.is_old else batch
         if self.faults:
             batch = without_hidden_changes(batch, self.config)
-        return select(mask_images(split_key_changes(batch, self.faults)), self.config)
+        if self._skips_whole:
+            batch = mask_images(split_key_changes(select(batch, self.config), self.faults))
+        else:
+            batch = select(mask_images(split_key_changes(batch, self.faults)), self.config)
+        return without_unchanged(batch, self.config)
 
     def _emitter(
         self, capture: Capture, schema: StructType, run_id: str

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT
 from tailrace.errors import TransformError
+from tailrace.events.date_format import DateFormat
 from tailrace.events.encode.arrow import flags, join, repeat
 from tailrace.events.records import Part, Records, struct
 from tailrace.transforms.apache import Sided, fields_of
-from tailrace.transforms.date_format import DateFormat
 from tailrace.transforms.settings import Given, Options, setting
 
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -63,7 +63,10 @@ class MaskField(Sided):
             )
         if pa.types.is_binary(values.type) and isinstance(mask, Decimal):
             raise TransformError("a decimal of more than 76 digits cannot be masked", where=f"MaskField: {name}")
-        masked = pa.array([mask if each else None for each in flags(values.is_valid())], values.type)
+        try:
+            masked = pa.array([mask if each else None for each in flags(values.is_valid())], values.type)
+        except (OverflowError, pa.ArrowInvalid) as error:
+            raise _no_value(self.replacement, kind, name) from error
         return Part(field.schema, masked)
 
     def _given(self, name: str, kind: str, is_decimal: bool) -> object:
@@ -73,7 +76,11 @@ class MaskField(Sided):
                 return Decimal(text)
             return text if kind == "string" else float(text) if kind in ("float", "double") else int(text)
         except (ValueError, ArithmeticError) as error:
-            raise TransformError(f"the replacement {text} is no {kind}", where=f"MaskField: {name}") from error
+            raise _no_value(text, kind, name) from error
+
+
+def _no_value(replacement: str | None, kind: str, name: str) -> TransformError:
+    return TransformError(f"the replacement {replacement} is no {kind}", where=f"MaskField: {name}")
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class TimestampRouter:
         """From the transform's settings. Raises SettingsError."""
         names = ("topic.format", "timestamp.format")
         config = given.read((setting(names[0], TEXT, "${topic}-${timestamp}"), setting(names[1], TEXT, "yyyyMMdd")))
-        pattern = DateFormat.given(given, names[1], config.text(names[1]))
+        pattern = given.date_format(names[1], config.text(names[1]))
         return TimestampRouter(tuple(re.split(r"(\$\{(?:topic|timestamp)\})", config.text(names[0]))), pattern)
 
     def apply(self, records: Records) -> list[Records]:

@@ -12,20 +12,17 @@ import pyarrow.types as pt
 
 from tailrace.config.kinds import FLAG, NAMES
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags, literal, mask
-from tailrace.events.encode.binary import base64, decimal_of
-from tailrace.events.encode.numbers import float_text
+from tailrace.events.encode.arrow import flags, literal
+from tailrace.events.encode.binary import decimal_of
+from tailrace.events.encode.numbers import decimal_text, scale_of
 from tailrace.events.payload import array, from_json
 from tailrace.events.records import Part, Records, struct
+from tailrace.events.value_texts import DECIMAL, value_texts
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.apache import Sided, fields_of
-from tailrace.transforms.date_format import DAY, DateFormat
 from tailrace.transforms.settings import Given, Options, setting
 
 _LOGICAL = "org.apache.kafka.connect.data."
-_DECIMAL = _LOGICAL + "Decimal"
-_DAYS, _CLOCK = _LOGICAL + "Date", _LOGICAL + "Time"
-_TIMES = (_DAYS, _CLOCK, _LOGICAL + "Timestamp")
 # Names in `spec`: Connect's type as its JSON converter writes it, and the column's.
 _TYPES: dict[str, tuple[str, pa.DataType]] = {
     "int8": ("int8", pa.int8()),
@@ -40,8 +37,6 @@ _TYPES: dict[str, tuple[str, pa.DataType]] = {
 _STRUCTURED = ("array", "map", "struct")
 _INTEGER = r"^[+-]?[0-9]+$"
 _FRACTION = r"^[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)$"
-_DATE, _TIME = DateFormat.of("yyyy-MM-dd"), DateFormat.of("HH:mm:ss.SSS'Z'")
-_TIMESTAMP = DateFormat.of("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 
 class Cast(Sided):
@@ -115,8 +110,8 @@ def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where:
         )
     try:
         if pt.is_string(target):
-            return _texts(values, schema, faults)
-        if schema.name == _DECIMAL:
+            return value_texts(values, schema, faults)
+        if schema.name == DECIMAL:
             return _of_decimals(values, schema, target)
         if schema.type == "string":
             return _of_texts(values, target)
@@ -129,43 +124,9 @@ def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where:
     raise TransformError("bytes can be cast to string only", where=where)
 
 
-def _texts(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
-    """As Java writes the values: bytes in base64, times in ISO 8601."""
-    if schema.type == "string":
-        return values
-    if schema.name == _DECIMAL:
-        return _decimal_texts(values, schema)
-    if schema.type == "bytes":
-        return base64(values)
-    if schema.name in _TIMES:
-        return _time_texts(values, schema.name, faults)
-    return pc.utf8_trim(float_text(values), '"') if pt.is_floating(values.type) else values.cast(pa.string())
-
-
-def _time_texts(values: pa.Array, name: str, faults: bool) -> pa.Array:
-    """A timestamp at midnight is its date. With `faults` what is before 1970-01-02 has no date, as in Kafka Connect."""
-    millis = pc.multiply(values.cast(pa.int64()), DAY) if name == _DAYS else values.cast(pa.int64())
-    numbers = millis.fill_null(0).to_numpy(zero_copy_only=False)
-    dated = pc.if_else(mask(np.mod(numbers, DAY) == 0), _DATE.format(millis), _TIMESTAMP.format(millis))
-    clock_only = numbers < DAY if faults else np.full(len(numbers), name == _CLOCK)
-    return pc.if_else(mask(clock_only), _TIME.format(millis), dated)
-
-
-def _decimal_texts(values: pa.Array, schema: ConnectSchema) -> pa.Array:
-    """Decimals as Java's BigDecimal writes itself, small ones with an exponent, as does Arrow."""
-    if pt.is_decimal(values.type):
-        return values.cast(pa.string())
-    scale = _scale(schema)
-    return pa.array([None if raw is None else str(decimal_of(raw, scale)) for raw in values.to_pylist()], pa.string())
-
-
-def _scale(schema: ConnectSchema) -> int:
-    return int(dict(schema.parameters)["scale"])
-
-
 def _of_decimals(values: pa.Array, schema: ConnectSchema, target: pa.DataType) -> pa.Array:
     if pt.is_floating(target):
-        return _decimal_texts(values, schema).cast(target)
+        return decimal_text(values, schema).cast(target)
     return _of_numbers(_low_bits(values, schema), target)
 
 
@@ -176,7 +137,7 @@ def _low_bits(values: pa.Array, schema: ConnectSchema) -> pa.Array:
         whole = values.cast(pa.decimal256(76, 0), safe=False)
         words = np.frombuffer(whole.buffers()[1], np.int64).reshape(-1, 4)[whole.offset : whole.offset + len(whole), 0]
         return pa.array(words, pa.int64(), mask=nulls)
-    scale = _scale(schema)
+    scale = scale_of(schema)
     wholes = [0 if raw is None else int(decimal_of(raw, scale)) for raw in values.to_pylist()]
     return pa.array(np.array([whole % 2**64 for whole in wholes], np.uint64).view(np.int64), pa.int64(), mask=nulls)
 

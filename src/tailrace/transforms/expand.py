@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tailrace.events import json_text
 from tailrace.events.topics import adjusted
 from tailrace.model.schema import ConnectSchema, Field
 
@@ -17,11 +18,14 @@ _BYTES = ConnectSchema("bytes", optional=True)
 
 
 def read(text: str) -> Any:
-    """The document in a text that begins with `{` or `[`; what follows it is ignored. Raises ValueError."""
+    """The document in a text that begins with `{` or `[`; what follows it is ignored. Raises ValueError.
+
+    So it does for what cannot be a record's value: half a pair of surrogates, or more levels than the reference takes.
+    """
     if not text.startswith(("{", "[")):
         raise ValueError(f"Unable to parse payload starting with '{text[:1]}'")
     # Readers of JSON as strict as Jackson take no NaN.
-    return _DECODER.raw_decode(text)[0]
+    return json_text.read(text, lambda given: _DECODER.raw_decode(given)[0])
 
 
 def _refused(name: str) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags
+from tailrace.events.encode.arrow import entries_of, flags
 from tailrace.events.encode.binary import unscaled
 from tailrace.events.records import Integers, Part, Records
 
@@ -62,11 +62,8 @@ def _sizes(part: Part) -> Integers:
 def _of_lists(part: Part) -> Integers:
     schema, lists = part.schema, part.values
     if schema.keys is not None and schema.values is not None:
-        kind = lists.type
-        entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
-        lists = lists.cast(pa.list_(entry))
-        entries = lists.flatten()
-        sizes = _sizes(Part(schema.keys, entries.field(0))) + _sizes(Part(schema.values, entries.field(1)))
+        lists, keys, items = entries_of(lists)
+        sizes = _sizes(Part(schema.keys, keys)) + _sizes(Part(schema.values, items))
         return _MAP + _sums(lists, 2 * _REFERENCE + sizes)
     assert schema.items is not None
     return _ARRAY + _sums(lists, _REFERENCE + _sizes(Part(schema.items, lists.flatten())))

@@ -10,6 +10,7 @@ from tailrace.config.kinds import InvalidValue, Kind, Value, choice
 from tailrace.config.option import Option, OptionTable
 from tailrace.config.resolve import Problem
 from tailrace.errors import ConfigError
+from tailrace.events.date_format import DateFormat
 
 Options = tuple[Option, ...]
 
@@ -50,16 +51,24 @@ class Given:
         """A fault of one setting."""
         return SettingsError([Problem(self.prefix + name, message, remedy)])
 
-    def read(self, options: Iterable[Option], ignored: frozenset[str] = frozenset()) -> Config:
-        """The settings by the options declared; `ignored` are read by somebody else. Raises SettingsError."""
+    def date_format(self, name: str, pattern: str) -> DateFormat:
+        """The pattern of one setting. Raises SettingsError."""
+        try:
+            return DateFormat.of(pattern, self.faults)
+        except ValueError as error:
+            remedy = (
+                "use the letters G, y, M, d, D, E, u, a, H, k, K, h, m, s, S, z, Z, X, and put texts in single quotes"
+            )
+            raise self.problem(name, str(error), remedy) from error
+
+    def read(self, options: Iterable[Option]) -> Config:
+        """The settings by the options declared. Raises SettingsError."""
         table = OptionTable({"": tuple(options)})
         values: dict[str, Value | None] = {
             option.name: None if option.default is None else option.kind.parse(option.default) for option in table
         }
         problems: list[Problem] = []
         for name, text in self.values.items():
-            if name.lower() in ignored:
-                continue
             found = table.find(name)
             if found is None:
                 near = table.nearest(name)

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.events.encode.numbers import bare_float_text
 from tailrace.events.records import Part, Records
 
 _TOKEN = re.compile(
@@ -82,7 +83,10 @@ class _Parser:
 
     def whole(self) -> Node:
         """The expression, to the end of the text. Raises ValueError."""
-        node = self._or()
+        try:
+            node = self._or()
+        except RecursionError as error:
+            raise ValueError("the condition is nested too deeply") from error
         if self.at < len(self.tokens):
             raise ValueError(f"cannot read the condition at {self.tokens[self.at][1]!r}")
         return node
@@ -315,6 +319,10 @@ def _chosen(condition: Node, value: Node, other: Node) -> Node:
 
 
 def _as_text(value: Value) -> Value:
+    if pa.types.is_floating(value.type):  # as events have them: NaN, 1.0E10
+        values = value if isinstance(value, pa.Array) else pa.array([value.as_py()], value.type)
+        text = bare_float_text(values)
+        return text if isinstance(value, pa.Array) else text[0]
     return value if pa.types.is_string(value.type) else value.cast(pa.string())
 
 

@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, TEXT
 from tailrace.errors import TransformError
+from tailrace.events.date_format import DAY
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.schema import INT64, STRING, ConnectSchema
 from tailrace.transforms.apache import WithNulls, fields_of
-from tailrace.transforms.date_format import DAY, DateFormat
 from tailrace.transforms.settings import Given, Options, either, setting
 
 _LOGICAL = "org.apache.kafka.connect.data."
@@ -51,7 +51,7 @@ class TimestampConverter(WithNulls):
         pattern = config.text("format")
         if self.target == "string" and not pattern.strip():
             raise given.problem("format", "A format is required for the target type string", "write yyyy-MM-dd")
-        self.format = DateFormat.given(given, "format", pattern) if pattern.strip() else None
+        self.format = given.date_format("format", pattern) if pattern.strip() else None
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The side with its times converted."""

@@ -35,7 +35,7 @@ EXPLAINED = (OUTBOX_NAMES, BINARY)
 
 _NAMES = ("ID", "NAME", "TOTAL", "NOTE", "MADE", "FLAG", "CODE", "DATA", "PRICE")
 _ODD = ("mixed case", "ORDER", "da-sh", "a.b", "1ST")
-_REINIT = "VALUES ASNCDC.ASNCDCSERVICES('reinit', 'asncdc')"
+REINIT = "VALUES ASNCDC.ASNCDCSERVICES('reinit', 'asncdc')"
 _CHOICES = {
     "time.precision.mode": ("adaptive", "connect", "isostring", "microseconds", "nanoseconds"),
     "decimal.handling.mode": ("precise", "double", "string"),
@@ -59,25 +59,25 @@ _CHOICES = {
 def write(seed: int, folder: Path) -> None:
     """See Generator.write."""
     chance = Random(seed)
-    tables = [_table(chance, f"T{number}") for number in range(3)]
+    tables = [random_table(chance, f"T{number}") for number in range(3)]
     properties = {
         **CONNECTION,
         "table.include.list": "MYSCHEMA.*",
         "include.schema.changes": "false",
         **some(chance, _CHOICES, 0.12),
     }
-    _Scenario(chance, tables, properties, Beats.of(seed, "db2")).write(folder)
+    Scenario(chance, tables, properties, Beats.of(seed, "db2")).write(folder)
 
 
-class _Scenario(RandomScenario):
+class Scenario(RandomScenario):
     signals, marks, outbox = "MYSCHEMA.DEBEZIUM_SIGNAL", "MYSCHEMA.MARKS", "MYSCHEMA.OUTBOX"
     begin, ends = "BEGIN", ("COMMIT", "COMMIT", "ROLLBACK")
     kinds = KINDS
 
     def _setup(self) -> str:
-        return f"{super()._setup()}{_REINIT};\n"
+        return f"{super()._setup()}{REINIT};\n"
 
-    def _captured(self, table: Table) -> str:
+    def captured(self, table: Table) -> str:
         return f"CALL ASNCDC.ADDTABLE('MYSCHEMA', '{table.name}')"
 
     def _helper(self, table: str, columns: Sequence[str]) -> list[str]:
@@ -89,22 +89,22 @@ class _Scenario(RandomScenario):
     def _named(self, table: Table) -> str:
         return f"MYSCHEMA.{table.name}"
 
-    def _altered(self, table: Table) -> list[str]:
+    def altered(self, table: Table) -> list[str]:
         column = Column("ADDED", self._chance.choice(self.kinds))
         register = "UPDATE ASNCDC.IBMSNAP_REGISTER SET STATE = '{}' WHERE SOURCE_TABLE = '" + table.name + "'"
         added = f"ADD COLUMN {table.ddl(column)}"
         table.columns.append(column)
         return [
-            *(register.format("I"), _REINIT),
+            *(register.format("I"), REINIT),
             *(f"ALTER TABLE {table.quoted} {added}", f"ALTER TABLE ASNCDC.CDC_MYSCHEMA_{table.name} {added}"),
-            *(register.format("A"), _REINIT),
+            *(register.format("A"), REINIT),
             # With each change that the reference reads it takes up the structure of one of the tables that it has
             # changes of: only of a change that it reads alone is it known which structure it has.
-            *(self._rows.insert(table), "-- @sleep 0.8"),
+            *(self.rows.insert(table), "-- @sleep 0.8"),
         ]
 
 
-def _table(chance: Random, name: str) -> Table:
+def random_table(chance: Random, name: str) -> Table:
     columns = random_columns(chance, KINDS, _NAMES, _ODD)
     # No unique index: when the reference forgets the key that it has by one is a matter of timing.
     key = chance.choices(("primary", None), (8, 1))[0]

@@ -21,7 +21,7 @@ MARK = ""
 
 EXPLAINED = (BINARY,)
 
-_WORKLOAD = '''"""The commands of a random scenario."""
+WORKLOAD = '''"""The commands of a random scenario."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def write(seed: int, folder: Path) -> None:
     made = _Scenario(chance, kind)
     steps = {"setup": made.setup(), "run": made.run()}
     (folder / "steps.json").write_text(json.dumps(steps, indent=0) + "\n", encoding="utf-8")
-    (folder / "workload.py").write_text(_WORKLOAD, encoding="utf-8")
+    (folder / "workload.py").write_text(WORKLOAD, encoding="utf-8")
     write_settings(folder, properties, settings)
 
 

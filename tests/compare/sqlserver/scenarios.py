@@ -82,16 +82,16 @@ _CHOICES = {
 def write(seed: int, folder: Path) -> None:
     """See Generator.write."""
     chance = Random(seed)
-    tables = [_table(chance, *name) for name in (("dbo", "t0"), ("dbo", "t1"), ("sales", "t2"))]
+    tables = [random_table(chance, *name) for name in (("dbo", "t0"), ("dbo", "t1"), ("sales", "t2"))]
     properties = {**CONNECTION, "include.schema.changes": "false", **some(chance, _CHOICES, 0.12)}
     if chance.random() < 0.12:
-        tables.append(_table(chance, "dbo", "t3", "testdb2"))
+        tables.append(random_table(chance, "dbo", "t3", "testdb2"))
         properties["database.names"] = "${dbname},testdb2"
         properties.pop("provide.transaction.metadata", None)  # one after the other, as the reference comes to them
-    _Scenario(chance, tables, properties, Beats.of(seed, "sqlserver")).write(folder)
+    Scenario(chance, tables, properties, Beats.of(seed, "sqlserver")).write(folder)
 
 
-class _Scenario(RandomScenario):
+class Scenario(RandomScenario):
     signals, marks, outbox = "dbo.debezium_signal", "dbo.marks", "dbo.outbox"
     beats = "dbo.beats"
     begin, ends = "BEGIN TRANSACTION", ("COMMIT", "COMMIT", "ROLLBACK")
@@ -109,13 +109,13 @@ class _Scenario(RandomScenario):
     def _setup(self) -> str:
         return f"CREATE SCHEMA sales;\n{super()._setup()}"
 
-    def _captured(self, table: Table) -> str:
-        return _enable(table.schema, table.name, database=table.database)
+    def captured(self, table: Table) -> str:
+        return enable(table.schema, table.name, database=table.database)
 
     def _helper(self, table: str, columns: Sequence[str]) -> list[str]:
         listed = ", ".join(f"{column} VARCHAR(2048)" for column in columns[1:])
         schema, _, name = table.partition(".")
-        return [f"CREATE TABLE {table} ({columns[0]} VARCHAR(64) PRIMARY KEY, {listed})", _enable(schema, name)]
+        return [f"CREATE TABLE {table} ({columns[0]} VARCHAR(64) PRIMARY KEY, {listed})", enable(schema, name)]
 
     def _named(self, table: Table) -> str:
         return f"testdb.{table.schema}.{table.name}"
@@ -127,9 +127,9 @@ class _Scenario(RandomScenario):
         return f"${{dbname}}.{self.beats}"
 
     def _captured_beats(self) -> list[str]:
-        return [_enable("dbo", "beats")]
+        return [enable("dbo", "beats")]
 
-    def _altered(self, table: Table) -> list[str]:
+    def altered(self, table: Table) -> list[str]:
         draw, start = self._chance.random(), f"ALTER TABLE {table.quoted}"
         plain = [column for column in table.given if not column.is_key and column.default is None]
         short = [column for column in plain if column.kind.sql in _WIDER and not column.required]
@@ -143,13 +143,13 @@ class _Scenario(RandomScenario):
         else:
             table.columns.append(Column("added", self._chance.choice(self.kinds)))
             altered = f"{start} ADD {table.ddl(table.columns[-1])}"
-        return [altered, _enable(table.schema, table.name, f"{table.schema}_{table.name}_v2", table.database)]
+        return [altered, enable(table.schema, table.name, f"{table.schema}_{table.name}_v2", table.database)]
 
 
 _WIDER = {"VARCHAR(40)": "VARCHAR(80)", "SMALLINT": "INT", "INT": "BIGINT", "DECIMAL(10,2)": "DECIMAL(14,2)"}
 
 
-def _table(chance: Random, schema: str, name: str, database: str = "") -> Table:
+def random_table(chance: Random, schema: str, name: str, database: str = "") -> Table:
     columns = random_columns(chance, KINDS, _NAMES, _ODD)
     key = chance.choices(("primary", "unique", None), (8, 1, 1))[0]
     if chance.random() < 0.15:
@@ -161,7 +161,7 @@ def _table(chance: Random, schema: str, name: str, database: str = "") -> Table:
     return Table(schema, name, columns, key, _quote, database=database)
 
 
-def _enable(schema: str, table: str, instance: str | None = None, database: str = "") -> str:
+def enable(schema: str, table: str, instance: str | None = None, database: str = "") -> str:
     named = f", @capture_instance = N'{instance}'" if instance else ""
     place = f"@source_schema = N'{schema}', @source_name = N'{table}'"
     procedure = f"{database}.sys.sp_cdc_enable_table" if database else "sys.sp_cdc_enable_table"

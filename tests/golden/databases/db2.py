@@ -10,8 +10,7 @@ from typing import Any
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.db2.log.end import END
-from tests.golden.compare import Event
-from tests.golden.databases.database import GoldenServer, SkippedError, without_last_end
+from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
 from tests.servers.db2.client import Db2Client, Session
 from tests.servers.db2.server import Db2
@@ -31,6 +30,11 @@ class GoldenDb2(GoldenServer):
         self._own = None if url else Db2(interval=0.02).start()
         self._server = self._own or Db2Client.of_url(url or "")
         self._sessions: dict[str, Session] = {}
+
+    @property
+    def server(self) -> Db2 | Db2Client:
+        """The server."""
+        return self._server
 
     def places(self) -> Mapping[str, object]:
         """See GoldenServer.places."""
@@ -70,10 +74,6 @@ class GoldenDb2(GoldenServer):
     def position(self, text: str) -> Reading:
         """See GoldenServer.position."""
         return Reading.from_text(text)
-
-    def comparable(self, events: list[Event]) -> list[Event]:
-        """See GoldenServer.comparable."""
-        return without_last_end(events)
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

@@ -9,9 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pymongo import MongoClient
+
 from tailrace.connectors.mongodb.position import end_of
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time
-from tests.golden.compare import Event
 from tests.golden.databases.database import GoldenServer
 from tests.golden.script import Directive
 from tests.servers.mongodb.server import ReplicaSet
@@ -25,6 +26,11 @@ class GoldenMongo(GoldenServer):
     def __init__(self) -> None:
         self._set = ReplicaSet().start()
         self._client = self._set.client()
+
+    @property
+    def client(self) -> MongoClient[dict[str, Any]]:
+        """The client that changes documents."""
+        return self._client
 
     def places(self) -> Mapping[str, object]:
         """See GoldenServer.places."""
@@ -55,16 +61,6 @@ class GoldenMongo(GoldenServer):
     def position(self, text: str) -> str:
         """See GoldenServer.position."""
         return text
-
-    def comparable(self, events: list[Event]) -> list[Event]:
-        """The reference engine ends a transaction when the next change comes, we do at once."""
-        if (
-            events
-            and events[-1]["topic"].endswith(".transaction")
-            and events[-1]["value"]["payload"]["status"] == "END"
-        ):
-            return events[:-1]
-        return events
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import os
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
-from tests.golden.compare import Event
-from tests.golden.databases.database import GoldenServer, SkippedError, without_last_end
+from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
 from tests.servers.sqlserver.server import SqlServer
@@ -34,6 +33,16 @@ class GoldenSqlServer(GoldenServer):
         self._server = SqlServerClient(url) if url else SqlServer(capture_interval=0.02).start()
         self._sessions: dict[str, Any] = {}
         self._databases = [DATABASE]
+
+    @property
+    def server(self) -> SqlServerClient | SqlServer:
+        """The server."""
+        return self._server
+
+    @property
+    def databases(self) -> Sequence[str]:
+        """The databases of the scenario."""
+        return self._databases
 
     def places(self) -> Mapping[str, object]:
         """See GoldenServer.places."""
@@ -87,10 +96,6 @@ class GoldenSqlServer(GoldenServer):
     def position(self, text: str) -> Reading:
         """See GoldenServer.position."""
         return Reading.from_text(text)
-
-    def comparable(self, events: list[Event]) -> list[Event]:
-        """See GoldenServer.comparable."""
-        return without_last_end(events)
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

@@ -68,7 +68,6 @@ class Db2(Db2Client, ServerProcess):
             "derby.connection.requireAuthentication": "true",
             "derby.authentication.provider": "BUILTIN",
             "derby.database.sqlAuthorization": "true",
-            "derby.locks.waitTimeout": "20",
             "derby.locks.deadlockTimeout": "1",
             "derby.system.durability": "test",
             # Under load a thread finds entries of the cache that another one has emptied.

@@ -29,17 +29,17 @@ class Stream:
         self.config = registry.named("mongodb").load().resolve(given)
         self.capture = Capture(registry.named("mongodb").load().connector(self.config))
         try:
-            self._offset = self.capture.begin()
+            self.offset = self.capture.begin()
         except TailraceError:
             self.capture.close()
             raise
 
     def records(self) -> list[Record]:
         """The records of the next step."""
-        start, self._offset = self._offset, self.capture.head(self._offset, None)
+        start, self.offset = self.offset, self.capture.head(self.offset, None)
         encoder = RecordEncoder(self.config, source_block(self.config), "run")
         found = []
-        for split in self.capture.plan(start, self._offset):
+        for split in self.capture.plan(start, self.offset):
             for chunk in self.capture.read(split):
                 batches = [select(split_key_changes(batch, faults=False), self.config) for batch in chunk.batches]
                 found += [

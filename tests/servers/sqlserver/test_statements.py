@@ -180,3 +180,24 @@ def test_metadata_procedures(client: Client) -> None:
     assert [row[2:] for row in client.run("EXEC sp_tables '%', NULL, 'test_db', '''TABLE'''")] == [("t", "TABLE", None)]
     assert [row[3:5] for row in client.run("EXEC sp_pkeys 't', 'dbo', 'test_db'")] == [("id", 1)]
     assert [row[8] for row in client.run("EXEC sp_statistics_100 't', 'dbo', 'test_db', '%', 'Y', 'Q'")] == [None, "id"]
+
+
+def test_a_batch_is_described_and_not_run(client: Client) -> None:
+    client.run("CREATE TABLE t (id INT NOT NULL, n NVARCHAR(20)); INSERT t VALUES (1, 'a')")
+    listed = "column_ordinal, name, is_nullable, system_type_name, error_number"
+
+    def described(text: str) -> list[tuple[object, ...]]:
+        return client.run(f"SELECT {listed} FROM sys.dm_exec_describe_first_result_set(N'{text}', NULL, 0)")
+
+    found = described("DELETE FROM t; SELECT id, n AS two FROM t")
+    assert found == [(1, "id", False, "int", None), (2, "two", True, "nvarchar(20)", None)]
+    assert described("DELETE FROM t") == []
+    assert client.value("SELECT COUNT(*) FROM t") == 1
+    wrong = {
+        "SELECT nowhere FROM t": 207,
+        "SELECT 1) ; SELECT (2": 102,
+        "SELECT 1 FROM t WHERE": 102,
+        "SELECT ''a": 105,
+    }
+    assert {text: described(text)[0][-1] for text in wrong} == wrong
+    assert described("EXEC(''SELECT 1'')")[0][-1] == 11513

@@ -17,7 +17,8 @@ from tailrace.config.filters import table_of_signals
 from tailrace.connectors.base import Chunk, Key
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
-from tailrace.connectors.signal import SOURCE, Mark, Signal
+from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.signal_source import NotSignals, SignalSource, SignalTable, Stored
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Flags, PagingKey, Place, SnapshotGone, Unread
 from tailrace.connectors.table_split import TableSplit, with_notices
@@ -93,7 +94,9 @@ class FolderSnapshots(OnDemandSnapshots):
     def plan(
         self, config: Config, handle: Moment, wanted: Mapping[str, str | None] | None = None, place: Place | None = None
     ) -> list[TableSplit]:
-        """A split a table."""
+        """A split a table. Raises SourceError for a signal with a SELECT, which nothing here could run."""
+        if wanted is not None and any(wanted.values()):
+            raise SourceError("a folder takes no conditions in blocking snapshots", where=", ".join(wanted))
         if not handle.is_valid(config):
             raise SnapshotGone("the log has moved past the snapshot", where=config.text("folder.path"))
         found = rows.tables(config, Log.of(config).tables(handle.position), first=wanted is None)
@@ -104,23 +107,32 @@ class FolderSnapshots(OnDemandSnapshots):
         return with_notices(splits, names, names, {}, chunked=False) if is_wanted(config) else splits
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """Those that the log still has; the line tells a signal from another of the same id."""
-        table, log = table_of_signals(self.config), Log.of(self.config)
-        if table is None or SOURCE not in self.config.names("signal.enabled.channels"):
-            return [], ()
-        found = [
-            (Signal(**change["after"]), (change["after"]["id"], line.to_text()))
-            for line, transaction, _ in log.lines(log.begin)
-            for change in transaction["changes"]
-            if change["op"] == "c" and change["table"][-2:] == [table.schema, table.table]
-        ]
-        return [signal for signal, mark in found if mark not in handled], tuple(mark for _, mark in found)
+        table = table_of_signals(self.config)
+        tables = {} if table is None else {table.database: FolderSignals(table)}
+        return SignalSource(self.config, self.failures, tables).new(Log.of(self.config), handled)
 
     def chunks(self, config: Config) -> AbstractContextManager[Session]:
         return nullcontext(Session(config))
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         return [table for table in tables if table in Log.of(self.config).now()]
+
+
+@dataclass(frozen=True)
+class FolderSignals(SignalTable):
+    """Implements SignalTable; nobody looks for windows in a folder."""
+
+    table: TableId
+
+    @property
+    def name(self) -> str:
+        return str(self.table)
+
+    def read(self, connection: Log, limit: int) -> list[Stored]:
+        found = connection.now().get(self.table)
+        if found is None or [*found.columns] != ["id", "type", "data"]:
+            raise NotSignals(f"{self.table} needs the columns id, type, data", where="signal.data.collection")
+        return [(Signal(**row), None) for row in found.rows[:limit]]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Every property of the specification is declared, every one that works has a test that names it, none is left over."""
+"""Every property of the specification is declared, and each that works is read by code and named by a test."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from tailrace.config.option import Option, Status
 from tailrace.connectors.postgres.config import OPTIONS
+from tailrace.connectors.registry import BUILT_IN, imported
+from tests.unit.config.reads import unread
 
 TESTS = Path(__file__).parents[2]
 SECTIONS = {
@@ -26,6 +28,26 @@ def test_properties_without_effect_or_refused_have_a_reason() -> None:
         option.name for option in OPTIONS if option.status in (Status.CONNECT, Status.REFUSED) and not option.note
     ]
     assert silent == []
+
+
+# Whatever they may be set to is what is done, so nobody reads them.
+ALIKE = {
+    *("openlineage.integration.enabled", "plugin.name", "snapshot.query.mode"),
+    *("driver.authentication", "driver.integratedSecurity"),
+}
+
+
+@pytest.mark.parametrize("connector", BUILT_IN)
+def test_each_that_works_is_read_by_the_connector_that_says_so(connector: str) -> None:
+    options = [option for option in imported(BUILT_IN[connector].options or "") if option.status is Status.WORKS]
+    assert set(unread(connector, [option.name for option in options])) <= ALIKE, "make it work, or give its true status"
+
+
+def test_what_nobody_reads_is_found() -> None:
+    """Of properties: one that nobody reads, two that a connector of another database reads alone, and one of all."""
+    names = ["read.by.nobody", "slot.name", "cursor.pipeline", "topic.prefix"]
+    assert unread("sqlserver", names) == names[:-1]
+    assert unread("postgres", names) == ["read.by.nobody", "cursor.pipeline"]
 
 
 def spoken() -> str:

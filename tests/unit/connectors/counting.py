@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import time
 from collections.abc import Generator
 from dataclasses import dataclass
 
@@ -15,11 +16,12 @@ from tailrace.errors import OffsetError
 
 @dataclass(frozen=True)
 class Count:
-    """So many blocks of so many bytes; `fails` names what is raised after them."""
+    """So many blocks of so many bytes; `fails` names what is raised after them, `seconds` pass before the first one."""
 
     blocks: int
     size: int = 10
     fails: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Counting:
 
     def read(self, wanted: Count, client: socket.socket) -> Generator[Block, None, None]:
         self.reads += 1
+        time.sleep(wanted.seconds)
         for block in range(wanted.blocks):
             yield Block(Seen(os.getpid(), self.number, self.reads, block), bytes([block % 256]) * wanted.size)
         if wanted.fails == "odd":

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tailrace.capture.offset import Offset
+from tailrace.connectors.change_tables.position import Reading as ChangeTablePosition
 from tailrace.connectors.offset import STREAM, position_of
 from tailrace.connectors.postgres.position import Claim, Seen, claim, claim_of_slot, format_lsn, parse_lsn, remembered
 from tailrace.connectors.snapshots import Place
@@ -135,3 +136,30 @@ def test_another_version_is_an_error(version: int | None) -> None:
 def test_another_sources_offset_is_an_error() -> None:
     with pytest.raises(OffsetError, match="belongs to postgresql '7312/shop/tailrace_shop'"):
         read(VERSION_1, "7312/shop/other")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"lsn": "16B374D848"}, "'16B374D848' is no LSN"),
+        ({"lsn": "x/y"}, "invalid literal"),
+        ({"lsn": 5}, "has no attribute"),
+        ({"lsn": None}, "it has no position, although the log is being read"),
+        ({"phase": "stroll"}, "its phase is 'stroll'"),
+        ({"pipeline": ...}, "it lacks 'pipeline'"),
+        ({"snapshots": {**VERSION_1["snapshots"], "handled": 5}}, "not iterable"),
+        ({"snapshots": []}, "it lacks 'queue'"),
+        ({"reading": {"place": None}}, "it lacks 'undo'"),
+    ],
+)
+def test_an_offset_that_cannot_be_read_is_an_error_with_its_remedy(change: dict[str, Any], said: str) -> None:
+    node = {name: value for name, value in {**VERSION_1, **change}.items() if value is not ...}
+    with pytest.raises(OffsetError, match=f"the checkpoint's offset cannot be read.*{said}") as caught:
+        read(node)
+    assert "restore the newest file in the checkpoint's folder `offsets`" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize("text", ["", "shop", "shop=0x05'; DROP", "shop=0x05 other", "sh%20op=0x05\n"])
+def test_a_position_in_change_tables_has_nothing_that_is_no_number(text: str) -> None:
+    with pytest.raises(OffsetError, match="is no position in change tables"):
+        ChangeTablePosition.from_text(text)

@@ -106,6 +106,42 @@ def test_a_killed_process_is_replaced(name: str) -> None:
     assert seen(Count(1), name)[0].process != first
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that waits half a second before it asks whether the reader runs, and as long for the answer."""
+    monkeypatch.setattr(reader_client, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(reader_client, "ANSWER_SECONDS", 0.5)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("size", [10, 64 << 20], ids=["between answers", "in an answer"])
+def test_a_process_that_hangs_is_ended_and_replaced(name: str, caplog: pytest.LogCaptureFixture, size: int) -> None:
+    blocks = reader_client.ask(request(Count(1000, size=size), name))
+    first = next(blocks).about.process
+    os.kill(first, signal.SIGSTOP)
+    with pytest.raises(ReaderLost, match=rf"pid {first}\) has said nothing"):
+        list(blocks)
+    assert f"(pid {first})" in caplog.text
+    assert "SIGSTOP" in caplog.text
+    psutil.wait_procs([process for process in psutil.Process().children() if process.pid == first], timeout=30)
+    assert seen(Count(1), name)[0].process != first
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_process_that_hangs_before_it_is_asked_is_replaced(name: str) -> None:
+    first = seen(Count(1), name)[0].process
+    os.kill(first, signal.SIGSTOP)
+    with pytest.raises(ReaderLost):
+        seen(Count(1), name)
+    assert seen(Count(1), name)[0].process != first
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_process_that_has_nothing_to_say_is_waited_for(name: str) -> None:
+    (first,) = seen(Count(1, seconds=3.0), name)
+    assert first.block == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_process_that_is_terminated_removes_its_socket(name: str, number: int) -> None:
     process = psutil.Process(seen(Count(1), name)[0].process)

@@ -72,7 +72,8 @@ def configured(properties: dict[str, str]) -> Config:
 def config_of(scenario: str, of: Recorded = POSTGRES) -> Config:
     """The properties of a scenario that bear on encoding."""
     given = json.loads((of.folder / scenario / "connector.json").read_text())["config"]
-    return configured({name: value for name, value in given.items() if name.startswith(_READ)})
+    read = {name: value for name, value in given.items() if name.startswith(_READ)}
+    return configured({"compat.faults": "true", **read})
 
 
 def lines(scenario: str, of: Recorded = POSTGRES) -> list[str]:

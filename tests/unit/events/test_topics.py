@@ -4,6 +4,8 @@ import logging
 
 import pytest
 
+from tailrace.connectors.mongodb.documents import table_of
+from tailrace.connectors.mongodb.position import BLOCK
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import ConfigError
 from tailrace.events.envelope import envelope
@@ -104,6 +106,17 @@ def test_the_field_that_regex_strategies_add_to_keys(options: dict[str, str], fi
     strategy = "io.debezium.schema.DefaultRegexTopicNamingStrategy"
     given = {"topic_naming_strategy": strategy, "topic_regex": ".*", "topic_replacement": "all", **options}
     assert TopicNaming(config(**given)).key_field(TableId("d", "public", "shard_1")) == field
+
+
+@pytest.mark.parametrize(("faults", "fields"), [("false", ["id", "__dbz__physicalTableIdentifier"]), ("true", ["id"])])
+def test_the_keys_of_documents_have_that_field_too_but_in_the_reference(faults: str, fields: list[str]) -> None:
+    strategy = "io.debezium.schema.DefaultRegexTopicNamingStrategy"
+    given = {"topic_naming_strategy": strategy, "topic_regex": ".*", "topic_replacement": "all"}
+    table = table_of(TableId("shop", "", "orders", DATABASE_TABLE), [])
+    made = envelope(table, TopicNaming(config(compat_faults=faults, **given)), BLOCK)
+    assert made.key is not None
+    assert [field.name for field in made.key.fields] == fields
+    assert made.key_extra == (None if faults == "true" else "server1.shop.orders")
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,24 @@ def test_the_end_of_a_transaction_may_be_lost_where_the_connector_was_stopped() 
     assert not paths([marker("BEGIN", 1), more], [marker("BEGIN", 1), marker("END", 1), more], lost_ends=True)
 
 
+@pytest.mark.parametrize("topic", ["t.transaction", "bookkeeping", "t.customers"])
+def test_the_end_of_the_last_transaction_need_not_be_recorded(topic: str) -> None:
+    """Whatever the topic is called, and only if it is not recorded."""
+
+    def marker(status: str, number: int) -> Event:
+        return event({"status": status, "id": f"{number}:1"}, topic=topic)
+
+    first, second = ([marker("BEGIN", number), change(number), marker("END", number)] for number in (1, 2))
+    whole = [*first, *second]
+    assert not paths(whole[:-1], whole)
+    assert not paths(whole[:-1], whole[:-1])
+    assert not paths(whole, whole)
+    assert paths(whole, whole[:-1]) == [""]
+    assert paths([*first[:-1], *second], whole) != []
+    assert paths(whole[:-1], [*whole, marker("END", 3)]) == [""]
+    assert not paths(whole[:-1], [*whole, event({"ts_ms": 1}, topic="__debezium-heartbeat.t")], ignore_topics=["heart"])
+
+
 def test_the_transaction_of_a_row_is_distinguished_but_not_by_number() -> None:
     expected = [event({"id": number, "__transaction_id": "{session}:5"}) for number in (1, 2)]
     assert not paths(expected, [event({"id": number, "__transaction_id": "{session}:7"}) for number in (1, 2)])

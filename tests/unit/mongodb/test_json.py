@@ -100,6 +100,19 @@ def test_documents_of_several_shapes_and_of_none_in_common(monkeypatch: pytest.M
     assert len(others) == 215
 
 
+def test_names_that_come_again_among_documents_of_one_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last value counts, at the place of the first. Long names that differ in their middle are different names."""
+    monkeypatch.setattr(shapes, "FEWEST", 64)
+    one, two = (0x10, struct.pack("<i", 1)), (0x10, struct.pack("<i", 2))
+    long, other = b"the name has 1 more bytes", b"the name has 2 more bytes"
+    again = document((b"a", one), (b"b", (0x03, document((b"k", one), (b"k", two)))), (b"a", (0x02, string(b"x"))))
+    plainly = [document((b"a", one), (b"b", one)), document((long, one), (other, two)), document((b"b", two))]
+    data = [again if number % 3 == 0 else plainly[number % 7 % 3] for number in range(900)]
+    for name, style in STYLES.items():
+        assert json_text(values_of(data), style).to_pylist() == [plain(each, name) for each in data]
+    assert json_text(values_of([again]), STRICT).to_pylist() == ['{"a": "x","b": {"k": 2}}']
+
+
 def test_a_damaged_document_among_others_of_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shapes, "FEWEST", 64)
     data = [bson.encode({"a": {"b": number}}) for number in range(200)]

@@ -162,10 +162,21 @@ def test_undeclared_fields_and_rows_of_all_kinds() -> None:
     ]
 
 
-def test_of_equal_names_none_is_lost() -> None:
-    twice = document((b"a", (0x10, struct.pack("<i", 1))), (b"a", (0x02, string(b"x"))), (b"a", (0x10, bytes(4))))
-    found = document_rows(values_of([twice]), [pa.field("a", pa.int32())]).to_pylist()
-    assert found == [{"a": 0, "_rest": '{"a": 1,"a": "x"}'}]
+def test_of_equal_names_the_last_value_counts_at_the_place_of_the_first() -> None:
+    one, text, zero = (0x10, struct.pack("<i", 1)), (0x02, string(b"x")), (0x10, bytes(4))
+    inner = (0x03, document((b"k", one), (b"k", zero)))
+    data = [
+        document((b"a", one), (b"b", inner), (b"a", text), (b"a", zero)),
+        document((b"a", one), (b"c", one), (b"a", text), (b"c", inner)),
+        document((b"c", text), (b"b", one), (b"c", zero)),
+    ]
+    found = document_rows(values_of(data), [pa.field("a", pa.int32()), pa.field("b", pa.string())]).to_pylist()
+    assert found == [
+        {"a": 0, "b": '{"k": 0}', "_rest": None},
+        {"a": None, "b": None, "_rest": '{"a": "x","c": {"k": 0}}'},
+        {"a": None, "b": None, "_rest": '{"c": 0,"b": 1}'},
+    ]
+    assert inferred_fields(values_of(data[:1])) == [pa.field("a", pa.int32()), pa.field("b", pa.string())]
 
 
 def test_names_that_differ_only_in_their_lengths_are_distinguished() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from bson import Int64, ObjectId, json_util
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.connectors.mongodb.config import resolve
 from tailrace.connectors.mongodb.transforms.documents import Converter, parse
 from tailrace.connectors.mongodb.transforms.outbox import MongoEventRouter
 from tailrace.connectors.mongodb.transforms.unwrap import ExtractNewDocumentState
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
+from tailrace.events.rows import RowWriter
 from tailrace.model.schema import STRING, ConnectSchema
 from tailrace.transforms.settings import Given, SettingsError
 from tailrace.transforms.timezone import TimezoneConverter
@@ -307,9 +310,30 @@ def test_an_empty_document_is_a_tombstone_for_the_reference() -> None:
         assert len(group) == 1
 
 
-def test_an_unknown_setting_is_an_error() -> None:
-    with pytest.raises(SettingsError, match=r"array\.encodin"):
-        ExtractNewDocumentState.of(Given("transforms.unwrap.", {"array.encodin": "array"}))
+@pytest.mark.parametrize(
+    ("transform", "name", "said"),
+    [
+        (ExtractNewDocumentState, "array.encodin", "did you mean array.encoding?"),
+        (ExtractNewDocumentState, "sanitize.field.names", "known settings: "),
+        (MongoEventRouter, "collection.field.event.ids", "did you mean collection.field.event.id?"),
+        (MongoEventRouter, "debezium", "known settings: "),
+    ],
+)
+def test_an_unknown_setting_is_an_error_that_names_the_transforms_own(transform: Any, name: str, said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        transform.of(Given("transforms.u.", {name: "true"}))
+    (problem,) = error.value.problems
+    assert problem.name == f"transforms.u.{name}"
+    assert str(problem.remedy).startswith(said)
+    if said.startswith("known"):
+        names = str(problem.remedy).removeprefix(said).split(", ")
+        own = {
+            ExtractNewDocumentState: {"add.fields", "array.encoding", "flatten.struct", "field.name.adjustment.mode"},
+            MongoEventRouter: {"collection.field.event.id", "collection.expand.json.payload", "route.by.field"},
+        }
+        assert own[transform] <= set(names)
+        assert len(names) == len(set(names))
+        assert "table.field.event.id" not in names
 
 
 def test_an_outbox_document_becomes_a_message() -> None:
@@ -346,3 +370,25 @@ def test_times_of_documents_stay_in_other_zones() -> None:
     _, made = zone.apply(records(("c", text, None)))
     assert made.value is not None
     assert made.value.field("after").values.to_pylist() == [text]
+
+
+@pytest.fixture
+def narrow() -> None:
+    """Python's own limit of frames, whatever was read before."""
+    sys.setrecursionlimit(1000)
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("inner", ["1", '[{"$oid": "5d0000000000000000000000"}]'])
+def test_a_document_has_as_many_levels_as_the_server_takes(inner: str) -> None:
+    depth = 190
+    text = '{"_id":{"$oid":"5d0000000000000000000000"},"payload":' + '{"a":' * depth + inner + "}" * depth
+    text += ',"aggregatetype":"x","aggregateid":"y","type":"z"}'
+    config = resolve({"mongodb.connection.string": "mongodb://h", "topic.prefix": "t"})
+    transforms = [ExtractNewDocumentState.of(Given("", {}))]
+    transforms += [
+        MongoEventRouter.of(Given("", {"collection.expand.json.payload": each})) for each in ("true", "false")
+    ]
+    for transform in transforms:
+        made = transform.apply(records(("c", text, None)))
+        assert sum(map(len, RowWriter(config).rows(made))) == 1

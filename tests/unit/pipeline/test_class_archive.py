@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tailrace.pipeline import class_archive
+from tailrace.pipeline import class_archive, class_archive_writer
 
 
 @pytest.fixture
@@ -46,6 +46,27 @@ def test_a_java_that_cannot_write_an_archive_is_tried_once(tmp_path: Path, at_ex
     archive.touch()
     assert class_archive.java_options(archive) == ""
     assert at_exit == []
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_an_archive_that_others_may_write_is_not_used(
+    tmp_path: Path, at_exit: list[tuple[object, ...]], caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    """It is code, which Java would run."""
+    archive = tmp_path / "cache" / "spark.jsa"
+    archive.parent.mkdir()
+    archive.write_bytes(b"classes")
+    (archive if what == "file" else archive.parent).chmod(0o777)
+    assert class_archive.java_options(archive) == ""
+    assert at_exit == []
+    assert "XDG_CACHE_HOME" in caplog.text
+
+
+def test_no_archive_is_written_where_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive_writer, "_start_spark", lambda *_: pytest.fail("nothing is started"))
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    class_archive_writer.create(tmp_path / "cache" / "spark.jsa")
 
 
 def test_java_reads_the_archive(spark: SparkSession) -> None:

@@ -56,6 +56,17 @@ def test_a_log_that_cannot_be_rotated_ends_no_run(
     assert caplog.text.count("shop.log is too large and cannot be rotated: No space left on device") == 2
 
 
+def test_a_rotated_log_is_copied_to_no_link(tmp_path: Path) -> None:
+    file, victim = tmp_path / "shop.log", tmp_path / "victim"
+    file.write_bytes(b"lines\n")
+    victim.write_bytes(b"mine")
+    (tmp_path / "shop.log.1").symlink_to(victim)
+    log_module.rotate(file)
+    assert victim.read_bytes() == b"mine"
+    found = {each.name: (each.is_symlink(), each.read_bytes()) for each in tmp_path.glob("shop.log*")}
+    assert found == {"shop.log": (False, b""), "shop.log.1": (False, b"lines\n"), "shop.log.2": (True, b"mine")}
+
+
 def test_a_large_log_is_rotated_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_module, "LARGEST", 100)
     file = tmp_path / "shop.log"

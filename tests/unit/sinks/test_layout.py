@@ -84,6 +84,11 @@ def test_names_and_metadata_of_each_row(tmp_path: Path) -> None:
     assert [(each["_changed"] - TIME).total_seconds() for each in found] == [17, 0, 18]
 
 
+def test_a_chunk_without_rows_has_the_columns_too() -> None:
+    applied = ReplicaLayout("source", METADATA).applied(snapshot(ORDERS))
+    assert applied.rows.column("after").type.field("_position").type == pa.string()
+
+
 def test_a_replica_in_other_names_equals_its_source(tmp_path: Path) -> None:
     layout = ReplicaLayout("catalog", METADATA)
     write(tmp_path, layout, 0, snapshot(ORDERS, {"op": "r", "after": row(1, "1")}))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tailrace.connectors.signal import Signal
+from tailrace.errors import SignalError
 from tailrace.model.table import TableId
-from tailrace.snapshot.signals import collections, requests
+from tailrace.snapshot.signals import check_no_surrogate, collections, requests
 
 TABLES = [TableId("d", "public", "t"), TableId("d", "public", "T"), TableId("d", "public", "u")]
 
@@ -67,3 +68,13 @@ def test_conditions_that_are_none_are_not_left_out(wrong: dict[str, Any], caplog
     assert conditions(**{"data-collections": ["public.t"], **wrong}) == {}
     assert "signal s is ignored, its conditions are no list of" in caplog.text
     assert json.dumps(wrong)[1:-1] in caplog.text
+
+
+def test_a_surrogate_key_is_refused_where_no_table_is_read_by_one() -> None:
+    """A blocking snapshot reads by no key."""
+    with pytest.raises(SignalError, match="surrogate-key is not supported here, and it names n"):
+        check_no_surrogate(signal(**{"data-collections": ["public.t"], "surrogate-key": "n"}))
+    check_no_surrogate(signal(**{"data-collections": ["public.t"], "surrogate-key": "n", "type": "blocking"}))
+    check_no_surrogate(signal(**{"data-collections": ["public.t"], "surrogate-key": ""}))
+    check_no_surrogate(Signal("s", "stop-snapshot", '{"surrogate-key": "n"}'))
+    check_no_surrogate(Signal("s", "execute-snapshot", "no JSON"))

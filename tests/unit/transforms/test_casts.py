@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
+from tailrace.events.encode.binary import shortest
 from tailrace.events.records import Part
 from tailrace.model.schema import ConnectSchema
 from tests.unit.events.changes import changes, table
@@ -112,6 +113,17 @@ def test_the_reference_leaves_out_dates_before_its_second_day() -> None:
     assert found == ["23:59:59.999Z", "00:00:00.005Z", "1970-01-02", "1970-01-02T00:00:00.001Z"]
     days = applied_to(part("int32", -1, 1, name=LOGICAL + "Date"), "Cast$Value", {"spec": "string"}, faults=True)
     assert days.values.to_pylist() == ["00:00:00.000Z", "1970-01-02"]
+
+
+def test_years_before_christ_are_years_of_the_era() -> None:
+    assert cast(part("int32", -735_160, name=LOGICAL + "Date", version=1), "string")[1] == ["0044-03-15"]
+
+
+def test_a_decimal_of_thousands_of_digits_becomes_text() -> None:
+    """Python turns no integer of more than 4300 digits into text."""
+    schema = {"name": LOGICAL + "Decimal", "version": 1, "parameters": (("scale", "2"),)}
+    field = Part(ConnectSchema("bytes", **schema), pa.array([shortest(10**5000 + 25)], pa.binary()))
+    assert cast(field, "string")[1] == ["1" + 4997 * "0" + "0.25"]
 
 
 def test_times_of_debezium_are_plain_numbers() -> None:

@@ -70,6 +70,33 @@ def test_columns_go_to_headers_the_envelope_and_the_partition() -> None:
     assert json.loads(row["value"])["schema"]["name"] == "server1.public.outbox.Order.Value"
 
 
+@pytest.mark.parametrize("depth", [130, 300, pytest.param(999, marks=pytest.mark.long)])
+def test_a_deep_document_is_expanded(depth: int) -> None:
+    document = '{"a":' * depth + "1" + "}" * depth
+    (row,) = routed({"table.expand.json.payload": "true"}, payload=document)
+    assert f'"payload":{document}' in row["value"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"a":' * 1001 + "1" + "}" * 1001,
+        '{"a":' + "[" * 1200 + "]" * 1200 + "}",
+        "[" * 100_000,
+        '{"a":"\\ud800"}',
+        '{"\\udc00":1}',
+        '{"a":["x","\\udbff"]}',
+        '{"a":' + "9" * 5000 + "}",
+    ],
+)
+def test_a_document_that_no_value_can_be_made_of_is_sent_as_its_text(
+    document: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (row,) = routed({"table.expand.json.payload": "true"}, payload=document)
+    assert payload(row["value"]) == document
+    assert "JSON expansion failed" in caplog.text
+
+
 def test_a_missing_column_ends_it_or_is_left_out() -> None:
     settings = {"table.fields.additional.placement": "colour:envelope,type:header"}
     with pytest.raises(TransformError, match="no field 'colour'"):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
 from tailrace.model.change import ChangeBatch
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import Column
 from tests.unit.events.changes import changes, table
 from tests.unit.transforms.transformed import properties, rows
 
@@ -62,6 +68,17 @@ def test_a_condition_says_what_stays(condition: str, expected: str) -> None:
     assert kept(condition) == expected
 
 
+def test_numbers_in_texts_are_those_of_events() -> None:
+    columns = (*table().columns[:1], Column("d", ConnectSchema("double", optional=True), pa.float64()))
+    values = (math.nan, -math.inf, 1e10, 2.0, None)
+    given = changes(
+        replace(table(), columns=columns), *({"op": "c", "after": {"id": 1, "d": value}} for value in values)
+    )
+    router = {"language": "sql", "topic.expression": "'t ' || value.after.d || ' ' || 0.5"}
+    topics = [row["topic"] for row in rows(given, properties(ROUTER, router))]
+    assert topics == ["t NaN 0.5", "t -Infinity 0.5", "t 1.0E10 0.5", "t 2.0 0.5", "server1.public.things"]
+
+
 def test_null_values_are_kept_dropped_or_evaluated() -> None:
     assert kept("value.op = 'd'", null_handling_mode="drop") == "d"
     assert kept("value.op = 'd'", null_handling_mode="evaluate") == "d"
@@ -89,6 +106,7 @@ def test_a_router_names_the_topic_and_null_leaves_it() -> None:
         ("sql", "(value.op = 'u'", r"\) is expected"),
         ("sql", "now() = 1", "unknown function now"),
         ("sql", "value.op = 'u' value", "cannot read the condition at 'value'"),
+        ("sql", "(" * 50_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_sql_is_refused_with_what_to_write(language: str, condition: str, words: str) -> None:

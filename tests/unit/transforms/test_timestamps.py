@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
+from tailrace.events.date_format import DateFormat
 from tailrace.events.records import Part
 from tailrace.model.schema import ConnectSchema
-from tailrace.transforms.date_format import DateFormat
 from tests.unit.transforms.transformed import applied, applied_to
 
 LOGICAL = "org.apache.kafka.connect.data."
@@ -179,6 +180,24 @@ def test_values_that_cannot_be_converted(field: Part, settings: dict[str, str], 
 def test_formats_are_those_of_java(pattern: str, text: str) -> None:
     values = pa.array([1_582_981_509_007, None], pa.int64())
     assert DateFormat.of(pattern).format(values).to_pylist() == [text, None]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "years"),
+    [
+        ("yyyy", ["0044", "0001", "0001", "10000"]),
+        ("y", ["44", "1", "1", "10000"]),
+        ("yy", ["44", "01", "01", "00"]),
+        ("G yyyyyy", ["BC 000044", "BC 000001", "AD 000001", "AD 010000"]),
+        ("yyyy GGGG", ["0044 BC", "0001 BC", "0001 AD", "10000 AD"]),
+    ],
+)
+def test_years_before_christ_are_years_of_the_era(pattern: str, years: list[str]) -> None:
+    ends = np.array(["-0043-03-15", "0000-12-31", "0001-01-01", "10000-01-01"], "datetime64[ms]").astype(np.int64)
+    assert DateFormat.of(pattern).format(pa.array(ends)).to_pylist() == years
+    if "G" in pattern:
+        days = np.array(["-0043-01-01", "0000-01-01", "0001-01-01", "10000-01-01"], "datetime64[ms]").astype(np.int64)
+        assert DateFormat.of(pattern).parse(pa.array(years)).to_pylist() == days.tolist()
 
 
 def test_the_reference_adds_all_digits_as_milliseconds() -> None:

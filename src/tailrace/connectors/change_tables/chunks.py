@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange
 from tailrace.connectors.change_tables.images import block, expression, images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.signals import SignalTables
+from tailrace.connectors.change_tables.source_rows import source_rows
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.refusals import refusals
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
 from tailrace.errors import SourceError
@@ -53,31 +55,36 @@ class Session(ChunkSession):
     dialect: Dialect
     connection: Connection
     config: Config
-    signals: SignalTables
+    signals: SignalSource
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window: the marks are in the table's own database."""
-        marks = self.signals.of(table.database)
-        opened = self.signals.open_window(self.connection, marks)
+        opened = self.signals.open_window(self.connection, table.database)
         try:
             yield
         finally:
-            self.signals.close_window(self.connection, marks, opened)
+            self.signals.close_window(self.connection, opened)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:
         """See ChunkSession.table."""
         catalog = self.dialect.catalog(self.connection, self.config)
-        number = catalog.tables().get(table) if catalog.filter.captures(table) else None
+        number = catalog.tables().get(table)
         if number is None:
-            raise Unread("no such table is captured", "UNKNOWN_SCHEMA")
+            raise Unread("there is no such table", "UNKNOWN_SCHEMA")
         whole = catalog.described(table, number)
         captured = catalog.capture(catalog.now(table, catalog.newest(), number))
         if captured is None:
             raise Unread("none of its columns is captured", "UNKNOWN_SCHEMA")
         catalog.guard(captured, number)
-        yield PagedTable(self.dialect, self.connection, self.config, captured, whole)
+        read = PagedTable(self.dialect, self.connection, self.config, captured, whole)
+        if condition is None:
+            yield read
+            return
+        origin = "the condition of the signal (additional-conditions)"
+        with refusals(self.dialect.failures, table, origin), self.dialect.undone(self.connection):
+            yield read
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,8 @@ class PagedTable(ChunkTable):
         if not key:
             raise Unread(f"it has no column {', '.join(names)}", "SQL_EXCEPTION")
         own = [each for each in key_columns(self.described, self.described.key) if each not in key]
-        return Paging(self, condition, (*key, *own))
+        written = None if condition is None else self.dialect.grammar.condition(condition)
+        return Paging(self, written, (*key, *own))
 
     def fence(self) -> str:
         """See ChunkTable.fence."""
@@ -204,10 +212,12 @@ class Paging(Page):
         return ", ".join(f"{self.table.dialect.name(column.name)} {column.type.declared}" for column in self.key)
 
     def check(self) -> None:
-        """See Page.check: parsed, not run."""
+        """See Page.check: the server parses it where no parenthesis is open that it could close, then in its place."""
         if self.condition is None:
             return
-        self.table.connection.rows(f"SELECT 1 FROM {self._name} WHERE 1 = 0 AND ({self.condition}\n)")
+        dialect, connection = self.table.dialect, self.table.connection
+        dialect.parse(connection, f"SELECT CASE WHEN {self.condition} THEN 1 END AS met FROM {self._name}")
+        dialect.parse(connection, f"SELECT 1 AS met FROM {self._name}{self._where()}")
 
     def estimate(self) -> int:
         """See Page.estimate."""
@@ -238,5 +248,5 @@ class Paging(Page):
         return found, (dialect.texts(rows[-1][: len(self.key)]) if rows else None), len(rows)
 
     def _where(self, *conditions: str) -> str:
-        given = [*([f"({self.condition}\n)"] if self.condition else []), *conditions]
+        given = [*([f"({self.condition})"] if self.condition else []), *conditions]
         return f" WHERE {' AND '.join(given)}" if given else ""

@@ -15,6 +15,7 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.snapshot_ports import Failures
+from tailrace.connectors.user_text import Grammar
 from tailrace.model.schema_change import DescribedColumn
 from tailrace.model.table import TableId
 
@@ -187,6 +188,8 @@ class Catalog(Protocol):
     columns: Columns
     part_of_key: bool = False
     """Whether the captured columns of a key are one, also where others are not captured."""
+    unique_at_commit: bool = False
+    """See TableSchema: whether the database verifies keys at the end of a statement, and not with each of its rows."""
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -242,7 +245,8 @@ class Catalog(Protocol):
     def capture(self, found: Described) -> CapturedTable | None:
         """What is captured of a table."""
         infos = [self.info(column) for column in found.columns]
-        return self.columns.captured(found.id, infos, found.key, [column.name for column in found.columns])
+        names = [column.name for column in found.columns]
+        return self.columns.captured(found.id, infos, found.key, names, unique_at_commit=self.unique_at_commit)
 
 
 class Dialect(Protocol):
@@ -267,6 +271,9 @@ class Dialect(Protocol):
 
     nulls_first: bool
     """Where ORDER BY has nulls."""
+
+    grammar: Grammar
+    """What the SQL of a signal may have."""
 
     lsn: str
     """The LSN of a row's commit, in a change table under the alias cdc_data."""
@@ -336,6 +343,17 @@ class Dialect(Protocol):
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
         """Where the level says so, keep writers away until the transaction ends; the end of the log then."""
 
+    def rows_soon(self, connection: Any, statement: str) -> list[Row]:
+        """All rows of a statement. An open transaction that has written some of them is not waited for long."""
+        found: list[Row] = connection.rows(statement)
+        return found
+
+    def parse(self, connection: Any, query: str) -> None:
+        """Have the server parse a query, without running it. Raises the driver's errors."""
+
+    def undone(self, connection: Any) -> AbstractContextManager[None]:
+        """A transaction that is rolled back, for SQL of a signal. Raises SourceError if that has ended it."""
+
     def log_end(self, connection: Any, config: Config) -> Reading:
         """How far the log of each database is captured."""
 
@@ -369,20 +387,3 @@ class Dialect(Protocol):
 
     def change_table(self, connection: Any, config: Config, instance: Instance) -> ChangeTable | None:
         """How rows of a change table are read; None if none of its columns is captured. Raises InstanceGone."""
-
-
-def source_row(dialect: Dialect, last: LastChange | None) -> dict[str, Any]:
-    """The `source` of a change."""
-    known = {
-        "commit_lsn": last and (last.commit or None),
-        "change_lsn": last and last.change,
-        "event_serial_no": last and last.serial,
-    }
-    return {field.name: known[field.name] for field in dialect.source_type}
-
-
-def source_rows(dialect: Dialect, last: LastChange | None, count: int) -> pa.StructArray:
-    """The `source` of rows that are no changes: that of one change."""
-    row = source_row(dialect, last)
-    columns = [pa.repeat(pa.scalar(row[field.name], field.type), count) for field in dialect.source_type]
-    return pa.StructArray.from_arrays(columns, fields=list(dialect.source_type))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tailrace.config import shared
 from tailrace.config.kinds import COUNT, FLAG, NAMES, TEXT, choice
-from tailrace.config.option import Option, Status
+from tailrace.config.option import Option, Status, without_effect
 
 READS = (
     Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
@@ -20,4 +21,10 @@ READS = (
 )
 SCHEMA_CHANGES = Option(
     "incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", Status.CONNECT, "they are always allowed"
+)
+_RESELECT = "values are taken as change tables have them, and none is selected again"
+VALUES = without_effect(
+    shared.VALUES,
+    {"post.processors": _RESELECT, "<p>.reselect.": _RESELECT},
+    instead="remove it, and select such values from the table where they are used",
 )

@@ -5,6 +5,7 @@ A range is (start, end]. An LSN is a text that sorts as the log does; the empty 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.errors import OffsetError
 
 BEGIN = ""
+# It becomes part of statements. A plus stands behind one of a place right behind it.
+_LSN = re.compile(r"[0-9a-fA-Fx:]*\+?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Reading:
     def from_text(text: str) -> Reading:
         """The inverse of `to_text`. Raises OffsetError."""
         parts = [part.partition("=") for part in text.split(" ")]
-        if not all(separator for _, separator, _ in parts):
+        if not all(separator and _LSN.fullmatch(lsn) for _, separator, lsn in parts):
             what = f"{text!r} is no position in change tables"
             raise OffsetError(what, remedy=NEW_SNAPSHOT)
         return Reading(tuple((unquote(database), lsn) for database, _, lsn in parts))

@@ -12,11 +12,12 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables.changes import ORDER_STEP
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after
 from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.connectors.change_tables.schema_changes import initial_batches
+from tailrace.connectors.change_tables.source_rows import source_rows
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshots import Place
@@ -191,8 +192,12 @@ class _Rows:
 
 
 def _without_hidden_keys(schema: TableSchema, found: pa.StructArray) -> pa.StructArray:
-    """The reference engine does not read key columns that no value has: their place in keys has zeros."""
-    if all(column.in_value for column in schema.columns):
+    """The reference engine does not read key columns that values leave out, so keys have zeros in their place.
+
+    It reads all columns of a table if values have none.
+    """
+    shown = [column.in_value for column in schema.columns]
+    if all(shown) or not any(shown):
         return found
     arrays = [
         values if column.in_value else pa.repeat(_zero(column.arrow), len(found))

@@ -1,96 +1,74 @@
-"""Signal tables: reads new rows, and writes the rows that open and close a window."""
+"""Signal tables of databases with change tables: their statements."""
 
 from __future__ import annotations
 
-import logging
-import uuid
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
 
 from tailrace.config import Config
 from tailrace.config.filters import tables_of_signals
 from tailrace.connectors.change_tables.dialect import Connection, Dialect
-from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, SOURCE, Mark, Signal, unhandled
-from tailrace.errors import SourceError
+from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, Signal
+from tailrace.connectors.signal_source import NotSignals, SignalTable, Stored
 from tailrace.model.table import TableId
 
-log = logging.getLogger(__name__)
 
-# The offset has a mark of each row, so that none is carried out twice.
-MOST_ROWS = 1000
-Window = tuple[str, str]
+@dataclass
+class ChangeTableSignals(SignalTable):
+    """Implements SignalTable."""
 
+    dialect: Dialect
+    config: Config
+    table: TableId
+    _columns: list[str] = field(default_factory=list)
 
-class SignalTables:
-    """The tables that `signal.data.collection` names; without one there are no signals and no windows."""
+    @staticmethod
+    def of(dialect: Dialect, config: Config) -> dict[str, SignalTable]:
+        """The tables that `signal.data.collection` names, by their databases."""
+        return {table.database: ChangeTableSignals(dialect, config, table) for table in tables_of_signals(config)}
 
-    def __init__(self, dialect: Dialect, config: Config) -> None:
-        self._dialect, self._config = dialect, config
-        self.tables = tables_of_signals(config)
-        self._is_read = SOURCE in config.names("signal.enabled.channels")
-        self._names: dict[TableId, list[str]] = {}
+    @property
+    def name(self) -> str:
+        """See SignalTable.name."""
+        return str(self.table)
 
-    def new(self, connection: Connection, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """The signals that are not handled yet, in the order of their ids, and the marks of all. Raises SourceError."""
-        tables = self.tables if self._is_read else ()
-        signals = [signal for table in tables for signal in self._rows(connection, table)]
-        return unhandled([(signal, (signal.id, None)) for signal in signals], handled)
-
-    def _rows(self, connection: Connection, table: TableId) -> list[Signal]:
-        names = self._columns(connection, table)
-        if len(names) != 3:
-            log.warning("signal.data.collection: %s needs the columns id, type, data, in this order", table)
-            return []
-        dialect = self._dialect
-        id_, kind, data = map(dialect.name, names)
+    def read(self, connection: Connection, limit: int) -> list[Stored]:
+        """See SignalTable.read. The order is the server's."""
+        dialect = self.dialect
+        id_, kind, data = map(dialect.name, self._names(connection))
         statement = (
             f"SELECT {dialect.as_text(id_)}, {dialect.as_text(kind)}, {dialect.as_text(data, DATA_BYTES + 1)} "
-            f"FROM {dialect.table(table)} WHERE {kind} NOT IN ({dialect.text(OPEN)}, {dialect.text(CLOSE)})"
+            f"FROM {dialect.table(self.table)} WHERE {kind} NOT IN ({dialect.text(OPEN)}, {dialect.text(CLOSE)})"
         )
-        found = connection.rows(dialect.limited(statement, MOST_ROWS + 1))
-        if len(found) > MOST_ROWS:
-            what = f"{table} holds more than {MOST_ROWS:,} signals"
-            remedy = "DELETE the rows of signals that were carried out; to do so regularly is safe"
-            raise SourceError(what, where="signal.data.collection", remedy=remedy)
-        return [Signal(*row) for row in found]
+        try:
+            found = dialect.rows_soon(connection, dialect.limited(statement, limit))
+        except dialect.failures.driver_error:
+            # The table may have been altered since its columns were read.
+            self._columns.clear()
+            raise
+        return [(Signal(id_ or "", kind, data), None) for id_, kind, data in found]
 
-    def _columns(self, connection: Connection, table: TableId) -> list[str]:
-        if table not in self._names:
-            catalog = self._dialect.catalog(connection, self._config)
-            number = catalog.tables().get(table)
-            columns = () if number is None else catalog.described(table, number).columns
-            self._names[table] = [column.name for column in columns]
-        return self._names[table]
+    def insert(self, connection: Connection, id_: str, kind: str, data: str) -> None:
+        """See SignalTable.insert."""
+        given = ", ".join(map(self.dialect.text, (id_, kind, data)))
+        connection.run(f"INSERT INTO {self.dialect.table(self.table)} VALUES ({given})")
 
-    def of(self, database: str) -> TableId | None:
-        """The table of signals that windows of a database's chunks are written to."""
-        mine = [table for table in self.tables if table.database == database]
-        return next(iter([*mine, *self.tables]), None)
+    def delete(self, connection: Connection, id_: str) -> None:
+        """See SignalTable.delete."""
+        first = self.dialect.name(self._names(connection)[0])
+        connection.run(f"DELETE FROM {self.dialect.table(self.table)} WHERE {first} = {self.dialect.text(id_)}")
 
-    def open_window(self, connection: Connection, table: TableId | None) -> Window | None:
-        """Write the row that opens a window, if such rows are wanted; returns the window's id and time."""
-        if table is None or self._config.flag("read.only"):
-            return None
-        window, now = str(uuid.uuid4()), _now()
-        self._insert(connection, table, f"{window}-open", OPEN, f'{{"openWindowTimestamp": "{now}"}}')
-        return window, now
-
-    def close_window(self, connection: Connection, table: TableId | None, opened: Window | None) -> None:
-        """Write what closes a window: another row, or the removal of the first one."""
-        if opened is None or table is None:
-            return
-        window, since = opened
-        if self._config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
-            first = self._dialect.name(self._columns(connection, table)[0])
-            row = self._dialect.text(f"{window}-open")
-            connection.run(f"DELETE FROM {self._dialect.table(table)} WHERE {first} = {row}")
-        else:
-            times = f'{{"openWindowTimestamp": "{since}", "closeWindowTimestamp": "{_now()}"}}'
-            self._insert(connection, table, f"{window}-close", CLOSE, times)
-
-    def _insert(self, connection: Connection, table: TableId, *values: str) -> None:
-        given = ", ".join(map(self._dialect.text, values))
-        connection.run(f"INSERT INTO {self._dialect.table(table)} VALUES ({given})")
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat().replace("+00:00", "Z")
+    def _names(self, connection: Connection) -> list[str]:
+        """The names of the columns, read once. Raises NotSignals."""
+        if not self._columns:
+            catalog = self.dialect.catalog(connection, self.config)
+            number = catalog.tables().get(self.table)
+            found = () if number is None else catalog.described(self.table, number).columns
+            if len(found) != 3:
+                is_missing = "it is missing, or may not be seen" if number is None else f"it has {len(found)} columns"
+                raise NotSignals(
+                    f"{self.table} needs the columns id, type, data, in this order; {is_missing}",
+                    where="signal.data.collection",
+                    remedy="create the table as docs/signals.md says, or correct the property",
+                )
+            self._columns = [column.name for column in found]
+        return self._columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from tailrace.config import Config
@@ -12,11 +12,12 @@ from tailrace.connectors.change_tables.chunks import Session
 from tailrace.connectors.change_tables.dialect import Connection, Dialect, Server
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.rows import Moment, Split
-from tailrace.connectors.change_tables.signals import SignalTables
+from tailrace.connectors.change_tables.signals import ChangeTableSignals
 from tailrace.connectors.change_tables.splits import SplitPlanner
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots
 from tailrace.connectors.snapshots import Place
 from tailrace.model.table import TableId
@@ -46,8 +47,8 @@ class ChangeTableSnapshots(OnDemandSnapshots):
     """Implements OnDemandSnapshots."""
 
     def __init__(self, dialect: Dialect, config: Config, server: Server) -> None:
-        self._dialect, self._server, self._signals = dialect, server, SignalTables(dialect, config)
-        self.failures = dialect.failures
+        self._dialect, self._server, self.failures = dialect, server, dialect.failures
+        self._signals = SignalSource(config, self.failures, ChangeTableSignals.of(dialect, config))
 
     def tables(self, config: Config) -> list[TableId]:
         """See Snapshots.tables."""
@@ -85,8 +86,10 @@ class ChangeTableSnapshots(OnDemandSnapshots):
         """See Snapshots.plan."""
 
         def planned(connection: Connection) -> list[Split]:
-            planner = SplitPlanner(self._dialect, connection, config)
-            splits = planner.plan(handle.moment, wanted, place)
+            has_select = wanted is not None and any(select is not None for select in wanted.values())
+            with self._dialect.undone(connection) if has_select else nullcontext():
+                planner = SplitPlanner(self._dialect, connection, config)
+                splits = planner.plan(handle.moment, wanted, place)
             if handle.tells_structures and splits and (place is None or place.is_whole):
                 splits[0] = replace(splits[0], structures=planner.structures(wanted))
             return splits

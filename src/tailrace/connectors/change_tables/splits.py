@@ -13,16 +13,16 @@ from tailrace.connectors.change_tables.dialect import Connection, Described, Dia
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
 from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
 from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
-from tailrace.events.notifications import COMPLETED, INITIAL, STARTED, Notice, is_wanted
+from tailrace.events.notifications import Notice, is_wanted
+from tailrace.events.snapshot_notices import WITHOUT_ROWS
 from tailrace.model.table import TableId
 
 _STORE_ONLY = "schema.history.internal.store.only.captured"
-# In the reference engine a snapshot of structures alone is one.
-WITHOUT_ROWS: tuple[Notice, ...] = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
 
 
 class SplitPlanner:
@@ -68,7 +68,7 @@ class SplitPlanner:
             if select is None:
                 found = self._of_table(moment, table, resumed)
             else:
-                found = [self._chosen(moment, table, select, origin_of(str(table), of_signal=wanted is not None))]
+                found = [self._chosen(moment, table, select, of_signal=wanted is not None)]
             if resumed is None and found:
                 is_first = table.database not in begun
                 begun.add(table.database)
@@ -115,13 +115,18 @@ class SplitPlanner:
         known = {str(table): table for table in tables}
         return [known[each] for each in place.left if each in known]
 
-    def _chosen(self, moment: Moment, table: TableId, select: str, origin: str) -> Split:
+    def _chosen(self, moment: Moment, table: TableId, select: str, *, of_signal: bool) -> Split:
         """The rows of a SELECT of the user's, with the columns of the table."""
+        origin = origin_of(str(table), of_signal=of_signal)
         described = self._described(table)
-        select, captured = self._listed(select, described), self.catalog.capture(described)
-        if captured is not None:
-            self.catalog.guard(captured, self._numbers[table])
-            with self.dialect.failures.translated(f"{table}: the snapshot cannot read the table"):
+        with refusals(self.dialect.failures, table, origin):
+            if of_signal:
+                select = self.dialect.grammar.query(select)
+                # By itself, where no parenthesis is open that it could close.
+                self.dialect.parse(self.connection, select)
+            select, captured = self._listed(select, described), self.catalog.capture(described)
+            if captured is not None:
+                self.catalog.guard(captured, self._numbers[table])
                 select = self._as_table(captured, select, origin)
         return Split(moment, table, select=select, last="last_in_data_collection")
 

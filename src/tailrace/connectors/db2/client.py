@@ -112,6 +112,11 @@ class Connection(dialect.Connection):
                 ibm_db.rollback(self._driver)
                 ibm_db.autocommit(self._driver, ibm_db.SQL_AUTOCOMMIT_ON)
 
+    def prepare(self, statement: str) -> None:
+        """Have the server parse a statement now, and not when it would be run."""
+        with _driver_errors():
+            ibm_db.free_stmt(ibm_db.prepare(self._driver, statement, {ibm_db.SQL_ATTR_DEFERRED_PREPARE: 0}))
+
     def product(self) -> str:
         """Name and version of the server."""
         with _driver_errors():

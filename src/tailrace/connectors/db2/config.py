@@ -13,7 +13,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
-from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES
+from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, VALUES
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -89,7 +89,12 @@ SNAPSHOT = (
         "exclusive",
         "Whether the isolation mode `exclusive` locks tables.",
     ),
-    Option("snapshot.lock.timeout.ms", LONG, "10000", "Time limit for a lock."),
+    Option(
+        "snapshot.lock.timeout.ms",
+        LONG,
+        "10000",
+        "Time limit for a lock, in whole seconds; 0: fail at once, -1: no limit. Repeated as errors.max.retries says.",
+    ),
     *READS,
     SCHEMA_CHANGES,
 )
@@ -113,7 +118,7 @@ OPTIONS = OptionTable(
         "Change tables": CHANGES,
         "Filters": shared.FILTERS,
         "Snapshot": SNAPSHOT,
-        "Values": shared.VALUES,
+        "Values": VALUES,
         "Masks and propagation": shared.MASKS,
         "Dates and times out of range": shared.OUT_OF_RANGE,
         "Topics": shared.TOPICS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
@@ -20,13 +20,15 @@ from tailrace.connectors.db2.log.last import last_change
 from tailrace.connectors.db2.log.reader import RegisteredTable, change_table
 from tailrace.connectors.db2.position import SOURCE_TYPE, literal_of
 from tailrace.connectors.db2.types.values import CHARACTERS, Db2Type
+from tailrace.connectors.db2.user_text import GRAMMAR
 from tailrace.model.table import TableId
 
 _LEVELS = {"read_uncommitted": "UR", "read_committed": "CS", "repeatable_read": "RS", "exclusive": "RS"}
 _WHOLE = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _EXACT, _FLOATS = (*_WHOLE, "DECIMAL", "NUMERIC", "DECFLOAT"), ("REAL", "DOUBLE", "FLOAT")
-_NUMBER = re.compile(r"^-?\d+(\.\d*)?([eE][+-]?\d+)?$")
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 _SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
+_MOST_SECONDS = 32767  # of CURRENT LOCK TIMEOUT
 _ROW_BYTES = 100  # where the catalog has no statistics
 
 
@@ -40,6 +42,7 @@ class Db2Dialect(Dialect):
     structures_by_name = False
     sends_captured_only = True
     nulls_first = False
+    grammar = GRAMMAR
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
@@ -94,9 +97,9 @@ class Db2Dialect(Dialect):
         """See Dialect.literal. Text that is none of the type makes the server refuse the statement."""
         if kind.is_binary or kind.name in ("BINARY", "VARBINARY"):
             return f"CAST(X'{value}' AS {kind.declared})" if re.fullmatch(r"[0-9a-fA-F]*", value) else "X'?'"
-        if kind.name in _EXACT and _NUMBER.match(value):
+        if kind.name in _EXACT and _NUMBER.fullmatch(value):
             return value
-        if kind.name in _FLOATS and _NUMBER.match(value):
+        if kind.name in _FLOATS and _NUMBER.fullmatch(value):
             return value if "e" in value.lower() else f"{value}E0"
         if kind.name == "BOOLEAN":
             return "TRUE" if value.lower() in ("1", "true") else "FALSE"
@@ -137,10 +140,26 @@ class Db2Dialect(Dialect):
         """See Dialect.locked: with the level `exclusive`, until the capture program has come past the lock."""
         if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
             return None
-        connection.run(f"LOCK TABLE {self.table(table)} IN EXCLUSIVE MODE")
+        limit = config.number("snapshot.lock.timeout.ms")
+        # In whole seconds; the register is the connection's, and outlives its transactions.
+        connection.run(f"SET CURRENT LOCK TIMEOUT {-1 if limit < 0 else min(-(-limit // 1000), _MOST_SECONDS)}")
+        try:
+            connection.run(f"LOCK TABLE {self.table(table)} IN EXCLUSIVE MODE")
+        finally:
+            with suppress(FAILURES.driver_error):
+                connection.run("SET CURRENT LOCK TIMEOUT NULL")
         if not wait_for_capture(connection, config, 2 * intervals(connection, config)):
             return None
         return log_end(connection, config).lsn(config.text("database.dbname"))
+
+    def parse(self, connection: Any, query: str) -> None:
+        """See Dialect.parse."""
+        connection.prepare(query)
+
+    def undone(self, connection: Any) -> AbstractContextManager[None]:
+        """See Dialect.undone. A text that ends a transaction is a statement, and Db2 takes one at a time."""
+        found: AbstractContextManager[None] = connection.transaction()
+        return found
 
     def log_end(self, connection: Any, config: Config) -> Reading:
         """See Dialect.log_end."""

@@ -26,6 +26,7 @@ from tailrace.connectors.mongodb import encryption
 from tailrace.connectors.retry import driver_error_of, retrying
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
+from tailrace.events.json_text import make_room_for
 
 T = TypeVar("T")
 Client = MongoClient[dict[str, Any]]
@@ -39,7 +40,10 @@ ALL_DATES: CodecOptions[dict[str, Any]] = CodecOptions(
 UNAUTHORIZED, AUTHENTICATION_FAILED = 13, 18
 CURSOR_NOT_FOUND, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE = 43, 239, 246
 TOO_LARGE = 10334  # BSONObjectTooLarge
+UUID_MISMATCH = 361  # CollectionUUIDMismatch: the collection has another name by now, or is gone
 HISTORY_LOST = frozenset((136, 222, 260, 280, 286, 40585, 40615, 50811))
+# The server takes no documents with more levels.
+DEEPEST = 200
 _NO_KEY = "Private key doesn't match certificate"
 _BY_DNS = "mongodb+srv://"
 _TRANSIENT = frozenset(
@@ -116,6 +120,7 @@ def connect(config: Config, application: str = "tailrace") -> Client:
     Raises SourceError for a connection string that is none, and for files of certificates that cannot be used.
     """
     text = config.text("mongodb.connection.string")
+    make_room_for(DEEPEST)
     with FAILURES.translated("the connection string cannot be used"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of options that the driver does not know
         given = {name.lower(): value for name, value in parts_of(text)["options"].items()}
@@ -236,7 +241,10 @@ def _sentence(error: PyMongoError, doing: str, line: str) -> SourceError:
         remedy = "set mongodb.user, mongodb.password and mongodb.authsource (or those of the connection string)"
         return SourceError("authentication failed", remedy=remedy)
     if code == UNAUTHORIZED:
-        remedy = "grant the roles readAnyDatabase, or read on the captured databases; see docs/connectors/mongodb.md"
+        remedy = (
+            "see whether the user still exists (db.getUsers()), and grant it the roles readAnyDatabase, or read on the "
+            "captured databases; see docs/connectors/mongodb.md"
+        )
         return SourceError(f"{doing}: the user lacks the privilege: {line}", remedy=remedy)
     if isinstance(error, AutoReconnect):
         return SourceError(f"{doing}: the connection was lost: {line}", remedy="check that the server runs")

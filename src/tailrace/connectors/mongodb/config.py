@@ -11,7 +11,7 @@ from tailrace.config import resolve as resolution
 from tailrace.config import shared
 from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_LONG, TEXT, choice
-from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.option import Alias, Option, OptionTable, Status, without_effect
 from tailrace.config.resolve import Config, Problem
 from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
 from tailrace.connectors.mongodb.declared import parse_declarations
@@ -29,6 +29,7 @@ NAMING = TableNaming(DATABASE_TABLE, system_schemas="", system_tables=())
 SYSTEM_DATABASES = ("admin", "config", "local")
 _LISTS = tuple(f"{kind}.{side}.list" for kind in ("database", "collection") for side in ("include", "exclude"))
 OPLOG = "oplog"
+FOR_REPLICA = "capture.for.replica"
 _JAVA_STORE = "give a PEM file; PKCS12 is converted by `openssl pkcs12 -in store.p12 -out store.pem -nodes`"
 
 _ONE_SET = "mongodb.connection.string names the whole deployment: a replica set, or mongos"
@@ -118,6 +119,13 @@ CAPTURE = (
     ),
     Option("capture.scope", choice("deployment", "database", "collection"), "deployment", "What is watched."),
     Option("capture.target", TEXT, None, "The database, or `database.collection`, that is watched."),
+    Option(
+        FOR_REPLICA,
+        FLAG,
+        "false",
+        "For sinks that keep the content of collections; a replica sets it. Documents that a change does not bring "
+        "are looked up, keys are those of the new documents, and collections that are dropped or renamed are followed.",
+    ),
     Option("capture.start.op.time", LONG, "-1", "64-bit cluster time at which a pipeline without a snapshot begins."),
     Option(
         "json.serialization.mode",
@@ -202,6 +210,17 @@ SNAPSHOT = (
     Option(f"{OVERRIDES}.<collection>", TEXT, None, "The condition (JSON) for these documents.", protects=True),
     Option("snapshot.fetch.size", COUNT, "0", "Documents of a round trip; 0 is the server's choice."),
 )
+_NO_COLUMNS = "documents have no columns; field.exclude.list and field.renames change them"
+_WHOLE = "documents are read whole, as capture.mode says"
+EVENTS = without_effect(
+    shared.EVENTS,
+    {
+        "event.converting.failure.handling.mode": "no value of a document is converted",
+        "include.schema.comments": "fields of documents have no comments",
+        **dict.fromkeys(("converters", "<p>.type"), _NO_COLUMNS),
+        **dict.fromkeys(("post.processors", "<p>.reselect."), _WHOLE),
+    },
+)
 BINARY = Option(
     "binary.handling.mode",
     choice("bytes", "base64", "base64-url-safe", "hex"),
@@ -218,7 +237,7 @@ OPTIONS = OptionTable(
         "Filters": FILTERS,
         "Dates and decimals out of range": OUT_OF_RANGE,
         "Snapshot": SNAPSHOT,
-        "Events": (*shared.EVENTS, BINARY),
+        "Events": (*EVENTS, BINARY),
         "Topics": _with_names(shared.TOPICS, {"topic.prefix": "mongodb.name"}),
         "Converters and transforms": shared.CONVERTERS,
         "Signals, notifications, heartbeats": shared.SIGNALS,
@@ -272,6 +291,11 @@ def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:
             form = "{}" if ".exclude." in list_ else "(?-i:{})"
             found[name] = ",".join(form.format(re.escape(each)) for each in names)
     return found
+
+
+def is_for_replica(config: Config) -> bool:
+    """Whether the changes are for a sink that keeps the content of collections."""
+    return config.flag(FOR_REPLICA)
 
 
 def stages(config: Config) -> list[object]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 Tokens = list[tuple[str, str]]
-"""What is left to read: each token's kind and text."""
+"""What is left to read, the next one last: each token's kind and text."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -60,11 +60,14 @@ def loads(text: str) -> Any:
     """The value of a text. Raises ValueError for one that is no such JSON."""
     from bson import json_util
 
-    tokens = _tokens(text)
-    value = _value(tokens)
-    if tokens:
-        raise ValueError(f"unexpected {tokens[0][1]!r}")
-    return json_util.loads(json.dumps(value))
+    tokens = _tokens(text)[::-1]
+    try:
+        value = _value(tokens)
+        if tokens:
+            raise ValueError(f"unexpected {tokens[-1][1]!r}")
+        return json_util.loads(json.dumps(value))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def _tokens(text: str) -> Tokens:
@@ -102,8 +105,8 @@ def _named(name: str, tokens: Tokens) -> Any:
     """A constant, or what looks like a call: `new` before it does nothing."""
     if name == "new":
         name = _next(tokens)[1]
-    if name in _CALLS and tokens and tokens[0][1] == "(":
-        tokens.pop(0)
+    if name in _CALLS and tokens and tokens[-1][1] == "(":
+        tokens.pop()
         arguments = _members(tokens, ")", _value)
         try:
             return _CALLS[name](*arguments)
@@ -117,11 +120,11 @@ def _named(name: str, tokens: Tokens) -> Any:
 def _members(tokens: Tokens, end: str, read: Callable[[Tokens], Any]) -> list[Any]:
     """What `read` reads, between commas, up to the end."""
     found: list[Any] = []
-    while tokens and tokens[0][1] != end:
+    while tokens and tokens[-1][1] != end:
         found.append(read(tokens))
-        if tokens and tokens[0][1] == ",":
-            tokens.pop(0)
-        elif not tokens or tokens[0][1] != end:
+        if tokens and tokens[-1][1] == ",":
+            tokens.pop()
+        elif not tokens or tokens[-1][1] != end:
             raise ValueError(f"{end!r} is missing")
     _next(tokens)
     return found
@@ -137,7 +140,7 @@ def _member(tokens: Tokens) -> tuple[str, Any]:
 def _next(tokens: Tokens) -> tuple[str, str]:
     if not tokens:
         raise ValueError("the text ends too early")
-    return tokens.pop(0)
+    return tokens.pop()
 
 
 def _plain(token: str) -> str:

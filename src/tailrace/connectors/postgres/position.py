@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.offset import SNAPSHOT, Reached
+from tailrace.connectors.offset import SNAPSHOT, Reached, readable
+from tailrace.connectors.postgres.catalog.capturing import ENTRY, Capturing
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import OffsetEntries, SourceBlock
@@ -67,7 +68,9 @@ def format_lsn(lsn: int) -> str:
 
 def parse_lsn(text: str) -> int:
     """The inverse of `format_lsn`. Raises ValueError."""
-    high, low = text.split("/")
+    high, slash, low = text.partition("/")
+    if not slash or not 0 < len(high) <= 8 or not 0 < len(low) <= 8:
+        raise ValueError(f"{text!r} is no LSN")
     return (int(high, 16) << 32) | int(low, 16)
 
 
@@ -133,12 +136,14 @@ def remembered(
     moved_from: int | None = None,
     seen: Seen | None = None,
     labels: Labels | None = None,
+    capturing: Capturing | None = None,
 ) -> dict[str, Any]:
     """What an offset has in `log`; see Seen.
 
     `last_commit` is the end of the last transaction seen when this was planned, for `source.sequence`; `timeline` the
     one the server was on then, None if unknown. `moved_from` is stored before `slot` is created, or moved to a
     snapshot: it will not be before this position. `labels` are those that the schemas of enums show, by the type's oid.
+    `capturing` is for sinks that keep tables.
     """
     return {
         "last_commit": last_commit,
@@ -146,6 +151,7 @@ def remembered(
         **({} if moved_from is None else {"slot": {"name": slot, "from": format_lsn(moved_from)}}),
         **({} if seen is None else {"server": {"confirmed": format_lsn(seen.confirmed), "clock_us": seen.clock_us}}),
         **({} if labels is None else {"labels": dict(labels)}),
+        **({} if capturing is None else {ENTRY: capturing.to_json()}),
     }
 
 
@@ -156,9 +162,11 @@ def last_commit(log: Mapping[str, Any]) -> int | None:
 
 
 def _moved_from(log: Mapping[str, Any]) -> int | None:
-    return parse_lsn(log["slot"]["from"]) if "slot" in log else None
+    with readable():
+        return parse_lsn(log["slot"]["from"]) if "slot" in log else None
 
 
 def _seen(log: Mapping[str, Any]) -> Seen | None:
     node = log.get("server")
-    return None if node is None else Seen(parse_lsn(node["confirmed"]), node["clock_us"], log["last_commit"])
+    with readable():
+        return None if node is None else Seen(parse_lsn(node["confirmed"]), node["clock_us"], log["last_commit"])

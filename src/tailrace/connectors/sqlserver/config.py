@@ -24,7 +24,7 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.resolve import Config, Problem
-from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES
+from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, VALUES
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
 from tailrace.transforms.registry import check as check_transforms
@@ -192,7 +192,7 @@ OPTIONS = OptionTable(
         "Change tables": CHANGES,
         "Filters": shared.FILTERS,
         "Snapshot": SNAPSHOT,
-        "Values": shared.VALUES,
+        "Values": VALUES,
         "Masks and propagation": shared.MASKS,
         "Dates and times out of range": shared.OUT_OF_RANGE,
         "Topics": shared.TOPICS,

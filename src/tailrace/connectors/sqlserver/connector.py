@@ -33,6 +33,7 @@ class SqlServerConnector(ChangeTableConnector):
 
     dialect = DIALECT
     instance = "capture instance"
+    skips_whole_changes = True
     longer = "EXEC sys.sp_cdc_change_job @job_type = N'cleanup', @retention = 10080"
 
     def __init__(self, config: Config) -> None:
@@ -103,7 +104,7 @@ class SqlServerConnector(ChangeTableConnector):
                 log.warning("%s; remedy: %s", sentence, REMEDY)
             yield sentence
 
-    def structures(self, config: Config) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
         """See Connector.structures."""
 
         def query(connection: Connection) -> Mapping[TableId, Structure]:

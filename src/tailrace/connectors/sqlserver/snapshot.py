@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange, Row
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver import arrow_client, statements
@@ -24,6 +24,8 @@ from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
 from tailrace.connectors.sqlserver.position import SOURCE_TYPE, literal_of
 from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.connectors.sqlserver.types.values import BINARIES, SqlType
+from tailrace.connectors.sqlserver.user_text import GRAMMAR
+from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 _LEVELS = {"read_uncommitted": "READ UNCOMMITTED", "read_committed": "READ COMMITTED", "snapshot": "SNAPSHOT"}
@@ -39,6 +41,8 @@ FROM {db}.sys.partitions p
 JOIN {db}.sys.allocation_units a ON a.container_id = CASE WHEN a.type = 2 THEN p.partition_id ELSE p.hobt_id END
 WHERE p.object_id = {id}
 """
+# How long the log waits for rows of the signal table whose transaction is open; they are read once that has ended.
+_PATIENCE_MS = 1000
 
 
 class SqlServerDialect(Dialect):
@@ -51,6 +55,7 @@ class SqlServerDialect(Dialect):
     structures_by_name = True
     sends_captured_only = False
     nulls_first = True
+    grammar = GRAMMAR
     lsn = "cdc_data.[__$start_lsn]"
 
     def is_missing(self, error: BaseException) -> bool:
@@ -177,6 +182,37 @@ class SqlServerDialect(Dialect):
         )
         # LSNs are compared as texts, so that the case of digits matters.
         return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())")).lower()
+
+    def rows_soon(self, connection: Connection, statement: str) -> list[Row]:
+        """See Dialect.rows_soon: without row versions a reader waits for a writer's transaction to end."""
+        connection.run(f"SET LOCK_TIMEOUT {_PATIENCE_MS}")
+        try:
+            return connection.rows(statement)
+        finally:
+            with suppress(FAILURES.driver_error):
+                connection.run("SET LOCK_TIMEOUT -1")
+
+    def parse(self, connection: Connection, query: str) -> None:
+        """See Dialect.parse: as a text, so that nothing of it runs whatever it is."""
+        text = statements.text(query)
+        found = connection.rows(
+            f"SELECT error_number, error_message FROM sys.dm_exec_describe_first_result_set({text}, NULL, 0)"
+        )
+        if not found or found[0][0] is not None:
+            raise FAILURES.driver_error(*(found[0] if found else (0, "it is no query")))
+
+    @contextmanager
+    def undone(self, connection: Connection) -> Iterator[None]:
+        """See Dialect.undone."""
+        connection.run("BEGIN TRANSACTION")
+        try:
+            yield
+            if connection.value("SELECT @@TRANCOUNT") != 1:
+                remedy = "see what else it has done, and who may send signals: docs/signals.md says what that means"
+                raise SourceError("the SQL of a signal has ended its transaction, which no query does", remedy=remedy)
+        finally:
+            with suppress(FAILURES.driver_error):
+                connection.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
     def log_end(self, connection: Connection, config: Config) -> Reading:
         """See Dialect.log_end."""

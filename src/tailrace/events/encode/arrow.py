@@ -67,3 +67,28 @@ def join(*parts: str | pa.Array) -> pa.Array:
         kind = pa.large_string()
     pieces = [pa.scalar(part, kind) if isinstance(part, str) else as_type(part, kind) for part in parts]
     return pc.binary_join_element_wise(*pieces, pa.scalar("", kind))
+
+
+def bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str, separator: str = ",") -> pa.Array:
+    """The texts of all lists' items, joined within brackets for each list; null where the list is."""
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = indices(np.concatenate([[0], lengths.cumsum()]))
+    texts = as_type(texts, text_type(texts.nbytes + len(texts) * len(separator)))
+    joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), pa.scalar(separator, texts.type))
+    return null_where(lists, join(left, joined, right))
+
+
+def entries_of(maps: pa.MapArray) -> tuple[pa.ListArray, pa.Array, pa.Array]:
+    """A column of maps as lists of entries, and the keys and values of all entries."""
+    kind = maps.type
+    entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
+    lists = maps.cast(pa.list_(entry))
+    entries = lists.flatten()
+    return lists, entries.field(0), entries.field(1)
+
+
+def null_where(values: pa.Array, texts: pa.Array) -> pa.Array:
+    """The texts, null where the values are."""
+    if values.null_count == 0:
+        return texts
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, texts.type))

@@ -54,14 +54,14 @@ def unscaled(values: pa.Array) -> pa.Array:
     small = from_bytes(offsets, raw[np.arange(8) >= 8 - sizes[:, None]], "binary", values)
     if fits.all():
         return small
-    big = [_shortest(int.from_bytes(row.tobytes(), "little", signed=True)) for row in words[~fits]]
+    big = [shortest(int.from_bytes(row.tobytes(), "little", signed=True)) for row in words[~fits]]
     return pc.replace_with_mask(small, mask(~fits), pa.array(big, pa.binary()))
 
 
 def decimal_of(raw: bytes, scale: int) -> Decimal:
     """The decimal of an unscaled value in big-endian two's complement, whatever its size."""
     number = int.from_bytes(raw, "big", signed=True)
-    return Decimal(number).scaleb(-scale, Context(prec=max(len(str(number)), 1)))
+    return Decimal(number).scaleb(-scale, Context(prec=number.bit_length() // 3 + 1))
 
 
 def _words(values: pa.Array) -> npt.NDArray[np.uint64]:
@@ -73,6 +73,7 @@ def _words(values: pa.Array) -> npt.NDArray[np.uint64]:
     return words[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width)
 
 
-def _shortest(number: int) -> bytes:
+def shortest(number: int) -> bytes:
+    """The shortest big-endian two's complement of a number, as Java's BigInteger.toByteArray."""
     size = (number if number >= 0 else ~number).bit_length() // 8 + 1
     return number.to_bytes(size, "big", signed=True)

@@ -9,15 +9,14 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import as_type, indices, join, repeat, text_type
+from tailrace.events.encode.arrow import bracketed, entries_of, join, null_where, repeat
 from tailrace.events.encode.binary import base64, decimal_of, unscaled
-from tailrace.events.encode.numbers import float_text, java_float
+from tailrace.events.encode.numbers import decimal_text, float_text, java_float, scale_of
 from tailrace.events.encode.strings import escape, quote
 from tailrace.model.native import plain_decimals
 from tailrace.model.schema import ConnectSchema, Field
@@ -130,26 +129,16 @@ def _shown(schema: ConnectSchema, default: Any, style: Style) -> Any:
     """A default as values are written; decimals come as the unscaled value in base64."""
     if default is None or not style.decimals.applies(schema):
         return default
-    scale, raw = (default["scale"], default["value"]) if schema.name == _VARIABLE else (_scale(schema), default)
+    scale, raw = (default["scale"], default["value"]) if schema.name == _VARIABLE else (scale_of(schema), default)
     number = decimal_of(binascii.a2b_base64(raw), scale)
     if style.decimals is Decimals.NUMERIC:
         return number
     return format(number, "f") if style.decimals is Decimals.TEXT else _Digits(format(number, "f"))
 
 
-def _scale(schema: ConnectSchema) -> int:
-    return int(dict(schema.parameters)["scale"])
-
-
 def _decimals(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
-    """Decimals as numbers. Arrow prints them as Java's BigDecimal does, small ones with an exponent (1E-7)."""
-    if style.decimals is not Decimals.NUMERIC:
-        return plain_decimals(values, schema)
-    if pt.is_decimal(values.type):
-        return pc.cast(values, pa.string())
-    # Wider than Arrow's widest decimal: one by one.
-    scale = _scale(schema)
-    return pa.array([None if raw is None else str(decimal_of(raw, scale)) for raw in values.to_pylist()], pa.string())
+    """Decimals as numbers."""
+    return decimal_text(values, schema) if style.decimals is Decimals.NUMERIC else plain_decimals(values, schema)
 
 
 def _fallback(schema: ConnectSchema) -> str:
@@ -225,43 +214,24 @@ def _struct(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
             parts += [part.text, part.right]
     parts.append("}" if schema.fields else "{}")
     if all(isinstance(part, str) for part in parts):
-        return _null_where(values, repeat("".join(map(str, parts)), len(values)))
-    return _null_where(values, join(*parts))
+        return null_where(values, repeat("".join(map(str, parts)), len(values)))
+    return null_where(values, join(*parts))
 
 
 def _list(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     if schema.items is None:
         raise DecodeError(f"the schema of an array does not declare its items: {schema}")
-    return _bracketed(values, encode(values.flatten(), schema.items, style), "[", "]")
+    return bracketed(values, encode(values.flatten(), schema.items, style), "[", "]")
 
 
 def _map(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
     if schema.keys is None or schema.values is None:
         raise DecodeError(f"the schema of a map does not declare its keys and values: {schema}")
-    kind = values.type
-    entry = pa.struct([pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)])
-    lists = values.cast(pa.list_(entry))
-    entries = lists.flatten()
-    key, value = encode(entries.field(0), schema.keys), encode(entries.field(1), schema.values, style)
+    lists, keys, items = entries_of(values)
+    key, value = encode(keys, schema.keys), encode(items, schema.values, style)
     if schema.keys.type == "string":
-        return _bracketed(lists, join(key, ":", value), "{", "}")
-    return _bracketed(lists, join("[", key, ",", value, "]"), "[", "]")
-
-
-def _bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str) -> pa.Array:
-    """The texts of a list's items, joined by commas within brackets; null where the list is."""
-    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    offsets = indices(np.concatenate([[0], lengths.cumsum()]))
-    texts = as_type(texts, text_type(texts.nbytes + len(texts)))
-    joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), pa.scalar(",", texts.type))
-    return _null_where(lists, join(left, joined, right))
-
-
-def _null_where(values: pa.Array, texts: pa.Array) -> pa.Array:
-    """The texts, null where the values are."""
-    if values.null_count == 0:
-        return texts
-    return pc.if_else(values.is_valid(), texts, pa.scalar(None, texts.type))
+        return bracketed(lists, join(key, ":", value), "{", "}")
+    return bracketed(lists, join("[", key, ",", value, "]"), "[", "]")
 
 
 _WRITERS: tuple[tuple[Callable[[pa.DataType], bool], Writer], ...] = (

@@ -1,4 +1,4 @@
-"""Formats floating-point columns as Java's `Double.toString` and `Float.toString` do."""
+"""Formats columns of numbers as Java's `Double.toString`, `Float.toString` and `BigDecimal.toString` do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.events.encode.arrow import indices, join, literal, mask
+from tailrace.events.encode.binary import decimal_of
+from tailrace.model.schema import ConnectSchema
 
 _LOW, _HIGH = 1e-3, 1e7  # between these Java writes no exponent
 
@@ -34,6 +36,11 @@ def float_text(values: pa.Array) -> pa.Array:
     return pc.replace_with_mask(text, mask(~plain), odd.take(indices(index)))
 
 
+def bare_float_text(values: pa.Array) -> pa.Array:
+    """Each value as Java's toString has it, NaN and the infinities without quotes; null stays null."""
+    return pc.utf8_trim(float_text(values), '"')
+
+
 def java_float(number: float | np.floating[Any]) -> str:
     """One number as Java writes it in JSON, float32 with its own shortest digits."""
     if not np.isfinite(number):
@@ -47,3 +54,17 @@ def java_float(number: float | np.floating[Any]) -> str:
     if len(mantissa.lstrip("-")) == 3 and kind(f"{near}e{near_exponent}") == number:
         mantissa, exponent = near, near_exponent
     return f"{mantissa}E{int(exponent)}"
+
+
+def decimal_text(values: pa.Array, schema: ConnectSchema) -> pa.Array:
+    """Connect's decimals, small ones with an exponent (1E-7), as Arrow prints them as well; null stays null."""
+    if pa.types.is_decimal(values.type):
+        return pc.cast(values, pa.string())
+    # Wider than Arrow's widest decimal: one by one.
+    scale = scale_of(schema)
+    return pa.array([None if raw is None else str(decimal_of(raw, scale)) for raw in values.to_pylist()], pa.string())
+
+
+def scale_of(schema: ConnectSchema) -> int:
+    """The scale that the schema of a decimal declares."""
+    return int(dict(schema.parameters)["scale"])

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from deltalake import DeltaTable
 
-from tailrace.model.change import SnapshotRead
+from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.schema_change import DROP
-from tailrace.sinks.replica import delta_rs, storage
+from tailrace.sinks.replica import delta_rs, descriptions, notes, storage
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import folder, former_folders
 from tailrace.sinks.replica.marks import Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.target import Target, arrow_schema
+from tailrace.spark import failpoint
 
 FOLDER = "_reading"
 _REMOVED = "the copy of the table that was being read was removed"
@@ -38,6 +40,13 @@ def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
     return retried(Target(root, FOLDER, storage_options), lambda: storage.folders(root, FOLDER, storage_options))
 
 
+def discard(root: str, table: str, storage_options: Mapping[str, str]) -> None:
+    """Remove the copy of a table, if there is one. Raises SinkError."""
+    for name in (folder(table), *former_folders(root, table)):
+        remove = partial(storage.remove_folder, root, f"{FOLDER}/{name}", storage_options)
+        retried(Target(root, table, storage_options), remove)
+
+
 def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
     """The tables that are read again below a root. Raises SinkError."""
     found = []
@@ -47,6 +56,15 @@ def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
         record = None if copy is None else newest(copy)
         found += [] if record is None else [record.table]
     return tuple(found)
+
+
+def forget(batch: MicroBatch, *tables: str) -> None:
+    """Remove the copies of tables that get other rows at once, so that what is read of them is read from the beginning.
+
+    Raises SinkError.
+    """
+    for table in tables:
+        discard(batch.root, table, batch.storage_options)
 
 
 @dataclass
@@ -67,13 +85,13 @@ class Copy:
             is_direct = record is not None and record.request == read.request
             if is_direct or (read.begins and (target is None or not target.count())):
                 progress = self.batch.progress(self.table, target)
-                return delta_rs.bring(self.batch, replica, target, progress, part, is_copy=True)
+                return delta_rs.bring(self.batch, replica, target, progress, part, replaces=read.begins, is_copy=True)
             return self._collected(part, target, record)
 
-        return replace(retried(replica, attempt), begun=read.request)
+        return replace(retried(replica, attempt), begun=read.request if read.begins else None)
 
     def _collected(self, part: Part, replica: DeltaTable | None, record: Record | None) -> TableReport:
-        """Bring a chunk into the copy. The first one begins it anew."""
+        """Bring a chunk into the copy, or begin it anew."""
         place, read = place_of(self.batch, self.table), _requested(part)
         target = place.open()
         progress = self.batch.progress(self.table, target)
@@ -86,7 +104,26 @@ class Copy:
         report = delta_rs.bring(
             self.batch, place, target, progress, part, replaces=read.begins, beside=replica, is_copy=True
         )
-        return replace(report, version=None)
+        return replace(report, version=None, delta_id=None)
+
+    def described(self, note: ChangeBatch) -> TableReport:
+        """Give the copy the columns that the source has by now, as its rows may all be older. Raises SinkError."""
+        place = place_of(self.batch, self.table)
+        assert note.structure is not None
+        structure = note.structure
+        if structure.is_gone:
+            self.remove()
+            return TableReport(self.table)
+
+        def attempt() -> TableReport:
+            target = place.open()
+            if target is None:
+                return TableReport(self.table)
+            renamed = notes.renamed(target, self.batch.target(self.table).open(), structure)
+            why = notes.fit(self.batch, place, target, note, renamed)
+            return TableReport(self.table, lacking="; ".join(why) or None)
+
+        return retried(place, attempt)
 
     def follow(self, part: Part) -> TableReport:
         """Bring changes of the log into the copy, if there is one, as into the replica. Raises SinkError."""
@@ -119,32 +156,37 @@ class Copy:
             progress = self.batch.progress(self.table, target)
             record = progress.record
             has_ended = record is not None and read.request in (record.request, *record.snapshots)
-            version = None if target is None else int(target.version())
+            report = TableReport(self.table, ended=read.request)
             if has_ended:
-                return TableReport(self.table, version=version, ended=read.request)
+                return delta_rs.identified(report, self._cured(target))
             held = None if copy is None else self.batch.progress(self.table, copy).record
             if copy is None or held is None or held.request != read.request:
                 if read.total:
                     return TableReport(self.table, lacking=_REMOVED)
                 copy, held = None, Record(self.batch.query_id, self.table, self.batch.batch_id, request=read.request)
             if copy is not None or target is not None:
-                version = self._replaced(replica, target, progress, copy, held)
-            return TableReport(self.table, version=version, ended=read.request)
+                target = self._cured(self._replaced(replica, target, progress, copy, held))
+            return delta_rs.identified(report, target)
 
         report = retried(replica, attempt)
+        failpoint.reach("after-swap")
         self.remove()
         return report
 
+    def _cured(self, target: DeltaTable | None) -> DeltaTable | None:
+        """The replica, which has all rows now."""
+        if target is not None:
+            descriptions.cured(target, delta_rs.repeated(target, self.batch, self.table))
+        return target
+
     def remove(self) -> None:
         """Remove the copy. Raises SinkError."""
-        place = place_of(self.batch, self.table)
-        name = f"{FOLDER}/{folder(self.table)}"
-        retried(place, lambda: storage.remove_folder(self.batch.root, name, self.batch.storage_options))
+        discard(self.batch.root, self.table, self.batch.storage_options)
 
     def _replaced(
         self, replica: Target, target: DeltaTable | None, progress: TableProgress, copy: DeltaTable | None, held: Record
-    ) -> int | None:
-        """The replica's version, once its rows are those of the copy; none where there is no copy."""
+    ) -> DeltaTable | None:
+        """The replica, once its rows are those of the copy; it has none where there is no copy."""
         mark = progress.swapped(held)
         if copy is None:
             assert target is not None
@@ -152,8 +194,7 @@ class Copy:
         else:
             rows = delta_rs.streamed(copy, arrow_schema(copy))
             delta_rs.overwrite(replica, target, rows, mark, "overwrite", self.batch.upkeep)
-        written = replica.open()
-        return None if written is None else int(written.version())
+        return replica.open()
 
 
 def _requested(part: Part) -> SnapshotRead:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tailrace.errors import DecodeError, TableError
-from tailrace.sinks.replica import aside, health, notes
+from tailrace.model.change import ChangeBatch
+from tailrace.sinks.replica import aside, notes
 from tailrace.sinks.replica.again import Copy
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.failures import retried
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import is_among
+from tailrace.sinks.replica.marks import Extent
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
 
@@ -22,24 +23,24 @@ class TableWriter:
         self.is_aside = False
         self._batch, self._table = batch, table
         self._copy = Copy(batch, table)
-        self._has_copy = folder(table) in batch.copies
-        self._is_first = True
+        self._has_copy = is_among(table, batch.copies)
+        self._has_rows = False
 
     def write(self, part: Part) -> TableReport:
         """Write a part, whatever of it is not written yet. Raises SinkError."""
-        lacking = self._examined() if self._is_first else None
-        self._is_first = False
         report = self._written(part)
+        self._has_rows = self._has_rows or bool(part.batches)
         self.is_aside = self.is_aside or report.aside is not None
-        why = "; ".join(each for each in (lacking, report.lacking) if each)
-        return replace(report, lacking=why or None, delta_id=self._delta_id(report))
+        return replace(report, is_there=report.is_there or bool(part.batches))
 
     def _written(self, part: Part) -> TableReport:
+        if part.error is not None:
+            return self._refused(part, part.error)
         if part.request is not None:
             self._has_copy = True
             return self._into_copy(lambda: self._copy.end(part) if part.note is not None else self._copy.read(part))
         if part.note is not None:
-            return self._noted(part)
+            return self._noted(part.note)
         put_aside = self._batch.put_aside.get(self._table)
         if put_aside is not None and not self.is_aside and part.extent.read is None:
             report = aside.put(self._batch, self._table, part, put_aside)
@@ -50,13 +51,25 @@ class TableWriter:
             report = replace(report, lacking=report.lacking or followed.lacking)
         return report
 
-    def _noted(self, part: Part) -> TableReport:
+    def _noted(self, note: ChangeBatch) -> TableReport:
+        followed = TableReport(self._table)
+        if self._has_copy and note.structure is not None:
+            # First, as the replica then stores the description that both are compared with.
+            followed = self._into_copy(lambda: self._copy.described(note))
         try:
-            return notes.apply(self._batch, self._table, part)
+            report = notes.apply(self._batch, self._table, note, follows_rows=self._has_rows)
         except TableError as error:
             if not self._batch.sets_aside:
                 raise
-            return aside.put(self._batch, self._table, part, str(error))
+            return aside.put(self._batch, self._table, Part(Extent(0)), str(error))
+        return replace(report, lacking=report.lacking or followed.lacking)
+
+    def _refused(self, part: Part, error: str) -> TableReport:
+        """Set the table aside that no replica can be of. Raises TableError where that ends the run."""
+        if not self._batch.sets_aside:
+            raise TableError(error)
+        is_known = self.is_aside or is_among(self._table, self._batch.aside)
+        return aside.put(self._batch, self._table, part, None if is_known and part.extent.read is None else error)
 
     def _into_copy(self, write: Callable[[], TableReport]) -> TableReport:
         """Write to the copy. One that cannot take its rows is no copy any more."""
@@ -66,17 +79,3 @@ class TableWriter:
             self._copy.remove()
             self._has_copy = False
             return TableReport(self._table, lacking=f"it could not be read again: {error.what}")
-
-    def _examined(self) -> str | None:
-        """Why the table may not be as it was written last, if so."""
-        place, last = self._batch.target(self._table), self._batch.known.get(self._table)
-        if last is None:
-            return None
-        return retried(place, lambda: health.why_not_ours(place.open(), last, self._batch.query_id))
-
-    def _delta_id(self, report: TableReport) -> str | None:
-        """The id of the Delta table, where this part made a version of it."""
-        if report.version is None:
-            return None
-        target = self._batch.target(self._table).open()
-        return None if target is None else str(target.metadata().id)

@@ -1,6 +1,8 @@
 -- The control tables of SQL Replication (ASN capture) as far as readers of change tables know them, the routines that
 -- Debezium's Db2 set-up scripts define, and stand-ins for the catalog views. Derby allows no schema whose name begins
 -- with SYS, so the views are in DB2CAT, and the filter writes DB2CAT for SYSCAT.
+-- As a property of the database, as SET CURRENT LOCK TIMEOUT changes it (filter/rewrite.py).
+CALL SYSCS_UTIL.SYSCS_SET_DATABASE_PROPERTY('derby.locks.waitTimeout', '20');
 CREATE SCHEMA ASNCDC;
 CREATE SCHEMA ASNCDCLOG;
 CREATE SCHEMA DB2CAT;

@@ -9,6 +9,7 @@ from sqlglot import exp
 from ..datatypes import INT, MAX, make
 from ..tsql.statements import Name
 from .convert import convert
+from .describe import COLUMNS, described
 from .functions_cdc import all_changes
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def bind_table_function(binder: Binder, name: Name, arguments: list[exp.Expressi
         return "SELECT 'server'::text AS c1, ''::text AS c2, 'CONTROL'::text AS c3", [
             (column, make("nvarchar", 128), False) for column in ("entity_name", "subentity_name", "permission_name")
         ]
+    if lower == "dm_exec_describe_first_result_set":
+        return described(binder, arguments[0].this), COLUMNS
     if lower == "fn_listextendedproperty":
         return None
     from .modules import bind_table_valued  # such functions hold queries

@@ -13,7 +13,7 @@ from sqlglot.dialects.tsql import TSQL
 from sqlglot.errors import ParseError
 from sqlglot.tokens import Token, TokenType
 
-from .errors import SqlError
+from .errors import SqlError, error
 
 CAST = "__cast"
 MONEY = "__money"
@@ -90,8 +90,8 @@ def tokenize(text: str) -> list[Token]:
     """The tokens of a batch; literals that sqlglot does not know become calls."""
     try:
         return _rewrite(_DIALECT.tokenize(text))
-    except Exception as error:
-        raise error(105, error) from error
+    except Exception as failure:
+        raise error(105, failure) from failure
 
 
 def parse_tokens(tokens: list[Token], text: str) -> exp.Expression:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from bson import decode
+from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import ALL_DATES, Client
-from tailrace.connectors.mongodb.config import condition as parsed
+from tailrace.connectors.mongodb.client import ALL_DATES, FAILURES, UUID_MISMATCH, Client, code_of
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.position import SOURCE_TYPE, end_of
 from tailrace.connectors.mongodb.snapshot.reads import (
@@ -27,10 +27,13 @@ from tailrace.connectors.mongodb.snapshot.reads import (
     first_id,
     id_of,
     key_bytes,
+    of_collection,
     value_of,
 )
 from tailrace.connectors.mongodb.snapshot.reads import key_text as text_of
-from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
+from tailrace.connectors.mongodb.snapshot.user_filter import limit, user_filter
+from tailrace.connectors.refusals import refusals
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
 from tailrace.errors import SourceError
@@ -61,12 +64,12 @@ class Session(ChunkSession):
 
     client: Client
     config: Config
-    signals: SignalCollection
+    signals: SignalSource
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window."""
-        opened = self.signals.open_window(self.client)
+        opened = self.signals.open_window(self.client, table.database)
         try:
             yield
         finally:
@@ -75,10 +78,22 @@ class Session(ChunkSession):
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtTime]:
         """See ChunkSession.table."""
-        collections = Collections(self.client, self.config)
-        if not collections.filter.captures(table) or not collections.existing([table]):
-            raise Unread("no such collection is captured", "EMPTY")
-        yield TableAtTime(self.client, self.config, table, cluster_time(self.client))
+        uuid = Collections(self.client, self.config).identities().get(table)
+        if uuid is None:
+            raise _gone()
+        read = TableAtTime(self.client, self.config, table, cluster_time(self.client), uuid)
+        origin = "the condition of the signal (additional-conditions)"
+        try:
+            with refusals(FAILURES, table, origin) if condition is not None else nullcontext():
+                yield read
+        except (OperationFailure, SourceError) as error:
+            if code_of(error) != UUID_MISMATCH:
+                raise
+            raise _gone() from error
+
+
+def _gone() -> Unread:
+    return Unread("there is no such collection", "EMPTY")
 
 
 @dataclass(frozen=True)
@@ -89,6 +104,12 @@ class TableAtTime(ChunkTable):
     config: Config
     id: TableId
     time: int
+    uuid: bytes
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """The options of a read of this collection as of that time."""
+        return {**at_time(self.time), **of_collection(self.uuid)}
 
     @property
     def schema(self) -> TableSchema:
@@ -123,7 +144,7 @@ class TableAtTime(ChunkTable):
 
     def read(self, options: dict[str, Any]) -> pa.StructArray:
         """Images of documents."""
-        found = batches(self.client, self.schema.id, {**at_time(self.time), **options})
+        found = batches(self.client, self.schema.id, {**self.at, **options})
         rows, table = Documents(self.config), self.schema
         parts = [rows.images(table, batch.documents, rows.keys(batch.documents)) for batch in found]
         return pa.concat_arrays(parts)
@@ -142,11 +163,9 @@ class Paging(Page):
         return "_id"
 
     def check(self) -> None:
-        """See Page.check."""
-        try:
-            parsed(self.condition)
-        except ValueError as error:
-            raise SourceError(f"the condition is no JSON object: {error}", where=str(self.table.schema.id)) from error
+        """See Page.check: the server reads the filter, of no document."""
+        if self.condition is not None:
+            self._first({"filter": {"$and": [{"_id": {"$in": []}}, user_filter(self.condition)]}})
 
     def estimate(self) -> int:
         """See Page.estimate."""
@@ -155,7 +174,7 @@ class Paging(Page):
 
     def maximum(self) -> PagingKey | None:
         """See Page.maximum."""
-        last = self._first({"sort": {"_id": -1}, "hint": {"_id": 1}, "filter": parsed(self.condition)})
+        last = self._first({"sort": {"_id": -1}, "hint": {"_id": 1}, "filter": user_filter(self.condition)})
         return None if last is None else (text_of(decode(last, ALL_DATES)["_id"]),)
 
     def after(
@@ -165,7 +184,7 @@ class Paging(Page):
         nothing = self.table.schema.row_type
         if last == maximum:
             return pa.nulls(0, nothing), None, 0
-        wanted = parsed(self.condition)
+        wanted = user_filter(self.condition)
         low = None if last is None or last[0] is None else key_bytes(last[0])
         assert maximum[0] is not None
         bounds = between(low, key_bytes(maximum[0]))
@@ -178,14 +197,17 @@ class Paging(Page):
         if not keys:
             return pa.nulls(0, nothing), None, 0
         # All of this chunk: from the first key on, so many, as of the same time.
-        rows = self.table.read({**between(keys[0], None), "filter": wanted, "limit": len(keys)})
+        rows = self.table.read({**between(keys[0], None), "filter": wanted, "limit": len(keys), **self._limit})
         return rows, (text_of(decode(keys[-1], ALL_DATES)["_id"]),), len(rows)
 
     def _keys(self, options: dict[str, Any]) -> list[bytes]:
-        found = batches(
-            self.table.client, self.table.schema.id, {**at_time(self.table.time), **options, "projection": {"_id": 1}}
-        )
+        wanted = {**self.table.at, **options, "projection": {"_id": 1}, **self._limit}
+        found = batches(self.table.client, self.table.id, wanted)
         return list(itertools.chain.from_iterable(each.raw_documents() for each in found))
 
     def _first(self, options: dict[str, Any]) -> bytes | None:
-        return first_id(self.table.client, self.table.schema.id, {**at_time(self.table.time), **options})
+        return first_id(self.table.client, self.table.id, {**self.table.at, **options, **self._limit})
+
+    @property
+    def _limit(self) -> dict[str, int]:
+        return limit(self.table.config, self.condition)

@@ -17,12 +17,14 @@ from tailrace.connectors.mongodb.snapshot import splits
 from tailrace.connectors.mongodb.snapshot.chunks import Session
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, id_of
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
-from tailrace.connectors.mongodb.snapshot.signals import SignalCollection
+from tailrace.connectors.mongodb.snapshot.signals import MongoSignals
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Place, SnapshotGone
+from tailrace.events.notifications import NOT_CAPTURED
 from tailrace.model.table import TableId
 
 
@@ -50,10 +52,12 @@ class MongoSnapshots(OnDemandSnapshots):
     """Implements OnDemandSnapshots."""
 
     failures: Failures = FAILURES
+    faulty_status = NOT_CAPTURED  # the reference reads it
+    takes_surrogate_keys = False
 
     def __init__(self, config: Config, server: Server) -> None:
         self._server = server
-        self._signals = SignalCollection(config)
+        self._signals = SignalSource(config, self.failures, MongoSignals.of(config))
 
     def tables(self, config: Config) -> list[TableId]:
         """See Snapshots.tables."""
@@ -69,8 +73,9 @@ class MongoSnapshots(OnDemandSnapshots):
 
         Changes between the two times are then read from the log as well, and sinks that keep tables leave them out.
         """
-        chosen = Handle(self._server, Moment(time_of(end.log[BEGINS]) - 1, uuid.uuid4().hex))
-        return chosen if chosen.is_valid(config) else self.open_now(config)
+        moment = Moment(time_of(end.log[BEGINS]) - 1, uuid.uuid4().hex)
+        is_there = self._server.ask(lambda client: splits.is_readable(client, config, moment))
+        return Handle(self._server, moment) if is_there else self.open_now(config)
 
     def open_now(self, config: Config) -> Handle:
         """See Snapshots.open_now."""

@@ -1,9 +1,9 @@
-"""The signal collection: reads new documents, and writes the documents that open and close a window."""
+"""The signal collection: its commands."""
 
 from __future__ import annotations
 
-import logging
-import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from bson import json_util
@@ -11,65 +11,63 @@ from bson import json_util
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.connectors.mongodb.client import Client
-from tailrace.connectors.signal import CLOSE, OPEN, SOURCE, Mark, Signal, unhandled
-from tailrace.errors import SourceError
+from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, Signal
+from tailrace.connectors.signal_source import SignalTable, Stored
+from tailrace.model.table import TableId
 
-log = logging.getLogger(__name__)
-
-# The offset has a mark of each document, so that none is carried out twice.
-MOST_DOCUMENTS = 1000
+_TOO_LARGE = f"its document is larger than {DATA_BYTES:,} bytes"
 
 
-class SignalCollection:
-    """The collection that `signal.data.collection` names; without one there are no signals and no windows."""
+@dataclass(frozen=True)
+class MongoSignals(SignalTable):
+    """Implements SignalTable."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self.table = table_of_signals(config)
-        self._is_read = SOURCE in config.names("signal.enabled.channels")
+    table: TableId
 
-    def new(self, client: Client, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """The signals that are not handled yet, in the order they came, and the marks of all. Raises SourceError."""
-        return unhandled([(signal, (signal.id, None)) for signal in self._documents(client)], handled)
+    @staticmethod
+    def of(config: Config) -> dict[str, SignalTable]:
+        """The collection that `signal.data.collection` names, by its database."""
+        table = table_of_signals(config)
+        return {} if table is None else {table.database: MongoSignals(table)}
 
-    def _documents(self, client: Client) -> list[Signal]:
-        if self.table is None or not self._is_read:
-            return []
-        collection = client[self.table.database][self.table.table]
-        found = list(collection.find({"type": {"$nin": [OPEN, CLOSE]}}).limit(MOST_DOCUMENTS + 1))
-        if len(found) > MOST_DOCUMENTS:
-            what = f"{self.table} holds more than {MOST_DOCUMENTS:,} signals"
-            remedy = "delete the documents of signals that were carried out; to do so regularly is safe"
-            raise SourceError(what, where="signal.data.collection", remedy=remedy)
-        return [signal for signal in map(_signal, found) if signal is not None]
+    @property
+    def name(self) -> str:
+        """See SignalTable.name."""
+        return str(self.table)
 
-    def open_window(self, client: Client) -> str | None:
-        """Write the document that opens a window, if there is a collection for it; returns the window's id."""
-        if self.table is None or self._config.flag("read.only"):
-            return None
-        window = str(uuid.uuid4())
-        self._insert(client, f"{window}-open", OPEN)
-        return window
+    def read(self, client: Client, limit: int) -> list[Stored]:
+        """See SignalTable.read. Of a large document the server sends the identity alone."""
+        is_short = {"$lte": [{"$bsonSize": {"id": "$_id"}}, DATA_BYTES]}
+        large = {"_id": {"$cond": [is_short, "$_id", "of a large _id"]}, "large": True}
+        stages: list[Mapping[str, Any]] = [
+            {"$match": {"type": {"$nin": [OPEN, CLOSE]}}},
+            {"$limit": limit},
+            {"$replaceWith": {"$cond": [{"$lte": [{"$bsonSize": "$$ROOT"}, DATA_BYTES]}, "$$ROOT", large]}},
+        ]
+        return [(_signal(document), None) for document in self._collection(client).aggregate(stages)]
 
-    def close_window(self, client: Client, window: str | None) -> None:
-        """Write what closes a window: another document, or the removal of the first one."""
-        if window is None or self.table is None:
-            return
-        if self._config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
-            client[self.table.database][self.table.table].delete_one({"_id": f"{window}-open"})
-        else:
-            self._insert(client, f"{window}-close", CLOSE)
+    def insert(self, client: Client, id_: str, kind: str, data: str) -> None:
+        """See SignalTable.insert: with the fields that the reference engine writes."""
+        self._collection(client).insert_one({"_id": id_, "type": kind, "payload": ""})
 
-    def _insert(self, client: Client, id_: str, kind: str) -> None:
-        assert self.table is not None
-        client[self.table.database][self.table.table].insert_one({"_id": id_, "type": kind, "payload": ""})
+    def delete(self, client: Client, id_: str) -> None:
+        """See SignalTable.delete."""
+        self._collection(client).delete_one({"_id": id_})
+
+    def _collection(self, client: Client) -> Any:
+        return client[self.table.database][self.table.table]
 
 
-def _signal(document: dict[str, Any]) -> Signal | None:
+def _signal(document: dict[str, Any]) -> Signal:
     """The signal of a document of exactly three fields, where the last one is a document or its JSON text."""
+    id_, kind = str(document.get("_id")), str(document.get("type", ""))
+    if document.get("large") is True and len(document) == 2:
+        return Signal(id_, kind, None, _TOO_LARGE)
     if len(document) != 3 or [*document][1] != "type":
-        log.warning("signal.data.collection: %r is no signal: fields _id, type, data are expected", document.get("_id"))
-        return None
-    id_, kind, data = document.values()
-    text = data if isinstance(data, str) else json_util.dumps(data, json_options=json_util.RELAXED_JSON_OPTIONS)
-    return Signal(id_ if isinstance(id_, str) else str(id_), str(kind), text)
+        return Signal(id_, kind, None, "its document needs the fields _id, type and one for the data, in this order")
+    data = [*document.values()][2]
+    try:
+        text = data if isinstance(data, str) else json_util.dumps(data, json_options=json_util.RELAXED_JSON_OPTIONS)
+    except (ValueError, TypeError, RecursionError) as error:
+        return Signal(id_, kind, None, f"its data cannot be written as JSON: {error}")
+    return Signal(id_, kind, text)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import SNAPSHOT_TOO_OLD, Client, code_of
+from tailrace.connectors.mongodb.client import FAILURES, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE, Client, code_of
 from tailrace.connectors.mongodb.config import condition, conditions
 from tailrace.connectors.mongodb.snapshot.reads import at_time, between, first_id, id_of, key_bytes, key_text
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
+from tailrace.connectors.mongodb.snapshot.user_filter import limit, user_filter
+from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.connectors.split_sizes import pieces
 from tailrace.connectors.table_split import with_notices
-from tailrace.errors import SourceError
 from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId
 
@@ -43,11 +45,14 @@ def plan(
     """The splits of all collections, of those `wanted`, or of what is left at `place`. Raises SnapshotGone."""
     splits: list[Split] = []
     given = conditions(config) if wanted is None else wanted
-    tables = _tables(client, config, wanted, place)
+    for text in wanted.values() if wanted is not None else ():
+        user_filter(text)
+    tables, uuids = _tables(client, config, wanted, place), Collections(client, config).identities()
     for table in tables:
         resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-        splits += _of_table(client, config, moment, table, given.get(str(table)), resumed)
-    splits = _with_last(client, splits)
+        whole = Split(moment, table, condition=given.get(str(table)), uuid=uuids.get(table))
+        splits += _of_table(client, config, whole, resumed)
+    splits = _with_last(client, config, splits, of_signal=wanted is not None)
     return _with_notices(config, splits, tables) if is_wanted(config) else splits
 
 
@@ -78,18 +83,25 @@ def _tables(
     return [known[name] for name in place.left if name in known]
 
 
-def _of_table(
-    client: Client, config: Config, moment: Moment, table: TableId, filter_: str | None, resumed: Place | None
-) -> list[Split]:
-    try:
-        condition(filter_)
-    except ValueError as error:
-        raise SourceError(f"the condition is no JSON object: {error}", where=str(table)) from error
+def is_readable(client: Client, config: Config, moment: Moment) -> bool:
+    """Whether the server has all collections of a first snapshot as of a moment: of new and renamed ones it may not."""
+    for table in Collections(client, config).read_first():
+        try:
+            first_id(client, table, at_time(moment.time))
+        except Exception as error:  # noqa: PERF203  # a server has few collections
+            if code_of(error) in (SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE):
+                return False
+            raise
+    return True
+
+
+def _of_table(client: Client, config: Config, split: Split, resumed: Place | None) -> list[Split]:
+    table = split.table
     size = size_of(client, table)
     low = resumed.last[0] if resumed is not None and resumed.last is not None else None
     bounds = _bounds(client, table, pieces(config, str(table), size), low)
     began = None if resumed is None else resumed.began
-    whole = Split(moment, table, condition=filter_, began=began, is_whole=len(bounds) == 1 and low is None)
+    whole = replace(split, began=began, is_whole=len(bounds) == 1 and low is None)
     found = []
     for first, last in pairwise([*bounds, None]):
         texts = {"low": None if first is None else key_bytes(first), "high": None if last is None else key_bytes(last)}
@@ -117,13 +129,16 @@ def _bounds(client: Client, table: TableId, count: int, low: str | None) -> list
     return [low, *dict.fromkeys(key for key in chosen if key != low)]
 
 
-def _with_last(client: Client, splits: list[Split]) -> list[Split]:
+def _with_last(client: Client, config: Config, splits: list[Split], *, of_signal: bool) -> list[Split]:
     """The splits, the last of them that has a row with the mark of the snapshot's last row."""
+    origin = "the condition of the signal (additional-conditions)"
     for number in range(len(splits) - 1, -1, -1):
         split = splits[number]
         options = {**at_time(split.moment.time), **between(split.low, split.high), "filter": condition(split.condition)}
+        options |= limit(config, split.condition) if of_signal else {}
         try:
-            found = first_id(client, split.table, options)
+            with refusals(FAILURES, split.table, origin) if of_signal else nullcontext():
+                found = first_id(client, split.table, options)
         except Exception as error:
             if code_of(error) == SNAPSHOT_TOO_OLD:
                 raise SnapshotGone("the server no longer has the snapshot's time", where=str(split.table)) from error

@@ -18,6 +18,7 @@ from bson.code import Code
 from bson.codec_options import DatetimeConversion
 
 from tailrace.errors import TransformError
+from tailrace.events.json_text import make_room
 from tailrace.events.topics import adjusted
 from tailrace.model.schema import ConnectSchema, Field
 
@@ -43,6 +44,7 @@ class _Undefined:
 
 def parse(text: str) -> Any:
     """A document, or a value, from the JSON text of an event, with the types that the text tells."""
+    make_room(text)
     return json.loads(text, object_hook=_typed)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tailrace.connectors.mongodb.types.strings import escape_text
+from tailrace.events.json_text import make_room
 
 Node = dict[str, Any]
 
@@ -32,6 +33,7 @@ def indented(text: str, field: str) -> str | None:
 
     `text` is an event's image. Raises json.JSONDecodeError.
     """
+    make_room(text)
     node = json.loads(text, parse_int=_Number, parse_float=_Double, parse_constant=_Double).get(field)
     if not isinstance(node, dict) or tuple(node) in _SCALARS:
         return None

@@ -16,6 +16,7 @@ from tailrace.events.records import Part, Records, struct
 from tailrace.model.change import DELETE, UPDATE
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.transforms.outbox import EventRouter
+from tailrace.transforms.outbox_settings import OPTIONS
 from tailrace.transforms.settings import Given, setting
 
 # The router's own names for settings that begin with `collection.` here; others have the same name.
@@ -37,6 +38,11 @@ _OWN = (
 )
 _TIMESTAMP = ConnectSchema("int64", name="io.debezium.time.Timestamp", version=1)
 _PRIVATE = ("collection.expand.json.payload",)
+_ALL = (
+    *_OWN,
+    *(setting(name, TEXT) for name in _NAMES if name not in {each.name for each in _OWN}),
+    *(each for each in OPTIONS if each.name not in _NAMES.values()),
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class MongoEventRouter:
     def of(given: Given) -> MongoEventRouter:
         """From the transform's settings. Raises SettingsError."""
         low = {name.lower(): text for name, text in given.values.items()}
-        own = Given(given.prefix, {option.name: low[option.name] for option in _OWN if option.name in low}).read(_OWN)
+        own = Given(given.prefix, {name: text for name, text in low.items() if name not in _NAMES.values()}).read(_ALL)
         values = {_NAMES.get(name, name): text for name, text in low.items() if name not in _PRIVATE}
         router = EventRouter.of(Given(given.prefix, {"table.field.event.id": "_id", **values}, given.faults))
         return MongoEventRouter(

@@ -47,14 +47,14 @@ class ExtractNewDocumentState:
     @staticmethod
     def of(given: Given) -> ExtractNewDocumentState:
         """From the transform's settings. Raises SettingsError."""
-        own = {name: text for name, text in given.values.items() if name.lower() in _NAMES}
-        others = replace(given, values={name: text for name, text in given.values.items() if name not in own})
-        config = replace(given, values=own).read(_OWN)
+        config = given.read((*unwrap.OPTIONS, *_OWN))
+        others = {name: text for name, text in given.values.items() if name.lower() not in _NAMES}
         as_documents = config.text("array.encoding") == "document"
         converter = Converter(as_documents, config.text("field.name.adjustment.mode"), given.faults)
         delimiter = config.text("flatten.struct.delimiter") if config.flag("flatten.struct") else None
         with_id = config.flag("delete.tombstone.handling.mode.rewrite-with-id")
-        return ExtractNewDocumentState(unwrap.ExtractNewRecordState.of(others), converter, delimiter, with_id)
+        rows = unwrap.ExtractNewRecordState.of(replace(given, values=others))
+        return ExtractNewDocumentState(rows, converter, delimiter, with_id)
 
     def added(self, records: Records) -> tuple[Header, ...]:
         """`add.headers` of change events."""

@@ -25,7 +25,7 @@ from tailrace.connectors.mongodb.types.layout import (
     Values,
 )
 from tailrace.connectors.mongodb.types.strings import escape, slices
-from tailrace.connectors.mongodb.types.walk import tree
+from tailrace.connectors.mongodb.types.tree import tree
 from tailrace.errors import DecodeError
 
 FEWEST = 1024

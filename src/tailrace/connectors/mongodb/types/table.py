@@ -13,6 +13,7 @@ from tailrace.connectors.mongodb.types.columns import text_column, typed_column
 from tailrace.connectors.mongodb.types.json import RELAXED, json_text
 from tailrace.connectors.mongodb.types.layout import Flags, Values
 from tailrace.connectors.mongodb.types.names import Names, column
+from tailrace.connectors.mongodb.types.repeats import once
 from tailrace.connectors.mongodb.types.strings import escape, slices
 from tailrace.connectors.mongodb.types.walk import Elements, members
 from tailrace.events.encode.arrow import indices, join, mask
@@ -44,7 +45,7 @@ def document_rows(
     A value that its field's type does not hold exactly is in `_rest`, and the field is null. `_rest` is null when there
     is nothing in it; a row without a document is null. Raises ConfigError for a type that no BSON value has.
     """
-    elements = members(values)
+    elements = once(values, members(values))
     rows = elements.rows
     left = np.ones(len(elements), np.bool_)
     columns = []
@@ -53,8 +54,7 @@ def document_rows(
         source = column(values, elements, places)
         typed, misfits = text_column(source) if field.name in texts else typed_column(source, field.type)
         columns.append(typed)
-        # Of equal names in a document the last one is in the column.
-        left[places] = misfits[rows[places]] | (source.starts[rows[places]] != elements.starts[places])
+        left[places] = misfits[rows[places]]
     if held is not None:
         left[Names([held]).find(values.buffer, elements) >= 0] = False
     columns.append(_object_text(values, elements, left))
@@ -68,7 +68,7 @@ def inferred_fields(values: Values) -> list[pa.Field]:
     Documents and arrays become strings of JSON. A name whose values have no type in common has no field, nor has one
     that is always null: both stay in `_rest`.
     """
-    elements = members(values)
+    elements = once(values, members(values))
     names = slices(values.buffer, elements.names, elements.name_ends).dictionary_encode()
     pairs = np.unique(names.indices.to_numpy(zero_copy_only=False).astype(np.int64) * 256 + elements.kinds)
     kinds: dict[int, set[int]] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +11,16 @@ from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
-from tailrace.connectors.finding import Finding
+from tailrace.connectors.finding import Finding, within_limit
 from tailrace.connectors.offset import BEGIN
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.admin.check_ddl import ddl_findings
+from tailrace.connectors.postgres.admin.check_encoding import encoding_findings
+from tailrace.connectors.postgres.admin.check_replica import replica_findings
 from tailrace.connectors.postgres.admin.check_tables import CapturedTable, captured_tables, quoted, tables_findings
 from tailrace.connectors.postgres.admin.resumable import slot_findings
 from tailrace.connectors.postgres.server import replica_identity
-from tailrace.connectors.postgres.server.connect import connect, first_line
+from tailrace.connectors.postgres.server.connect import connect, first_line, remedy_of
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import Name
 from tailrace.connectors.postgres.server.publication import predicted
@@ -69,24 +69,7 @@ def check(config: Config, begun: Begun | None = None) -> list[Finding]:
     What cannot be looked at (a privilege is missing) is a warning, so that one refusal does not hide the rest. A server
     that does not answer within connection.validation.timeout.ms is a problem, in Debezium's words.
     """
-    limit = config.number("connection.validation.timeout.ms")
-    found: queue.Queue[list[Finding] | BaseException] = queue.Queue()
-    threading.Thread(target=_into, args=(found, config, begun), name="tailrace-check", daemon=True).start()
-    try:
-        findings = found.get(timeout=limit / 1000)
-    except queue.Empty:
-        remedy = "see why the server is slow to answer, or raise connection.validation.timeout.ms"
-        return [Finding("connection", False, f"Connection validation timed out after {limit} ms", remedy)]
-    if isinstance(findings, BaseException):
-        raise findings
-    return findings
-
-
-def _into(found: queue.Queue[list[Finding] | BaseException], config: Config, begun: Begun | None) -> None:
-    try:
-        found.put(_findings(config, begun))
-    except BaseException as error:  # raised by who waits for it
-        found.put(error)
+    return within_limit(config, lambda: _findings(config, begun))
 
 
 def _findings(config: Config, begun: Begun | None) -> list[Finding]:
@@ -100,13 +83,14 @@ def _findings(config: Config, begun: Begun | None) -> list[Finding]:
 def _checked(connection: psycopg.Connection, config: Config, begun: Begun | None) -> Iterator[Finding]:
     rows: psycopg.Connection[Row] = connection  # type: ignore[assignment]
     rows.row_factory = dict_row
+    checks = [*_CHECKS]
     try:
         tables = captured_tables(rows, config)
     except psycopg.Error as error:
         yield _unknown("tables", error)
-        tables = []
+        tables, checks = [], [check for check in _CHECKS if check[0] != "tables"]
     server = _Server(rows, config, tables, begun)
-    for name, look in _CHECKS:
+    for name, look in checks:
         yield from _looked(name, look, server)
 
 
@@ -121,7 +105,8 @@ def _looked(name: str, look: Callable[[_Server], Iterator[Finding]], server: _Se
 
 def _unknown(name: str, error: psycopg.Error) -> Finding:
     denied = error.sqlstate == "42501"
-    remedy = "grant the role what the message names" if denied else "see the server's log, and check again"
+    otherwise = remedy_of(error, "see the server's log, and check again")
+    remedy = "grant the role what the message names" if denied else otherwise
     return Finding(name, None, f"could not be checked: {first_line(error)}", remedy)
 
 
@@ -142,10 +127,7 @@ def _settings(server: _Server) -> Iterator[Finding]:
     level = server.setting("wal_level")
     remedy = "ALTER SYSTEM SET wal_level = logical, then restart the server (RDS: rds.logical_replication = 1)"
     yield Finding("wal_level", level == "logical", f"wal_level is {level}", None if level == "logical" else remedy)
-    encoding = server.setting("server_encoding")
-    utf8 = encoding == "UTF8"
-    remedy = "move the data into a database created with ENCODING 'UTF8'"
-    yield Finding("encoding", utf8, f"the database is in {encoding}", None if utf8 else remedy)
+    yield from encoding_findings(server.connection, server.setting("server_encoding"))
 
 
 def _role(server: _Server) -> Iterator[Finding]:
@@ -204,6 +186,10 @@ def _ddl(server: _Server) -> Iterator[Finding]:
     yield from ddl_findings(server.connection, server.config)
 
 
+def _replica(server: _Server) -> Iterator[Finding]:
+    yield from replica_findings(server.connection, server.config)
+
+
 def _capacity(server: _Server) -> Iterator[Finding]:
     row = server.row(
         """SELECT current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots) AS slots,
@@ -251,6 +237,7 @@ _CHECKS: tuple[tuple[str, Callable[[_Server], Iterator[Finding]]], ...] = (
     ("publication", _publication),
     ("slot", _slot),
     ("ddl", _ddl),
+    ("replica", _replica),
     ("capacity", _capacity),
     ("retention", _retention),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
 from tailrace.connectors.retry import retrying
+from tailrace.events import json_text
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
 from tailrace.model.table import TableId
 
@@ -87,14 +87,14 @@ class SchemaChangeReader:
         with connect(self.config, application="tailrace catalog") as connection:
             return event_triggers.triggers(connection)
 
-    def read(self, content: str | None, lsn: int) -> list[tuple[TableId, SchemaChange]]:
-        """The schema changes that a row at that place of the log reports.
+    def read(self, content: str | None, lsn: int) -> list[tuple[TableId, SchemaChange, str | None]]:
+        """The schema changes that a row at that place of the log reports, each with why rows of the table are missing.
 
         Any other row is logged and passed over; then changes are inferred, as without the triggers.
         """
         where = f"LSN {format_lsn(lsn)}"
         try:
-            report = json.loads(content or "")
+            report = json_text.read(content or "")
             if report["version"] == event_triggers.VERSION:
                 return list(self._changes(report, lsn))
             log.warning(
@@ -106,7 +106,7 @@ class SchemaChangeReader:
             log.warning("%s: a row of %s is ignored: the triggers did not write it (%r)", where, _TABLE, error)
         return []
 
-    def _changes(self, report: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange]]:
+    def _changes(self, report: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange, str | None]]:
         database = self.config.text("database.dbname")
         for node in report["tables"]:
             table = TableId(database, node["schema"], node["name"])
@@ -116,7 +116,8 @@ class SchemaChangeReader:
             if is_ours or was_ours:
                 is_renamed = is_ours and was_ours and old != table
                 change = SchemaChange(node["kind"], report["statement"], lsn, previous=old if is_renamed else None)
-                yield table, change if change.kind == DROP else self._described(change, table, node)
+                change = change if change.kind == DROP else self._described(change, table, node)
+                yield table, change, None if was_ours else f"it was {old} before, whose changes are not captured"
 
     def _described(self, change: SchemaChange, table: TableId, node: Mapping[str, Any]) -> SchemaChange:
         """The change with what the table is now, and what became of its columns."""

@@ -24,6 +24,7 @@ WITHOUT_SLOT = (
     f"run `tailrace drop`, then set snapshot.mode=when_needed, which reads the tables again, or {NEW_CHECKPOINT}"
 )
 WITHOUT_PUBLICATION = (
+    "if the pipeline began with another publication, set publication.name to that one. Else "
     "what was written while there was no publication does not come, also not with a new publication: "
     f"{WITHOUT_SLOT}. With publication.autocreate.mode=disabled create the publication before the start"
 )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,9 +21,12 @@ from tailrace.config.overrides import overrides
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.server.connect import connect, server_errors
-from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
+from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
+from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, left_out, lineages, unheard
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
 
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 _SHOWN = 5
@@ -40,8 +44,9 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' ORDER BY 1, 2
 """
 _PUBLICATION = """
-SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, pg_has_role(pubowner, 'USAGE')
-FROM pg_publication WHERE pubname = %s
+SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, pg_has_role(pubowner, 'USAGE'),
+  coalesce(to_jsonb(p) ->> 'pubgencols' = 's', false)
+FROM pg_publication p WHERE pubname = %s
 """
 _LISTED = """
 SELECT n.nspname::text, c.relname::text FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
@@ -92,6 +97,7 @@ class Publication:
     """A publication: the operations that it sends, the tables that it lists by themselves, and the names that come.
 
     `filters` are its row filters, `hidden` the columns that its column lists leave out, both by table.
+    `sends_generated`: stored generated columns are sent as well (PostgreSQL 18 and newer).
     """
 
     name: str
@@ -103,6 +109,7 @@ class Publication:
     sent: frozenset[Name]
     filters: Mapping[Name, str]
     hidden: Mapping[Name, Sequence[str]]
+    sends_generated: bool = False
 
 
 def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
@@ -111,7 +118,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     row = cursor.execute(_PUBLICATION, [name]).fetchone()
     if row is None:
         return None
-    all_tables, *flags, via_root, owned = row
+    all_tables, *flags, via_root, owned, sends_generated = row
     operations = frozenset(word for word, is_sent in zip(OPERATIONS.values(), flags, strict=True) if is_sent)
     listed = frozenset(cursor.execute(_LISTED, [name]).fetchall())
     knows_details = connection.info.server_version >= 150_000
@@ -120,16 +127,28 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     filters = {(schema, table): condition for schema, table, condition, _ in sent if condition is not None}
     hidden = {(schema, table): columns for schema, table, _, columns in sent if columns}
     names = frozenset((schema, table) for schema, table, *_ in sent)
-    return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden)
+    return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden, sends_generated)
 
 
 def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]:
     """The captured tables of the connection's database, by name."""
     wanted = TableFilter.from_config(config)
-    rows = connection.cursor(row_factory=tuple_row).execute(_TABLES)
     database = config.text("database.dbname")
-    found = (Table(*row) for row in rows)
+    found = every_table(connection)
     return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
+
+
+def every_table(connection: psycopg.Connection[Any]) -> list[Table]:
+    """The tables of the connection's database, by name."""
+    return [Table(*row) for row in connection.cursor(row_factory=tuple_row).execute(_TABLES)]
+
+
+def tell_left_out(connection: psycopg.Connection[Any], config: Config) -> None:
+    """Log which captured tables have no replica of their own, see `left_out`."""
+    others = left_out(connection, config, [table.name for table in captured(connection, config)])
+    if others:
+        names = shown([".".join(name) for name in sorted(others)])
+        log.info("%s: left out, as their changes come under the names of other captured tables", names)
 
 
 def problems(config: Config, *, begun: bool) -> list[Finding]:
@@ -164,19 +183,30 @@ def at_once(connection: psycopg.Connection[Any]) -> Iterator[None]:
 def verify(
     connection: psycopg.Connection[Any], config: Config, seen: frozenset[str] = frozenset()
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Lines of warning about the publication of a pipeline that has begun, none where it is missing; its operations.
+    """Lines of warning about the publication of a pipeline that has begun, and its operations.
 
     `seen` are the operations that it had before. Raises SourceError where changes are lost that are demanded.
     """
     publication = find(connection, config.text("publication.name"))
     if publication is None:
-        return (), seen
+        return tuple(map(warning, _absent(connection, config))), seen
     found = _all(connection, config, publication, begun=True, seen=seen)
     errors = [finding for finding in found if finding.ok is False]
     if errors:
         what = "; ".join(finding.what for finding in errors)
         raise SourceError(what, remedy="; ".join(finding.remedy for finding in errors if finding.remedy))
     return tuple(map(warning, found)), publication.operations
+
+
+def _absent(connection: psycopg.Connection[Any], config: Config) -> Iterator[Finding]:
+    """A warning if the slot exists without the publication, which is made before it: the first change ends the run."""
+    name, query = config.text("publication.name"), "SELECT FROM pg_replication_slots WHERE slot_name = %s"
+    if connection.execute(query, [config.text("slot.name")]).fetchone() is None:
+        return
+    query = "SELECT pubname FROM pg_publication ORDER BY pubname LIMIT 20"
+    named = ", ".join(row[0] for row in connection.cursor(row_factory=tuple_row).execute(query)) or "none"
+    what = f"there is no publication {name}, so the next change cannot be read; publications of the database: {named}"
+    yield Finding("publication", None, what, WITHOUT_PUBLICATION)
 
 
 def warning(finding: Finding) -> str:

@@ -21,7 +21,7 @@ from tailrace.connectors.postgres.server.connect import connect
 from tailrace.connectors.postgres.snapshot import keys
 from tailrace.connectors.postgres.snapshot.paging import Paging
 from tailrace.connectors.postgres.snapshot.selects import refusals
-from tailrace.connectors.postgres.snapshot.signal_table import SignalTable
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkTable
 from tailrace.connectors.snapshots import Unread
 from tailrace.errors import SourceError
@@ -37,7 +37,7 @@ _ACTIVE = "SELECT pid, query_start FROM pg_stat_activity WHERE pid = ANY (%s) AN
 class ChunkConnections:
     """Makes the connections over which chunks are read, one after the other."""
 
-    def __init__(self, signals: SignalTable) -> None:
+    def __init__(self, signals: SignalSource) -> None:
         self._signals = signals
         self._waits = False
 
@@ -72,7 +72,7 @@ class Session:
 
     connection: psycopg.Connection
     config: Config
-    signals: SignalTable
+    signals: SignalSource
     _has_failed: bool = False
 
     @contextmanager
@@ -81,7 +81,7 @@ class Session:
 
         The reference engine writes over the transaction that a failed query has aborted, and leaves the window open.
         """
-        opened = self.signals.open_window(self.connection)
+        opened = self.signals.open_window(self.connection, table.database)
         try:
             yield
         finally:
@@ -105,9 +105,7 @@ class Session:
     def _locked(self, id_: TableId) -> CapturedTable:
         """The present table, which nobody alters from here on."""
         lock = sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(sql.Identifier(*id_.parts))
-        catalog, nothing = Catalog(self.connection, self.config), Unread("no such table is captured", "UNKNOWN_SCHEMA")
-        if not catalog.filter.captures(id_):
-            raise nothing
+        catalog, nothing = Catalog(self.connection, self.config), Unread("there is no such table", "UNKNOWN_SCHEMA")
         try:
             self.connection.execute(lock)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:

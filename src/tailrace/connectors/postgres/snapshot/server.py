@@ -16,8 +16,9 @@ from tailrace.connectors.postgres.server import connect, publication
 from tailrace.connectors.postgres.snapshot import ranges, splits
 from tailrace.connectors.postgres.snapshot.chunks import ChunkConnections, Session
 from tailrace.connectors.postgres.snapshot.exported import Export, export_aside, export_at_slot, export_now
-from tailrace.connectors.postgres.snapshot.signal_table import SignalTable
+from tailrace.connectors.postgres.snapshot.signal_table import PostgresSignals
 from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.connectors.snapshots import Place
 from tailrace.model.table import TableId
@@ -50,10 +51,12 @@ class PostgresSnapshots:
     """Implements OnDemandSnapshots. `ask` runs a query on the planner's control connection."""
 
     failures: Failures = PostgresFailures()
+    faulty_status = "UNKNOWN_SCHEMA"
+    takes_surrogate_keys = True
 
     def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:
         self._ask = ask
-        self._signals = SignalTable(config)
+        self._signals = SignalSource(config, self.failures, PostgresSignals.of(config))
         self._chunks = ChunkConnections(self._signals)
 
     def tables(self, config: Config) -> list[TableId]:
@@ -95,11 +98,6 @@ class PostgresSnapshots:
     def verified(self, config: Config, handle: Export, place: Place) -> Place:
         """See Snapshots.verified."""
         return splits.verified(config, handle, place)
-
-    def marks(self) -> tuple[Mark, ...]:
-        """See OnDemandSnapshots.marks."""
-        found: tuple[Mark, ...] = self._ask(self._signals.marks)
-        return found
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """See OnDemandSnapshots.new_signals."""

@@ -1,0 +1,3 @@
+INSERT INTO f VALUES (2, 'Infinity', 'NaN', -0.01, '{}', E'tab\tnew\nline', '{}', '1969-12-31', '00:00', '1969-12-31 23:59:59.999', '{1970-01-02 00:00:00}', false);
+INSERT INTO f VALUES (3, 1.5, 1e300, 0, '{1e-5,1e10}', '', NULL, '1850-01-01', '23:59:59.999', '1600-03-15 12:00', '{NULL}', NULL);
+INSERT INTO f VALUES (4, NULL, 4.9e-324, NULL, NULL, NULL, '{NULL}', '9999-12-31', NULL, '12345-01-01', NULL, NULL);

@@ -1,0 +1,10 @@
+CREATE TABLE k (id INT NOT NULL PRIMARY KEY, a INT NOT NULL, name VARCHAR(20));
+CREATE TABLE p (id INT NOT NULL PRIMARY KEY, name VARCHAR(20));
+CREATE TABLE u (n INT NOT NULL, name VARCHAR(20));
+CREATE UNIQUE INDEX u_n ON u (n);
+INSERT INTO k VALUES (1, 1, 'one'), (2, 20, 'two'), (3, 30, 'three');
+INSERT INTO p VALUES (1, 'one');
+INSERT INTO u VALUES (1, 'one');
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'k', @role_name = NULL, @supports_net_changes = 0;
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'p', @role_name = NULL, @supports_net_changes = 0;
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'u', @role_name = NULL, @supports_net_changes = 0;

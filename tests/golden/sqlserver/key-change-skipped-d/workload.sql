@@ -1,0 +1,13 @@
+UPDATE k SET a = 2 WHERE id = 1;
+UPDATE k SET name = 'ONE' WHERE id = 1;
+UPDATE p SET id = 10 WHERE id = 1;
+UPDATE u SET n = 5 WHERE n = 1;
+BEGIN TRANSACTION;
+UPDATE k SET a = a + 100 WHERE id > 1;
+INSERT INTO k VALUES (4, 4, 'four');
+UPDATE k SET a = 5, name = 'five' WHERE id = 4;
+DELETE FROM k WHERE id = 2;
+UPDATE p SET name = 'ten' WHERE id = 10;
+COMMIT;
+UPDATE k SET a = 7, id = 8 WHERE id = 3;
+INSERT INTO p VALUES (99, 'last');

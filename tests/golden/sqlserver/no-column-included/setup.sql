@@ -1,0 +1,12 @@
+CREATE TABLE k (id INT NOT NULL PRIMARY KEY, a INT NOT NULL, name VARCHAR(20));
+CREATE TABLE two (x INT NOT NULL, y VARCHAR(5) NOT NULL, z INT, PRIMARY KEY (x, y));
+CREATE TABLE part (x INT NOT NULL, y VARCHAR(5) NOT NULL, z INT, PRIMARY KEY (x, y));
+CREATE TABLE other (id INT NOT NULL PRIMARY KEY, keep INT);
+INSERT INTO k VALUES (1, 1, 'one'), (2, 20, 'two');
+INSERT INTO two VALUES (1, 'a', 1);
+INSERT INTO part VALUES (1, 'a', 1);
+INSERT INTO other VALUES (1, 1);
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'k', @role_name = NULL, @supports_net_changes = 0;
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'two', @role_name = NULL, @supports_net_changes = 0;
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'part', @role_name = NULL, @supports_net_changes = 0;
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'other', @role_name = NULL, @supports_net_changes = 0;

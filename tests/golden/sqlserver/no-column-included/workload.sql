@@ -1,0 +1,6 @@
+UPDATE k SET name = 'ONE' WHERE id = 1;
+INSERT INTO k VALUES (3,3,'x');
+DELETE FROM k WHERE id = 2;
+UPDATE two SET z = 2;
+UPDATE part SET z = 2;
+INSERT INTO other VALUES (2, 2);
