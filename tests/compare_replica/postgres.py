@@ -82,11 +82,10 @@ def _phases(
 def _options(random: Random, tables: list[Table]) -> dict[str, str]:
     options = {name: random.choice(values) for name, (chance, values) in _OPTIONS.items() if random.random() < chance}
     draw = random.random()
-    if draw < 0.3 and any(table.partitioned for table in tables):
-        options["publish.via.partition.root"] = "true"  # the names of partitions are in no list
     if draw < 0.2:
         options["table.include.list"] = r"public\..*"
     elif draw < 0.3:
+        options["publish.via.partition.root"] = "true"  # the names of partitions are in no list
         names = [re.escape(f"{table.schema}.{table.name}") for table in tables[1:]]
         listed = [*names, *(rf"public\.{name}" for name in ("orders", "parts", "par", "equals", "swaps", "bag"))]
         options["table.include.list"] = ",".join(listed)
