@@ -192,6 +192,22 @@ def test_a_pipeline_runs_on_each_platform_and_check_has_its_commands(source: Sql
             assert about(checks(source), "is not enabled").remedy == enabling.format(source.name)
 
 
+@pytest.mark.parametrize(
+    ("platform", "command"), [(platforms.LINUX, "mssql-conf"), (platforms.SQL_SERVER_2022, "service")]
+)
+def test_a_stopped_agent_is_told_with_the_command_of_its_system(
+    source: SqlServerSource, platform: platforms.Platform, command: str
+) -> None:
+    source.server.run("UPDATE cat.server SET agent_running = 0")
+    try:
+        with source.server.being(platform):
+            found = checks(source)
+    finally:
+        source.server.run("UPDATE cat.server SET agent_running = 1")
+    assert command in (about(found, "SQL Server Agent is not running").remedy or "")
+    assert ("on Linux" in found[0].what) == (command == "mssql-conf")
+
+
 def test_on_rds_capture_is_enabled_by_amazon_s_procedure(source: SqlServerSource) -> None:
     source.run("EXEC sys.sp_cdc_disable_db")
     with source.server.being(platforms.RDS):
