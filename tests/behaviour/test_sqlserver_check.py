@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -107,11 +108,43 @@ def test_rows_that_a_policy_hides_are_no_snapshot(source: SqlServerSource, reade
     source.run("INSERT INTO orders VALUES (1, 1, N'a')", "INSERT INTO orders VALUES (2, 2, N'b')")
     source.server.add_policy(source.name, "orders", "c1 > 1", exempt="sa conformance")
     given = {name.replace(".", "__"): value for name, value in reader.items()}
+    assert "GRANT VIEW DEFINITION" in (about(checks(source, **given), "may not see the security policies").remedy or "")
+    source.run(f"GRANT VIEW DEFINITION TO {READER}")
+    assert not [each for each in checks(source, **given) if "may not see" in each.what]
     with pytest.raises(SourceError, match="policy_orders shows the login 1 of 2 rows"):
         snapshot(source, "orders", **given)
     assert about(checks(source, **given), "shows the login 1 of 2 rows").ok is False
     assert len(snapshot(source, "orders")) == 2
     assert not [each for each in checks(source) if "policy" in each.what]
+
+
+def test_a_policy_that_nobody_sees_and_that_hides_all_rows_is_noticed(
+    source: SqlServerSource, reader: dict[str, str]
+) -> None:
+    """A login without a right on the database is shown no policy: sys.security_policies is empty for it."""
+    given = {name.replace(".", "__"): value for name, value in reader.items()}
+    assert snapshot(source, "orders", **given) == [], "a table without rows is no sign"
+    source.run("INSERT INTO orders VALUES (1, 1, N'a')", "INSERT INTO orders VALUES (2, 2, N'b')")
+    assert len(snapshot(source, "orders", **given)) == 2
+    source.server.add_policy(source.name, "orders", "c1 > 2", exempt="sa conformance")
+    with pytest.raises(SourceError, match="may not see shows the login 0 of 2 rows"):
+        snapshot(source, "orders", **given)
+    assert about(checks(source, **given), "shows the login 0 of 2 rows").ok is False
+
+
+def test_a_signal_for_a_table_with_masks_is_given_up(source: SqlServerSource, reader: dict[str, str]) -> None:
+    """And the pipeline goes on."""
+    source.run("INSERT INTO orders VALUES (1, 7, N'secret')")
+    source.server.mask(source.name, "orders", "note")
+    source.run(f"GRANT INSERT, DELETE ON SCHEMA::dbo TO {READER}")
+    given = {**reader, "snapshot.mode": "no_data", "signal.data.collection": f"{source.name}.dbo.signals"}
+    stream = Stepped("sqlserver", source, {"table.include.list": r"dbo\.orders", **given})
+    stream.step()
+    source.signal("s", "execute-snapshot", json.dumps({"data-collections": [f"{source.name}.dbo.orders"]}))
+    source.run("UPDATE orders SET v = 8")
+    found = [event for _ in range(6) for event in stream.step()[0] if event["source"]["table"] == "orders"]
+    stream.close()
+    assert [(event["op"], event["after"]["note"]) for event in found] == [("u", "secret")]
 
 
 def test_defaults_that_the_login_may_not_see_are_told(source: SqlServerSource, reader: dict[str, str]) -> None:
@@ -120,7 +153,7 @@ def test_defaults_that_the_login_may_not_see_are_told(source: SqlServerSource, r
     found = about(checks(source, "made", **given), "may not see the defaults of")
     assert "GRANT VIEW DEFINITION" in (found.remedy or "")
     source.run(f"GRANT VIEW DEFINITION ON SCHEMA::dbo TO {READER}")
-    assert not [each for each in checks(source, "made", **given) if "may not see" in each.what]
+    assert not [each for each in checks(source, "made", **given) if "may not see the defaults" in each.what]
 
 
 PLATFORMS = {
@@ -157,6 +190,22 @@ def test_a_pipeline_runs_on_each_platform_and_check_has_its_commands(source: Sql
         if platform is not platforms.RDS:
             source.run("EXEC sys.sp_cdc_disable_db")
             assert about(checks(source), "is not enabled").remedy == enabling.format(source.name)
+
+
+@pytest.mark.parametrize(
+    ("platform", "command"), [(platforms.LINUX, "mssql-conf"), (platforms.SQL_SERVER_2022, "service")]
+)
+def test_a_stopped_agent_is_told_with_the_command_of_its_system(
+    source: SqlServerSource, platform: platforms.Platform, command: str
+) -> None:
+    source.server.run("UPDATE cat.server SET agent_running = 0")
+    try:
+        with source.server.being(platform):
+            found = checks(source)
+    finally:
+        source.server.run("UPDATE cat.server SET agent_running = 1")
+    assert command in (about(found, "SQL Server Agent is not running").remedy or "")
+    assert ("on Linux" in found[0].what) == (command == "mssql-conf")
 
 
 def test_on_rds_capture_is_enabled_by_amazon_s_procedure(source: SqlServerSource) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
+import time
 from contextlib import closing
 from itertools import cycle
 
@@ -13,6 +15,7 @@ import pytest
 from tailrace.connectors.sqlserver import arrow_client, client
 from tailrace.connectors.sqlserver.failures import FAILURES, number_of
 from tailrace.errors import SourceError
+from tailrace.snapshot import incremental
 from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.sqlserver import LOGIN, SqlServerSource
 from tests.servers.sqlserver.tsql.errors import SqlError, error
@@ -116,6 +119,27 @@ def test_a_snapshot_that_a_deadlock_or_a_lock_ends_is_read_again(source: SqlServ
     batches = [batch for chunk in stream.capture.read(split) for batch in chunk.batches if batch.schema_change is None]
     assert sum(map(len, batches)) == 1
     stream.close()
+
+
+@pytest.mark.parametrize("number", [1205, 596])
+@pytest.mark.parametrize("pattern", [r"SELECT TOP \d+ CONVERT.* AS k0, \[id\]", r"INSERT INTO .*signals.* VALUES"])
+def test_chunks_and_their_marks_that_a_deadlock_ends_are_tried_again(
+    source: SqlServerSource, monkeypatch: pytest.MonkeyPatch, pattern: str, number: int
+) -> None:
+    """And meanwhile the log goes on."""
+    monkeypatch.setattr(incremental, "RETRY_SECONDS", 0.1)
+    given = {"signal__data__collection": f"{source.name}.dbo.signals", "snapshot__mode": "no_data"}
+    faults = source.server.faults
+    with stepping("sqlserver", source, table__include__list=r"dbo\.orders", **given, **FAST) as stream:
+        source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+        source.signal("s", "execute-snapshot", json.dumps({"data-collections": [f"{source.name}.dbo.orders"]}))
+        before, found = faults.reported, []
+        with faults.statements(pattern, *errors(source, number), times=2):
+            for _ in range(6):
+                found += [event for event in stream.step()[0] if event["source"]["table"] == "orders"]
+                time.sleep(0.2)
+        assert faults.reported > before
+    assert [event["op"] for event in found] == ["c", "r"]
 
 
 def test_a_table_that_is_locked_for_long_is_waited_for(

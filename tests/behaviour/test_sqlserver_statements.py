@@ -190,3 +190,13 @@ def test_every_statement_is_on_the_page_and_is_t_sql(source: SqlServerSource, se
     assert sorted(listed - found) == []
     for statement in listed:
         assert sqlglot.parse(statement, dialect="tsql"), statement
+
+
+def test_names_of_the_catalogue_are_in_lower_case() -> None:
+    """As the server has them: in a database with a case-sensitive collation another case is another name."""
+    listed = re.findall(r"```sql\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    bare = [re.sub(r"N?'(?:[^']|'')*'|\[(?:[^\]]|\]\])*\]", "x", statement) for statement in listed]
+    words = {word for statement in bare for word in re.findall(r"[A-Za-z_][\w$]*", statement)}
+    # What is in capitals is T-SQL's own: keywords and functions, which have no case. The other is an alias.
+    assert {word for word in words if word not in (word.lower(), word.upper())} == {"isRunning"}
+    assert not [statement for statement in bare if re.search(r"\.[A-Z]", statement)]

@@ -157,6 +157,10 @@ def test_masks_policies_and_definitions_are_for_others(
     client.run(f"GRANT UNMASK TO {LOGIN}; GRANT VIEW DEFINITION ON SCHEMA::dbo TO {LOGIN}")
     assert other.run("SELECT s FROM t") == [("y",)]
     assert other.value(definition) == "((5))"
+    policies = "SELECT COUNT(*) FROM sys.security_policies"
+    assert (other.value(policies), client.value(policies)) == (0, 1)
+    client.run(f"GRANT VIEW DEFINITION TO {LOGIN}")
+    assert other.value(policies) == 1
 
 
 def test_clean_up_takes_time_and_readers_wait_for_it(server: SqlServer, captured: Captured) -> None:

@@ -102,8 +102,13 @@ class ChangeTableSnapshots(OnDemandSnapshots):
 
     @contextmanager
     def chunks(self, config: Config) -> Iterator[Session]:
-        """See OnDemandSnapshots.chunks."""
-        yield Session(self._dialect, self._server.connection, config, self._signals)
+        """See OnDemandSnapshots.chunks. A lost connection is let go, so that the next session has another one."""
+        try:
+            yield Session(self._dialect, self._server.connection, config, self._signals)
+        except Exception as error:
+            if self.failures.is_lost(error):
+                self._server.close()
+            raise
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         """See OnDemandSnapshots.existing."""

@@ -40,7 +40,8 @@ class SqlServerAdmin(ChangeTableAdmin):
         """See ChangeTableAdmin.findings."""
         place = platform(connection)
         where = f"{place.title} at {self.config.text('database.hostname')}"
-        yield Finding("server", True, where if place.kind is Kind.SERVER else f"{where} ({place.kind.value})")
+        kind = place.kind.value if place.kind is not Kind.SERVER else "on Linux" if place.is_linux else None
+        yield Finding("server", True, where if kind is None else f"{where} ({kind})")
         names = self.config.names("database.names")
         if place.kind is Kind.AZURE_DATABASE and len(names) > 1:
             what = f"{place.kind.value} reads one database over a connection, and database.names has {len(names)}"
@@ -103,8 +104,7 @@ class SqlServerAdmin(ChangeTableAdmin):
             if is_agent_running(connection, query, database):
                 yield Finding("agent", True, "SQL Server Agent is running")
             else:
-                remedy = "start the service SQL Server Agent: it runs the capture job"
-                yield Finding("agent", False, "SQL Server Agent is not running", remedy)
+                yield Finding("agent", False, "SQL Server Agent is not running", place.starting_agent)
         except FAILURES.driver_error as error:
             what = f"whether SQL Server Agent runs cannot be queried: {FAILURES.line(error)}"
             remedy = f"{place.granting_state()}, or set database.sqlserver.agent.status.query"

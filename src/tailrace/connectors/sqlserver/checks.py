@@ -10,6 +10,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden
+from tailrace.connectors.sqlserver.guard import sees_policies
 from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
 from tailrace.connectors.sqlserver.platform import Kind, Platform, enabling_table
 from tailrace.connectors.sqlserver.statements import name, text
@@ -105,10 +106,13 @@ class TableChecks:
         hidden = sorted(str(self._tables[number]) for (number,) in self._rows(_DEFAULTS) if number in self._tables)
         if hidden:
             what = f"the login may not see the defaults of {', '.join(hidden)}: schemas have none"
-            remedy = self._place.used(self._database, "GRANT VIEW DEFINITION ON SCHEMA::<schema> TO <user>")
+            remedy = self._place.used(self._database, "GRANT VIEW DEFINITION TO <user>")
             yield Finding("columns", None, what, remedy)
 
     def _of_rows(self) -> Iterator[Finding]:
+        if not sees_policies(self._connection, self._database):
+            what = f"the login may not see the security policies of {self._database}: one may hide rows from snapshots"
+            yield Finding("rows", None, what, self._place.used(self._database, "GRANT VIEW DEFINITION TO <user>"))
         in_memory = {int(number) for (number,) in self._rows(_IN_MEMORY)}
         mode = self._catalog.config.text("snapshot.isolation.mode")
         for table, number in self._captured.items():

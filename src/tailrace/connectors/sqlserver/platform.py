@@ -37,6 +37,7 @@ class Platform:
     kind: Kind
     version: tuple[int, ...]
     title: str
+    is_linux: bool = False
 
     @property
     def has_agent(self) -> bool:
@@ -56,6 +57,16 @@ class Platform:
     def jobs(self, database: str) -> str:
         """The table of the capture jobs."""
         return "msdb.dbo.cdc_jobs" if self.has_agent else f"{name(database)}.cdc.cdc_jobs"
+
+    @property
+    def starting_agent(self) -> str:
+        """How SQL Server Agent is started, which is off on Linux at first (Microsoft: "mssql-conf")."""
+        if self.is_linux:
+            return (
+                "as root: /opt/mssql/bin/mssql-conf set sqlagent.enabled true, then systemctl restart mssql-server "
+                "(in a container: MSSQL_AGENT_ENABLED=true)"
+            )
+        return "start the service SQL Server Agent: it runs the capture job"
 
     def enabling(self, database: str) -> str:
         """How capture of a database is enabled."""
@@ -83,7 +94,7 @@ def platform(connection: Connection) -> Platform:
     ((version, edition, product, rds),) = connection.rows(_ASKED)
     kind = _EDITIONS.get(int(edition), Kind.SERVER if rds is None else Kind.RDS)
     numbers = tuple(int(each) for each in str(product).split(".") if each.isdigit())
-    return Platform(kind, numbers, str(version).partition("\n")[0].strip())
+    return Platform(kind, numbers, str(version).partition("\n")[0].strip(), is_linux=" on Linux" in str(version))
 
 
 def enabling_table(table: TableId) -> str:

@@ -16,6 +16,11 @@ CREATE FUNCTION ms.sees_definition(in_database int, of_object int) RETURNS bool 
   SELECT coalesce(nullif(current_setting('ms.login', true), ''), '') = ''
     OR ms.has_permission(current_setting('ms.login', true), in_database, 'VIEW DEFINITION', 'OBJECT', of_object)
 $$;
+-- Security policies are in a schema of their own as a rule, so that a right on the tables' schema does not show them.
+CREATE FUNCTION ms.sees_policies(in_database int) RETURNS bool LANGUAGE sql STABLE AS $$
+  SELECT coalesce(nullif(current_setting('ms.login', true), ''), '') = ''
+    OR ms.has_permission(current_setting('ms.login', true), in_database, 'VIEW DEFINITION', 'DATABASE', 0)
+$$;
 
 CREATE VIEW sys.databases AS SELECT name::ty."nvarchar(128)" AS name, database_id::ty.int AS database_id, NULL::ty.int AS source_database_id,
   '\x01'::ty."varbinary(85)" AS owner_sid, ms.shown(create_date)::ty.datetime AS create_date, compatibility_level::ty.tinyint AS compatibility_level,
@@ -148,9 +153,10 @@ CREATE VIEW sys.partitions AS SELECT o.database_id AS _db, (o.object_id::int8 * 
   FROM cat.objects o JOIN sys.indexes i ON i.object_id = o.object_id LEFT JOIN cat.partitioned p ON p.object_id = o.object_id,
   LATERAL generate_series(1, coalesce(p.parts, 1)) n WHERE o.type = 'U';
 CREATE VIEW sys.security_policies AS SELECT DISTINCT o.database_id AS _db, f.policy::ty."nvarchar(128)" AS name, (f.object_id + 1)::ty.int AS object_id,
-  1::ty.bit AS is_enabled FROM cat.filters f JOIN cat.objects o USING (object_id);
+  1::ty.bit AS is_enabled FROM cat.filters f JOIN cat.objects o USING (object_id) WHERE ms.sees_policies(o.database_id);
 CREATE VIEW sys.security_predicates AS SELECT o.database_id AS _db, (f.object_id + 1)::ty.int AS object_id, f.object_id::ty.int AS target_object_id,
-  0::ty.int AS predicate_type, f.condition::ty."nvarchar(max)" AS predicate_definition FROM cat.filters f JOIN cat.objects o USING (object_id);
+  0::ty.int AS predicate_type, f.condition::ty."nvarchar(max)" AS predicate_definition FROM cat.filters f JOIN cat.objects o USING (object_id)
+  WHERE ms.sees_policies(o.database_id);
 CREATE VIEW sys.dm_db_partition_stats AS SELECT o.database_id AS _db, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
   i.index_id::ty.int AS index_id, 1::ty.int AS partition_number, (pg_relation_size(to_regclass('u.t' || o.object_id)) / 8192)::ty.bigint AS in_row_data_page_count,
   (pg_relation_size(to_regclass('u.t' || o.object_id)) / 8192)::ty.bigint AS used_page_count,
