@@ -10,10 +10,25 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value about a table, and why the table's rows may differ from the source once it is another one."""
+    """A value about a table, and why the table's rows may differ from the source once it is another one.
+
+    `sizes` belong to the value: where none of them gets smaller, no row differs.
+    """
 
     value: str
     why: str
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def stored(self) -> Any:
+        """What is compared with a later fact, ready for JSON."""
+        return [self.value, *self.sizes] if self.sizes else self.value
+
+    def differs(self, stored: Any) -> bool:
+        """Whether rows may differ that were written while the fact was what is stored."""
+        value, *sizes = stored if isinstance(stored, list) else [stored]
+        shrinks = len(sizes) != len(self.sizes) or any(now < size for now, size in zip(self.sizes, sizes, strict=True))
+        return bool(value != self.value or shrinks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ class Structure:
     @staticmethod
     def from_json(node: Mapping[str, Any]) -> Structure:
         """The inverse of `to_json`."""
-        facts = {name: Fact(**each) for name, each in node["facts"].items()}
+        facts = {name: Fact(**{**each, "sizes": tuple(each["sizes"])}) for name, each in node["facts"].items()}
         return Structure(**{**node, "facts": facts})
 
     def renamed(self, name: Callable[[str], str]) -> Structure:
@@ -50,7 +65,7 @@ class Structure:
     @property
     def stored(self) -> str:
         """What is compared with a later description, as text."""
-        facts = {name: fact.value for name, fact in self.facts.items()}
+        facts = {name: fact.stored for name, fact in self.facts.items()}
         return json.dumps({"identity": self.identity, "columns": dict(self.columns), "facts": facts}, sort_keys=True)
 
 
@@ -68,7 +83,7 @@ def differences(stored: str | None, now: Structure) -> Differences:
         return Differences()
     before = json.loads(stored)
     facts = [
-        fact.why for name, fact in now.facts.items() if name in before["facts"] and before["facts"][name] != fact.value
+        fact.why for name, fact in now.facts.items() if name in before["facts"] and fact.differs(before["facts"][name])
     ]
     if now.is_reported:
         return Differences(why=tuple(facts))

@@ -76,6 +76,7 @@ class Session(ChunkSession):
         captured = catalog.capture(catalog.now(table, catalog.newest(), number))
         if captured is None:
             raise Unread("none of its columns is captured", "UNKNOWN_SCHEMA")
+        catalog.guard(captured, number)
         read = PagedTable(self.dialect, self.connection, self.config, captured, whole)
         if condition is None:
             yield read

@@ -76,7 +76,7 @@ class Split(TableSplit):
         """See SnapshotSplit.resume_point."""
         if self.low is None:
             return None
-        return Place((), tuple(value or "" for value in self.low), self.snapshot)
+        return Place((), self.low, self.snapshot)
 
 
 def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:

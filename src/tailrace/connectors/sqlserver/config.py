@@ -124,6 +124,13 @@ CHANGES = (
         "Create a capture instance when a captured table gets new columns, and drop it when a newer one is read. "
         "The user must be a member of db_owner.",
     ),
+    Option(
+        "computed.columns",
+        choice("include", "exclude"),
+        "include",
+        "Computed columns, for which change tables always have null: with their values in snapshots and null in "
+        "changes, or left out. Replicas leave them out by default.",
+    ),
     Option("internal.capture.instance.include.list", PATTERNS, None, "Capture instances to read.", protects=True),
     Option(
         "internal.capture.instance.exclude.list",

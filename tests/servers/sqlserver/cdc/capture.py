@@ -21,6 +21,7 @@ _NO_LSN = "00000000:00000000:0000"
 # What follows the LSN text of an idle scan: NUL, in the form in which texts are stored.
 _NUL = "\U0010f7ff"
 _SCANS_KEPT = 50
+_IDLE_SCANS = 0.5
 
 
 class Capture:
@@ -30,6 +31,8 @@ class Capture:
         self.interval = interval
         self.idle_seconds = idle_seconds
         self.agent_running = True
+        # Whether a capture instance has its start from the scan that meets it, and none before.
+        self.starts_late = False
         self._engine = engine
         self._control: Backend = engine.connect("capture control")
         self._control_lock = threading.Lock()
@@ -116,7 +119,8 @@ class Capture:
         """How long to sleep if nothing happens: until an idle database gets a row that says so."""
         if not self._last_row:
             return None
-        return max(0.05, min(self._last_row.values()) + self.idle_seconds - time.monotonic())
+        # The job scans an idle log, too.
+        return min(_IDLE_SCANS, max(0.05, min(self._last_row.values()) + self.idle_seconds - time.monotonic()))
 
     def _recover(self, error: EngineError) -> None:
         """A table or database that is dropped while it is scanned, a deadlock: the next scan finds things in order."""
@@ -205,6 +209,10 @@ def scan(backend: Backend, database_id: int, maximum: int) -> int:
     )
     commands = _capture_tables(backend, database_id)
     mapping = _cdc_table(backend, database_id, "lsn_time_mapping")
+    backend.run(
+        f"UPDATE {_cdc_table(backend, database_id, 'change_tables')} t SET c5 = ms.lsn(i.start_position)"
+        f" FROM cat.instances i WHERE i.object_id = t.c1 AND t.c5 IS NULL AND i.start_position <= {last}"
+    )
     backend.run(
         f"INSERT INTO {mapping} SELECT ms.lsn(lsn), ms.shown(begin_time), ms.shown(end_time),"
         " CASE WHEN is_marker THEN '\\x00'::bytea ELSE substring(int8send(xid::text::int8), 3) END, CASE WHEN NOT"
