@@ -16,9 +16,10 @@ from pyspark.sql.types import StructType
 from tailrace.capture.capture import Capture
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.signaling import send
-from tailrace.sinks.replica import delta_rs
+from tailrace.sinks.replica import again, aside
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
+from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.spark.shapes import Shaper
 from tests.behaviour import streams_here
 from tests.conftest import Database
@@ -109,11 +110,14 @@ class Following:
             for chunk in capture.read(split):
                 for row in shaper.rows(chunk):
                     blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
-        batch = MicroBatch(str(self.folder / "lake"), "query", number, {}, False)
+        root = str(self.folder / "lake")
+        known = {"copies": again.folders(root, {}), "aside": aside.folders(root, {})}
+        batch = MicroBatch(root, "query", number, {}, False, sets_aside=True, **known)
         for table, found in blobs.items():
+            writer = TableWriter(batch, table)
             for part in parts(iter(found), self.rows):
                 time.sleep(self.pause)
-                delta_rs.write(batch, table, part)
+                writer.write(part)
 
 
 def _put(file: Path, text: str) -> None:

@@ -68,7 +68,7 @@ def runs(database: Database, given: dict[str, str]) -> str | None:
 
 
 OWNS_PUBLICATION = "ALTER PUBLICATION p OWNER TO {role}"
-OWNS_TABLES = ("ALTER TABLE a OWNER TO {role}", "ALTER TABLE b OWNER TO {role}")
+OWNS_TABLES = ["ALTER TABLE a OWNER TO {role}", "ALTER TABLE b OWNER TO {role}"]
 MAY_CREATE = "GRANT CREATE ON DATABASE {database} TO {role}"
 NARROW = "ALTER PUBLICATION p SET (publish = 'insert')"
 SKIPS = {"skipped.operations": "u,d,t"}
@@ -91,7 +91,9 @@ FULL = {"replica.identity.autoset.values": "public.a:FULL"}
         (["CREATE PUBLICATION p FOR ALL TABLES"], {}, "is FOR ALL TABLES"),
         (["CREATE PUBLICATION p FOR ALL TABLES"], {"publication.autocreate.mode": "all_tables"}, None),
         (["CREATE PUBLICATION p FOR TABLES IN SCHEMA public"], {}, None),
-        ([], {}, "may not create the publication p"),
+        ([], {}, "does not own public.a, public.b"),
+        (OWNS_TABLES, {}, "may not create the publication p"),
+        ([], {"publication.autocreate.mode": "no_tables"}, "may not create the publication p"),
         ([], {"publication.autocreate.mode": "disabled"}, "Publication autocreation is disabled"),
         ([], {"publication.autocreate.mode": "all_tables"}, "only a superuser may create p"),
         ([MAY_CREATE], {}, "does not own public.a, public.b"),
@@ -130,6 +132,10 @@ def test_a_start_does_what_check_predicts(
     ("setup", "more"),
     [
         ([], {}),
+        ([], {"publication.autocreate.mode": "all_tables"}),
+        ([], {"publication.autocreate.mode": "no_tables", "table.include.list": "public.*"}),
+        ([MAY_CREATE], {"publication.autocreate.mode": "all_tables"}),
+        (OWNS_TABLES, {}),
         ([], {"publication.autocreate.mode": "disabled"}),
         (["CREATE PUBLICATION p FOR TABLE a"], {}),
         (["CREATE PUBLICATION p FOR TABLE a"], {"publication.autocreate.mode": "disabled"}),
@@ -141,15 +147,35 @@ def test_a_start_does_what_check_predicts(
 def test_after_its_remedies_check_is_green_and_a_start_needs_nothing_else(
     database: Database, role: str, setup: list[str], more: dict[str, str]
 ) -> None:
-    """With a role that owns nothing: an administrator runs what `check` says."""
-    database.execute(*setup)
+    """An administrator runs what `check` says."""
+    database.execute(*(statement.format(role=role, database=database.name) for statement in setup))
     given = properties(role, **more)
     found = problems(database, given)
     assert found
     for finding in found:
-        remedy = (finding.remedy or "").split("; or ")[0]
-        database.execute(remedy.removeprefix("as the owner: ").removeprefix("as the table's owner: "))
+        follow(database, given, finding.remedy or "")
     assert problems(database, given) == []
+    assert runs(database, given) is None
+
+
+def follow(database: Database, given: dict[str, str], remedy: str) -> None:
+    """Do what a remedy says first, to the letter."""
+    first, _, then = remedy.partition("; or ")[0].partition("; then set ")
+    for statement in first.split("; "):
+        database.execute(statement.rpartition(": ")[2])
+    given.update([then.split("=")] if then else [])
+
+
+@pytest.mark.parametrize("mode", ["all_tables", "filtered", "disabled"])
+def test_a_start_without_check_names_all_that_is_needed_at_once(database: Database, role: str, mode: str) -> None:
+    """Also the right to read, which is needed after the publication."""
+    database.execute(f"REVOKE SELECT ON ALL TABLES IN SCHEMA public FROM {role}")
+    given = properties(role, **{"publication.autocreate.mode": mode})
+    _, _, remedy = (runs(database, given) or "").partition(" | ")
+    assert f'GRANT SELECT ON "public"."a" TO "{role}"; GRANT SELECT ON "public"."b" TO "{role}"' in remedy
+    assert "GRANT CREATE" not in remedy, "a superuser creates it"
+    follow(database, given, remedy)
+    assert given["publication.autocreate.mode"] == "disabled"
     assert runs(database, given) is None
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,10 +13,8 @@ import pytest
 import yaml
 
 from tailrace.cli.demo import QUICK_START
-from tests.behaviour.capture import capturing
 from tests.behaviour.streams import eventually
 from tests.behaviour.test_cli import records, tailrace
-from tests.behaviour.test_modes import read
 from tests.conftest import Database
 from tests.unit.test_docs import blocks
 
@@ -57,7 +53,12 @@ def test_the_page(database: Database, tmp_path: Path) -> None:
     )
     config = content["source"]["config"]
     assert (config["slot.name"], config["publication.name"]) == ("debezium", publication)
-    config.update({**database.properties, "slot.name": slot})
+    config.update({**database.properties, "slot.name": slot, "offset.takeover": str(tmp_path / "offsets.json")})
+    with database.connect() as connection:
+        query = "SELECT (confirmed_flush_lsn - '0/0'::pg_lsn)::int8 FROM pg_replication_slots WHERE slot_name = %s"
+        (lsn,) = connection.execute(query, [slot]).fetchone() or (None,)
+    stored = {"partition": {"server": "shop"}, "offset": {"lsn": lsn, "snapshot_completed": True}}
+    (tmp_path / "offsets.json").write_text(json.dumps({"offsets": [stored]}), encoding="utf-8")
     content["sink"], content["spark"] = {"json": {"path": "out"}}, {"spark.master": "local[2]", **QUICK_START}
     pipeline = tmp_path / "pipeline.yaml"
     pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
@@ -71,80 +72,8 @@ def test_the_page(database: Database, tmp_path: Path) -> None:
         return [record["key"]["payload"]["id"] for record in records(tmp_path / "out")]
 
     assert keys() == [3], "no snapshot, and nothing between is missing"
-    del config["slot.takeover"], config["snapshot.mode"]
+    del config["slot.takeover"], config["offset.takeover"], config["snapshot.mode"]
     pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
     database.execute("INSERT INTO orders VALUES (4)")
     tailrace("run", pipeline, "--once")
     assert sorted(keys()) == [3, 4]
-
-
-@pytest.fixture
-def engine() -> Path:
-    """The program that runs a real Debezium; skips without."""
-    folder = os.environ.get("TAILRACE_REFERENCE")
-    if folder is None:
-        pytest.skip("needs a Debezium engine, name its folder in TAILRACE_REFERENCE")
-    return Path(folder) / "run.sh"
-
-
-class Debezium:
-    """A connector of the engine, with its offsets in a file."""
-
-    def __init__(self, engine: Path, database: Database, folder: Path) -> None:
-        self.engine, self.folder = engine, folder
-        self.output, self.stop = folder / "events.jsonl", folder / "stop"
-        self.config = {
-            **database.properties,
-            "name": "shop",
-            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-            "plugin.name": "pgoutput",
-            "topic.prefix": "t",
-            "slot.name": f"slot_{database.name}",
-            "publication.name": f"publication_{database.name}",
-            "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
-            "offset.storage.file.filename": str(folder / "offsets"),
-        }
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """The connector, until it streams and for the length of the block."""
-        self.stop.unlink(missing_ok=True)
-        file = self.folder / "connector.json"
-        file.write_text(json.dumps({"name": "shop", "config": self.config}), encoding="utf-8")
-        command = [self.engine, "--config", file, "--output", self.output, "--stop-file", self.stop]
-        with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            assert any("STREAMING" in line for line in process.stdout)
-            try:
-                yield
-            finally:
-                self.stop.touch()
-                process.communicate(timeout=120)
-
-    def ids(self) -> list[int]:
-        """The keys of the events that the last run wrote."""
-        lines = map(json.loads, self.output.read_text(encoding="utf-8").splitlines())
-        found = (line["value"] if isinstance(line["value"], dict) else json.loads(line["value"]) for line in lines)
-        return [event.get("payload", event)["after"]["id"] for event in found]
-
-
-@pytest.mark.crash
-def test_from_a_real_debezium_and_back(database: Database, engine: Path, tmp_path: Path) -> None:
-    database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    debezium = Debezium(engine, database, tmp_path)
-    with debezium.running():
-        database.execute("INSERT INTO t VALUES (2)")
-        eventually(lambda: debezium.output.exists() and debezium.ids() == [1, 2])
-    database.execute("INSERT INTO t VALUES (3)")
-    continuing = {"snapshot__mode": "no_data", "slot__takeover": "true", "publication__autocreate__mode": "disabled"}
-    with capturing(database, **continuing) as capture:
-        assert capture.plan() == []
-        found = read(capture)
-        assert found[-1] == ("c", 3)
-        assert set(found) <= {("c", 2), ("c", 3)}, "what was not confirmed comes again"
-        database.execute("INSERT INTO t VALUES (4)")
-        assert read(capture) == [("c", 4)]
-    database.execute("INSERT INTO t VALUES (5)")
-    with debezium.running():
-        eventually(lambda: 5 in debezium.ids())
-        assert set(debezium.ids()) <= {3, 4, 5}

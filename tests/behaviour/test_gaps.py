@@ -223,7 +223,7 @@ def test_a_slot_lost_right_after_a_run_that_ended_with_the_snapshot(database: Da
     table(database)
     takeover = "false" if loss is dropped else "true"
     with capturing(database, snapshot__mode=mode, slot__takeover=takeover) as capture:
-        connector, horizon = capture.reader, capture.reader.horizon()
+        connector, horizon = capture.reader, capture.reader.horizon(capture.offset)
         found = 0
         while (end := connector.head(capture.offset, None, horizon)) != capture.offset:
             splits = connector.plan(capture.offset, end)

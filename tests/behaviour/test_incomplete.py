@@ -80,7 +80,7 @@ def test_a_table_that_may_not_be_read_is_incomplete_until_it_is_read(capture: Ca
 def test_a_table_that_is_not_there_is_incomplete_until_somebody_stops_its_snapshot(capture: Capture, kind: str) -> None:
     execute(capture.database, "s1", type_of_snapshot(kind), table="public.absent")
     assert drained(capture) == []
-    assert "no such table is captured" in incomplete(capture)["public.absent"]
+    assert "there is no such table" in incomplete(capture)["public.absent"]
     send(capture.database, "x", "stop-snapshot", '{"data-collections": ["public.absent"]}')
     drained(capture)
     assert incomplete(capture) == {}

@@ -107,6 +107,8 @@ def test_an_unreachable_broker_is_an_error_with_its_address() -> None:
     with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:
         sent.finish()
     assert "bootstrap.servers" in str(caught.value)
+    assert "a record was not delivered within 2 s (message.timeout.ms)" in str(caught.value)
+    assert "refused" not in str(caught.value)
 
 
 def test_settings_the_producer_does_not_know_are_an_error() -> None:

@@ -154,13 +154,15 @@ def test_a_table_that_cannot_be_added_or_removed_is_an_error_at_once(database: D
     assert again.edit is None
 
 
-def test_a_table_that_may_not_be_read_is_refused_shown_and_read_later(
+def test_a_table_that_may_not_be_added_is_refused_with_all_that_it_takes_shown_and_read_later(
     database: Database, pipeline: Path, spark: SparkSession
 ) -> None:
     """`add` refuses it; asked for by a signal it is shown as incomplete, until it is read."""
     role = f"reader_{uuid4().hex[:8]}"
     database.server.create_role(role, "secret")
-    database.execute("CREATE PUBLICATION shop FOR TABLE other, t", f"GRANT SELECT ON other TO {role}")
+    database.execute(
+        "CREATE PUBLICATION shop FOR TABLE other", "CREATE TABLE keyless (id int)", f"GRANT SELECT ON other TO {role}"
+    )
     text = pipeline.read_text(encoding="utf-8").replace(
         "publication.autocreate.mode: filtered", "publication.autocreate.mode: disabled"
     )
@@ -171,9 +173,13 @@ def test_a_table_that_may_not_be_read_is_refused_shown_and_read_later(
     run = Pipeline(load(pipeline), spark).start()
     try:
         until(lambda: run.progress().offset.get("phase") == "stream", run)
-        done = CliRunner().invoke(app, ["add", str(pipeline), "public.t"])
+        done = CliRunner().invoke(app, ["add", str(pipeline), "public.t", "public.keyless"])
         assert done.exit_code == 1
-        assert grant in str(done.exception)
+        said, owner = str(done.exception), 'ALTER PUBLICATION "shop" ADD TABLE "public"."keyless", "public"."t"'
+        assert "does not own the publication shop and does not own public.keyless, public.t" in said
+        for needed in (grant, f'GRANT SELECT ON "public"."keyless" TO "{role}"', owner, "--snapshot blocking"):
+            assert needed in said, "all that is missing is told at once"
+        database.execute(owner)
         assert pipeline.read_text(encoding="utf-8") == text
         tailrace.signal(pipeline, "add-tables", {"data-collections": ["public.t"]})
         until(lambda: bool(command("status", pipeline)["incomplete"]), run)

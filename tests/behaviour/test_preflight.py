@@ -125,10 +125,13 @@ def test_a_role_without_rights(server: EmbeddedPostgres, admin: psycopg.Connecti
         assert "Postgres roles LOGIN and REPLICATION are not assigned to user: poor" in about("role", found)[0]
         assert 'ALTER ROLE "poor" LOGIN REPLICATION' in about("role", found)[0]
         assert 'GRANT SELECT ON "public"."fine" TO "poor"' in about("select", found)[0]
-        create, owner = about("publication", found)
+        (owner,) = about("publication", found)
+        assert 'CREATE PUBLICATION "dbz_publication" FOR TABLE "public"."fine"; then set' in owner
+        (superuser,) = about("publication", findings(server, **login))
+        assert "only a superuser" in superuser
+        assert "publication.autocreate.mode=filtered" not in superuser
+        (create,) = about("publication", findings(server, **login, publication__autocreate__mode="no_tables"))
         assert 'GRANT CREATE ON DATABASE "shop" TO "poor"' in create
-        assert 'CREATE PUBLICATION "dbz_publication" FOR TABLE "public"."fine"' in owner
-        assert "only a superuser" in about("publication", findings(server, **login))[1]
         assert about("select", findings(server, **login, snapshot__mode="no_data")) == []
     finally:
         admin.execute("DROP ROLE poor")
@@ -249,14 +252,6 @@ def test_an_invalidated_slot(server: EmbeddedPostgres, admin: psycopg.Connection
         admin.execute("SELECT pg_reload_conf()")
 
 
-def test_another_encoding(server: EmbeddedPostgres) -> None:
-    with server.connect() as admin:
-        admin.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
-    found = check(resolve({**server.properties("latin"), "topic.prefix": "t"}))
-    server.drop_database("latin")
-    assert "the database is in LATIN1" in about("encoding", found)[0]
-
-
 def test_wal_level_and_an_older_server() -> None:
     with EmbeddedPostgres(version=16, settings={"wal_level": "replica"}) as server:
         found = check(resolve({**server.properties(), "topic.prefix": "t"}))
@@ -286,7 +281,7 @@ def test_a_partitioned_table_whose_changes_would_be_sent_under_other_names(
     assert about("publication", findings(server, **PARTS, **via_root))[0].startswith(BY_ROOT)
     assert about("publication", findings(server, **ROOT, **FILTERED, snapshot__mode="initial_only")) == []
     create = about("publication", findings(server, **ROOT, publication__autocreate__mode="disabled"))[0].split(" | ")[1]
-    assert create.endswith('FOR TABLE "public"."parts" WITH (publish_via_partition_root = true)')
+    assert 'FOR TABLE "public"."parts" WITH (publish_via_partition_root = true, ' in create
     admin.execute("CREATE PUBLICATION dbz_publication FOR TABLE parts")
     for given in (FILTERED, {}, {"publication__autocreate__mode": "disabled"}):
         (said,) = about("publication", findings(server, **ROOT, **given))
@@ -343,3 +338,31 @@ def test_remedies_for_many_tables_can_be_run_as_they_are(server: EmbeddedPostgre
         assert about("publication", findings(server, **given, table__include__list="S.*")) == []
     finally:
         admin.execute("DROP OWNED BY many; DROP ROLE many")
+
+
+def test_what_keeps_a_replica_incomplete_is_named_in_advance(
+    server: EmbeddedPostgres, admin: psycopg.Connection
+) -> None:
+    admin.execute(TABLES)
+    admin.execute(
+        "CREATE TABLE heir () INHERITS (fine);"
+        "CREATE TABLE filtered (id int PRIMARY KEY, v text);"
+        "CREATE PUBLICATION dbz_publication FOR TABLE parts, fine, heir, filtered WHERE (id > 1)"
+        " WITH (publish_via_partition_root = true)"
+    )
+    given = {"rows__for__replica": "true", "publication__autocreate__mode": "disabled"}
+    listed = {"table__include__list": "public.(parts.*|fine|heir|filtered|forgotten)"}
+    said = about("replica", findings(server, **given, **listed), None)
+    assert [each.split(": ")[0] for each in said] == [
+        "public.filtered",
+        "public.forgotten",
+        "public.parts",
+        "public.fine",
+    ]
+    assert "sends only rows that fulfil its condition; the replica stays incomplete" in said[0]
+    assert "it is unlogged" in said[1]
+    assert "attached, detached, dropped or truncated" in said[2]
+    assert "no rows of the tables that inherit from it" in said[3]
+    (halves,) = about("replica", findings(server, **given, **listed), True)
+    assert halves.startswith("public.parts_1: no replica")
+    assert about("replica", findings(server, publication__autocreate__mode="disabled", **listed), None) == []

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from tailrace.connectors.postgres.admin import resumable
+from tailrace.connectors.postgres.admin.checks import check
 from tailrace.connectors.postgres.server import slot
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour import streams_here
@@ -102,11 +104,43 @@ def test_slot_creation_has_a_limit(
     with database.connect() as other, other.transaction():
         other.execute("SELECT pg_current_xact_id()")
         holder = other.info.backend_pid
-        with capturing(database, **given) as capture, pytest.raises(SourceError, match="end long open transactions"):
+        with capturing(database, **given) as capture, pytest.raises(SourceError, match="waited for") as told:
             capture.plan()
+    assert f"SELECT pg_terminate_backend({holder})" in str(told.value.remedy)
     assert caplog.text.count("could not be created in time") == 1
     assert f"making the slot waits for the open transaction of server process {holder}," in caplog.text
     with capturing(database, **{**given, "internal__create__slot__command__timeout": "-1"}) as capture:
+        assert ids(capture) == [1]
+
+
+def test_a_forgotten_prepared_transaction_is_named_by_check_and_run(
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server process holds its locks, and one of another database keeps the slot from being made as well."""
+    monkeypatch.setattr(slot, "_WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(resumable, "_FORGOTTEN_SECONDS", 0.0)
+    database.execute(*TABLE)
+    given = {"internal__create__slot__command__timeout": "1", "slot__max__retries": "0"}
+    with database.server.connect() as elsewhere:
+        elsewhere.execute("BEGIN; CREATE TABLE left_over (id int); PREPARE TRANSACTION 'it''s left'")
+        owner = database.server.user
+        named = f"the prepared transaction 'it''s left' of {owner} in the database postgres, for 0:00:0"
+        mends = f"in the database postgres, as {owner} or a superuser: ROLLBACK PREPARED 'it''s left', or COMMIT"
+        try:
+            with capturing(database, **given) as capture:
+                (found,) = [each for each in check(capture.config) if "prepared" in each.what]
+                assert (found.name, found.ok) == ("slot", None)
+                assert found.what.startswith(named)
+                assert found.what.endswith("keeps the slot from being made")
+                assert (found.remedy or "").startswith(mends)
+                with pytest.raises(SourceError) as told:
+                    capture.plan()
+            assert named in str(told.value)
+            assert mends in str(told.value.remedy)
+            assert f"making the slot waits for {named}" in caplog.text
+        finally:
+            elsewhere.execute("ROLLBACK PREPARED 'it''s left'")
+    with capturing(database, **given) as capture:
         assert ids(capture) == [1]
 
 
@@ -170,8 +204,9 @@ def test_errors_that_are_to_be_tried_again(
     with capturing(database, **given, **listed) as capture:
         capture.step()
         database.execute(f"DROP PUBLICATION publication_{database.name}", "INSERT INTO t VALUES (2)")
-        with pytest.raises(SourceError, match="publication"):
+        with pytest.raises(SourceError, match=r'publication "publication_.*" does not exist'):
             capture.step()
+    assert "start again" not in caplog.text, "what is tried again by itself needs no start"
     assert caplog.text.count("trying again") == (0 if pattern is None else 2)
 
 

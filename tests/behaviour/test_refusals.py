@@ -57,7 +57,7 @@ def test_a_slot_that_another_reader_has_is_worth_another_try() -> None:
         ("keine Berechtigung für Tabelle t", "42501", "GRANT SELECT ON s.t TO database.user"),
         ("ungültige Byte-Sequenz", "22021", "fix the values that are not valid UTF-8, or exclude the column"),
         ("Division durch Null", "22012", "correct the SELECT of the table"),
-        ("server closed the connection unexpectedly", None, "start the query again"),
+        ("server closed the connection unexpectedly", None, "the server's log says"),
     ],
 )
 def test_remedies_for_rows_that_cannot_be_read(said: str, state: str | None, remedy: str) -> None:

@@ -6,7 +6,9 @@ Both engines run these tests: `deltalake` here, `spark` from test_replica_spark.
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,9 +17,10 @@ from pyspark.errors import PySparkException
 
 from tailrace.errors import SinkError
 from tailrace.model.change import ControlBatch
+from tailrace.model.held import held_type
 from tailrace.model.native import native_rows
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.table import Column, TableId
+from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica.aside import found
 from tailrace.sinks.replica.compare import Replica as Compared
 from tailrace.sinks.replica.compare import Totals
@@ -266,3 +269,85 @@ def test_an_error_of_a_write_names_place_and_remedy(replica: Replica, tmp_path: 
     (tmp_path / "lake").write_text("a file in the way")
     with pytest.raises((SinkError, PySparkException), match=r"lake: the replica could not be written(.|\n)*Remedy"):
         replica.write(0, created(order(1)))
+
+
+KEYS = TableSchema(
+    TableId("shop", "public", "keys"),
+    (
+        Column("a", ConnectSchema("double"), pa.float64()),
+        Column("b", ConnectSchema("array"), pa.list_(pa.float64())),
+        Column("v", ConnectSchema("string", True), pa.string()),
+    ),
+    ("a", "b"),
+    ("a", "b"),
+)
+
+
+def test_a_changed_key_that_is_equal_and_not_identical(replica: Replica) -> None:
+    """0 and -0 are one key, and so are all NaN."""
+    nan = float("nan")
+    odd = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
+
+    def image(a: float, b: float, v: str) -> dict[str, object]:
+        return {"a": a, "b": [b], "v": v}
+
+    replica.write(0, created(image(0.0, 0.0, "zero"), image(nan, 1, "nan"), image(2, 2, "two"), table=KEYS))
+    replica.write(
+        1,
+        changes(
+            KEYS,
+            {"op": "u", "before": image(0.0, 0.0, ""), "after": image(-0.0, -0.0, "zero 2")},
+            {"op": "d", "before": image(2, 2, "")},
+            {"op": "c", "after": image(0, -2, "more")},
+            {"op": "u", "after": image(odd, 1, "nan 2")},
+        ),
+    )
+    assert sorted(str(row["v"]) for row in replica.rows(KEYS)) == ["more", "nan 2", "zero 2"]
+    replica.write(
+        2, changes(KEYS, {"op": "d", "before": image(0.0, 0.0, "")}, {"op": "d", "before": image(nan, 1, "")})
+    )
+    assert [row["v"] for row in replica.rows(KEYS)] == ["more"]
+
+
+def test_a_changed_key_that_is_unique_at_the_commit_alone(replica: Replica) -> None:
+    table = replace(ORDERS, identity=tuple(ORDERS.row_type.names), unique_at_commit=True)
+    replica.write(0, created(*(order(number, f"n{number}") for number in (1, 2, 3, 4)), table=table))
+    exchanged = [
+        {"op": "u", "before": order(1, "n1"), "after": order(2, "n1")},
+        {"op": "u", "before": order(2, "n2"), "after": order(1, "n2")},
+        {"op": "c", "after": order(3, "new")},
+        {"op": "d", "before": order(3, "n3")},
+        {"op": "c", "after": order(5, "brief")},
+        {"op": "d", "before": order(5, "brief")},
+    ]
+    replica.write(1, changes(table, *exchanged))
+    assert [(row["id"], row["note"]) for row in replica.rows(table)] == [(1, "n2"), (2, "n1"), (3, "new"), (4, "n4")]
+
+
+def test_values_that_no_type_holds_and_a_changed_key(replica: Replica) -> None:
+    """A column becomes one of texts when they come, and stays so; a key is found under its text from then on."""
+    decimals = ConnectSchema("bytes", False, "org.apache.kafka.connect.data.Decimal", 1)
+    table = TableSchema(
+        TableId("shop", "public", "hard"),
+        (
+            Column("k", decimals, held_type(pa.decimal128(9, 2))),
+            Column("l", ConnectSchema("array", True), held_type(pa.list_(pa.int32()))),
+        ),
+        ("k",),
+        ("k",),
+    )
+
+    def image(k: str, one: list[int] | str | None) -> dict[str, object]:
+        number = {"tailrace.value": None, "tailrace.text": k} if k == "NaN" else {"tailrace.value": Decimal(k)}
+        return {"k": number, "l": {"tailrace.text": one} if isinstance(one, str) else {"tailrace.value": one}}
+
+    def held() -> list[tuple[object, object]]:
+        return sorted((str(row["k"]), row["l"]) for row in replica.rows(table))
+
+    replica.write(0, created(image("1.50", [1, 2]), image("2", None), table=table))
+    assert held() == [("1.50", [1, 2]), ("2.00", None)]
+    replica.write(1, created(image("NaN", "[[1],[2]]"), table=table))
+    assert held() == [("1.5", "[1,2]"), ("2", None), ("NaN", "[[1],[2]]")]
+    changed = [{"op": "u", "after": image("1.50", [3])}, {"op": "d", "before": image("NaN", None)}]
+    replica.write(2, changes(table, *changed), created(image("3.25", [4]), table=table))
+    assert held() == [("1.5", "[3]"), ("2", None), ("3.25", "[4]")]

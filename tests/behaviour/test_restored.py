@@ -80,7 +80,7 @@ def test_what_was_written_instead_is_not_passed_over(database: Database) -> None
             (found,) = [one for one in check(there.config, (there.offset, there.offset)) if one.name == "slot"]
             assert found.ok is False
             assert ANOTHER in found.what
-            end = {**there.offset, "position": format_lsn(there.reader.horizon())}
+            end = {**there.offset, "position": format_lsn(there.reader.horizon(there.offset))}
             (split,) = there.reader.plan(there.offset, end)
             with pytest.raises(OffsetError, match=ANOTHER):
                 list(there.reader.read(split))
@@ -115,6 +115,8 @@ def test_what_was_read_and_never_happened_there(database: Database) -> None:
     with capturing(database) as capture:
         streaming(capture)
         backup = copied(database.server)
+        # More than a page of log: of a slot on the border of a page it is not certain which commits it sends.
+        database.execute("INSERT INTO other SELECT string_agg(md5(n::text), '') FROM generate_series(1, 1000) n")
         for number in (4, 5):
             insert(database, number)
             assert read(capture) == [("c", number)]

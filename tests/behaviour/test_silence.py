@@ -98,6 +98,7 @@ def test_a_planner_waits_until_the_network_is_back(
         threading.Timer(4, between.heal).start()
         assert ids(capture.step()) == list(range(1, 11))
     assert "trying again" in caplog.text
+    assert "start again" not in caplog.text
 
 
 @pytest.mark.parametrize("moment", ["pg_current_wal_flush_lsn", "pg_replication_slots", "pg_stat_replication"])

@@ -143,6 +143,9 @@ def test_reconcile_finds_and_repairs_wrong_rows(kept: Kept) -> None:
     assert (mended["outcome"], mended["repaired"]) == ("equal", 2)
     kept.until_equal("compared")
     assert kept.line.replica("compared") == by_key([row(key) for key in range(1, 31)])
+    bag = str(kept.source.id("bag"))
+    kept.until_equal("bag")
+    assert kept.reconciled("-t", bag)[bag]["outcome"] == "equal", "a table without a key is compared as well"
 
 
 def test_a_truncate_empties_a_replica(kept: Kept) -> None:

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 from bson import Decimal128
@@ -113,7 +114,7 @@ class Reader:
             return {"$date": Number(str(millis))}
         if self._mode == RELAXED and 0 <= millis < _LAST_ISO_MS:
             moment = _EPOCH + timedelta(milliseconds=millis)
-            fraction = f".{millis % 1000:03d}" if millis % 1000 else ""
+            fraction = f".{millis % 1000:03d}".rstrip("0") if millis % 1000 else ""
             return {"$date": f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"}
         return {"$date": {"$numberLong": str(millis)}}
 
@@ -143,7 +144,7 @@ class Reader:
 
     def _pointer(self, data: bytes) -> Any:
         name, id_ = _text(data[4:-13]), {"$oid": data[-12:].hex()}
-        return {"$ref": name, "$id": id_} if self._mode == STRICT else {"$dbPointer": {"$ref": name, "$id": id_}}
+        return {"$dbPointer": {"$ref": name, "$id": id_}} if self._mode == CANONICAL else {"$ref": name, "$id": id_}
 
 
 def _decimal(_: Reader, data: bytes) -> Any:
@@ -155,15 +156,14 @@ def _string(_: Reader, data: bytes) -> str:
 
 
 def _java(value: float) -> str:
-    return (
-        "NaN"
-        if value != value
-        else "Infinity"
-        if value == math.inf
-        else "-Infinity"
-        if value == -math.inf
-        else repr(value)
-    )
+    """A double as Java prints it: `1.0`, `1.0E17`, `Infinity`."""
+    if not math.isfinite(value):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return format(Decimal(repr(value)), "f")
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{len(digits) + int(exponent) - 1}"
 
 
 def _int32(data: bytes, at: int) -> int:

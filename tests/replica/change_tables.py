@@ -122,15 +122,16 @@ def of_db2(server: GoldenDb2, properties: Mapping[str, str], ignored: frozenset[
     for (schema, table), columns in tables.items():
         listed = ", ".join(f'"{name}"' for name in columns)
         found = server.server.execute(f'SELECT {listed} FROM "{schema}"."{table}"')
-        rows = [[_text(value) for value in row] for row in found]
+        types = [*columns.values()]
+        rows = [[_text(value, type_) for value, type_ in zip(row, types, strict=True)] for row in found]
         yield ChangeTable(TableId("", schema, table), columns, rows, (schema, table) in captured, ignored=ignored)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: Any, type_: str) -> str | None:
     """A value of the driver as PostgreSQL prints it."""
     if value is None:
         return None
-    if isinstance(value, bool):
+    if type_ == "boolean":
         return "t" if value else "f"
     if isinstance(value, bytes):
         return "\\x" + value.hex()

@@ -67,13 +67,17 @@ class Captured:
 
 @dataclass(frozen=True)
 class Collection(SourceTable):
-    """A collection; `documents` are their bytes."""
+    """A collection; `documents` are their bytes.
+
+    `as_text` is an expression of `database.collection.field` whose columns are text that also holds dates and numbers.
+    """
 
     id: TableId
     documents: Sequence[bytes]
     mode: str
     ignored: frozenset[str] = frozenset()
     is_sent: bool = True
+    as_text: str = ""
 
     def compare(self, replica: pa.Table | None) -> Comparison:
         """See SourceTable.compare."""
@@ -96,14 +100,19 @@ class Collection(SourceTable):
         row: dict[str, str | None] = {KEY: _key(data)}
         rest.pop("_id", None)
         for name, type_ in columns.items():
-            row[name] = held(fields[name], rest[name], type_) if name in rest else None
+            row[name] = self._held(name, fields[name], rest[name], type_) if name in rest else None
             if row[name] is not None or (name in rest and rest[name] is None):
                 del rest[name]
         return tuple(sorted({**row, REST: shown(rest)}.items()))
 
+    def _held(self, name: str, tree: Any, relaxed: Any, type_: pa.DataType) -> str | None:
+        if pa.types.is_string(type_) and matches(self.as_text, f"{self.name}.{name}"):
+            return _any_text(tree, relaxed)
+        return held(tree, relaxed, type_)
+
 
 def collections(
-    client: MongoClient[Any], captured: Captured, ignored: frozenset[str] = frozenset()
+    client: MongoClient[Any], captured: Captured, ignored: frozenset[str] = frozenset(), as_text: str = ""
 ) -> Iterator[SourceTable]:
     """The captured collections of a server. Views and time series have no changes."""
     for database in client.list_database_names():
@@ -114,7 +123,8 @@ def collections(
             if captured.collection(database, name):
                 documents = client[database].get_collection(name, codec_options=_RAW).find()
                 id_ = TableId(database, "", name, DATABASE_TABLE)
-                yield Collection(id_, [document.raw for document in documents], captured.mode, ignored)
+                raw = [document.raw for document in documents]
+                yield Collection(id_, raw, captured.mode, ignored, as_text=as_text)
 
 
 def held(tree: Any, relaxed: Any, type_: pa.DataType) -> str | None:
@@ -168,6 +178,28 @@ def _string(tree: Any, relaxed: Any) -> str | None:
     return _json_or_text(tree) if isinstance(tree, str) else None
 
 
+def _any_text(tree: Any, relaxed: Any) -> str | None:
+    """A value in a column of text that holds dates in ISO 8601, and numbers without a binary fraction, as well."""
+    exact = _exact(tree, finite=False)
+    if exact is not None and exact[1] != "double":
+        return tree["$numberDecimal"] if exact[1] == "decimal" else str(exact[0])
+    if isinstance(tree, Special) and isinstance(tree.get("$date"), Number):
+        return _far(int(tree["$date"].text))
+    return _string(tree, relaxed)
+
+
+def _far(millis: int) -> str:
+    """A moment of any year in ISO 8601, `+33658-09-27T01:46:40Z`: 400 years have 146,097 days."""
+    days, rest = divmod(millis, 86_400_000)
+    cycles, day = divmod(days, 146_097)
+    moment = _EPOCH + timedelta(days=day)
+    year = moment.year + 400 * cycles
+    shown_ = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
+    clock = (_EPOCH + timedelta(milliseconds=rest)).time()
+    fraction = f".{rest % 1000:03d}".rstrip("0") if rest % 1000 else ""
+    return f"{shown_}-{moment:%m-%d}T{clock:%H:%M:%S}{fraction}Z"
+
+
 def _date(tree: Any, is_day: bool) -> str | None:
     if not isinstance(tree, Special) or not isinstance(tree.get("$date"), Number):
         return None
@@ -196,8 +228,8 @@ def _number(tree: Any, type_: pa.DataType) -> str | None:
     return str(int(value)) if fits else None
 
 
-def _exact(tree: Any) -> tuple[Decimal, str] | None:
-    """A finite number and its kind; None for anything else."""
+def _exact(tree: Any, *, finite: bool = True) -> tuple[Decimal, str] | None:
+    """A number, a finite one, and its kind; None for anything else."""
     if isinstance(tree, Number):
         is_integer = tree.text.lstrip("-").isdigit()
         value, kind = (Decimal(tree.text), "integer") if is_integer else (Decimal(float(tree.text)), "double")
@@ -207,7 +239,7 @@ def _exact(tree: Any) -> tuple[Decimal, str] | None:
         value, kind = Decimal(tree["$numberDecimal"]), "decimal"
     else:
         return None
-    return (value, kind) if value.is_finite() else None
+    return (value, kind) if value.is_finite() or not finite else None
 
 
 def _special_double(tree: Any) -> str | None:

@@ -26,7 +26,8 @@ def tables_of(server: GoldenServer, properties: Mapping[str, str], sink: Mapping
         with server.server.connect(DATABASE) as connection:
             return list(postgres.tables(connection, postgres.Captured(properties), ignored))
     if isinstance(server, GoldenMongo):
-        return list(mongodb.collections(server.client, mongodb.Captured(properties), ignored))
+        as_text = ".*" if sink.get("out_of_range") == "text" else properties.get("column.out.of.range.text", "")
+        return list(mongodb.collections(server.client, mongodb.Captured(properties), ignored, as_text))
     if isinstance(server, GoldenSqlServer):
         return list(change_tables.of_sqlserver(server, properties, ignored))
     assert isinstance(server, GoldenDb2)

@@ -142,9 +142,11 @@ DOCUMENTS: list[tuple[Any, str]] = [
 ]
 
 
+T = TableId("shop", "", "t", DATABASE_TABLE)
+
+
 def collection(*documents: dict[str, Any]) -> Collection:
-    id_ = TableId("shop", "", "t", DATABASE_TABLE)
-    return Collection(id_, [to_bson(document) for document in documents], "strict")
+    return Collection(T, [to_bson(document) for document in documents], "strict")
 
 
 def test_a_document_is_compared_by_the_types_of_its_values() -> None:
@@ -183,6 +185,32 @@ def test_declared_columns_hold_what_they_can_and_the_rest_has_the_others() -> No
     assert is_same({"l": [1, 2]}, l=[1, 2])
     assert is_same({"l": [1, "x"]}, _rest='{"l": [1, "x"]}')
     assert not is_same({"l": [1, "x"]}, l=[1, None])
+
+
+def test_columns_of_text_hold_dates_and_numbers_where_they_are_asked_to() -> None:
+    table = pa.table({name: pa.array([None], pa.string()) for name in ("_key", "at", "_rest")})
+
+    def is_same(value: Any, text: str, **more: Any) -> bool:
+        document = Collection(T, [to_bson({"_id": 7, "at": value})], "strict", **more)
+        return document.compare(table.set_column(0, "_key", [["7"]]).set_column(1, "at", [[text]])).is_same
+
+    for value, text in (
+        (DatetimeMS(253402300800000), "+10000-01-01T00:00:00Z"),
+        (DatetimeMS(-62167219200001), "-0001-12-31T23:59:59.999Z"),
+        (DatetimeMS(30), "1970-01-01T00:00:00.03Z"),
+        (Decimal128("1E+50"), "1E+50"),
+        (7, "7"),
+    ):
+        assert is_same(value, text, as_text="shop.*")
+        assert not is_same(value, text)
+    assert is_same("x", "x")
+    assert is_same({"a": DatetimeMS(0)}, '{"a": {"$date": "1970-01-01T00:00:00Z"}}')
+
+
+def test_doubles_of_canonical_json_are_javas() -> None:
+    for value, text in ((1.0, "1.0"), (1e17, "1.0E17"), (-59053124.2067, "-5.90531242067E7"), (1e-7, "1.0E-7")):
+        row = {"document": f'{{"_id": {{"$numberInt": "7"}}, "v": {{"$numberDouble": "{text}"}}}}', "id": "7"}
+        assert Collection(T, [to_bson({"_id": 7, "v": value})], "canonical").compare(_table(row)).is_same
 
 
 def _table(row: dict[str, Any]) -> pa.Table:

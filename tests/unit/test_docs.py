@@ -183,7 +183,7 @@ def known_command(words: list[str]) -> None:
         project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
         assert all(re.search(rf"^{extra} = \[", project, re.MULTILINE) for extra in extras[1].split(","))
     else:
-        assert program in ("export", "python", "spark-submit", "spark-class"), (
+        assert program in ("export", "python", "spark-submit", "spark-class", "curl"), (
             f"{program}: say here what may be checked of it"
         )
 

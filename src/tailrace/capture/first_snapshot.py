@@ -116,7 +116,8 @@ class FirstSnapshot:
                 where=f"snapshot.mode={self.config.text('snapshot.mode')}",
                 remedy="set snapshot.mode to initial or no_data, or the checkpoint of a pipeline that has begun",
             )
-        position, remembered = self._connector.first(log_end, reads_tables=self._mode.at_first)
+        taken = self._connector.taken_over(log_end)
+        position, remembered = taken or self._connector.first(log_end, reads_tables=self._mode.at_first)
         reading = self._initial.first() if self._mode.at_first else None
         return here.at(phase=SNAPSHOT, position=position, log=remembered, reading=reading)
 

@@ -13,13 +13,15 @@ from tailrace.events.heartbeat import heartbeat
 from tailrace.events.notifications import Notice, notify
 from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc, note
+from tailrace.model.schema_change import DROP
+from tailrace.model.table import TableSchema
 from tailrace.snapshot.table_note import TableNote
 from tailrace.snapshot.window import Window
 
 
 @dataclass(frozen=True)
 class LogSplit:
-    """A range of the log, whose connector alone knows what that is; `tables` are captured or not by then.
+    """A range of the log, whose connector alone knows what that is (None: none); `tables` are captured or not by then.
 
     After it comes a chunk of an incremental snapshot, which was read in between, then the `notices` of that, then a
     `heartbeat` (milliseconds since 1970) if one is due. `untouched` tables are left out, as their rows come later.
@@ -53,7 +55,7 @@ def read_log(
         # Before the log, whose changes supersede rows of the chunk.
         begins = SnapshotRead(split.read_id, request=split.chunk.request, begins=True)
         yield Chunk([note(window.rows.table, read=begins)])
-    for decoded in changes(config, split.range):
+    for decoded in changes(config, split.range) if split.range is not None else ():
         chunk = _without(decoded, split.untouched) if split.untouched else decoded
         if window is not None:
             window.observe(*chunk.batches)
@@ -70,7 +72,21 @@ def read_log(
 
 
 def _without(chunk: Chunk, tables: tuple[str, ...]) -> Chunk:
-    return replace(chunk, batches=[batch for batch in chunk.batches if str(batch.table.id) not in tables])
+    """A chunk without the changes of tables whose rows come later; what got its rows from one of them lacks these."""
+    batches = []
+    for batch in chunk.batches:
+        change = batch.schema_change
+        is_ours, previous = str(batch.table.id) not in tables, None if change is None else change.previous
+        was_ours = previous is None or str(previous) not in tables
+        if is_ours and was_ours:
+            batches.append(batch)
+        elif is_ours:
+            why = f"it was {previous}, which was not read yet when it was renamed"
+            batches.append(note(TableSchema(batch.table.id, (), (), ()), lacking=why))
+        elif was_ours and change is not None and previous is not None:
+            dropped = replace(change, kind=DROP, previous=None)
+            batches.append(replace(batch, table=replace(batch.table, id=previous), schema_change=dropped))
+    return replace(chunk, batches=batches)
 
 
 def _window(chunk: ReadChunk, fence: Callable[[str], Fence]) -> Window:

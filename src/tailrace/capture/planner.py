@@ -79,6 +79,8 @@ class Planner:
         if here.phase == STREAM and here.ts_us is not None:
             self._lag.look(here.ts_us / 1e6, here.position)
         self._lag.look(time.time(), log_end.position)
+        if here.phase == SNAPSHOT and not self._first.has_begun:
+            self._tables.look_before(self.config, here)
         there = self._first.next(here, log_end, is_start=is_start, limit=limit)
         if there is not None and here.phase == BEGIN and self._adhoc is not None:
             return there.at(progress=self._adhoc.before())
@@ -114,7 +116,7 @@ class Planner:
             if not self._first.continues(start, end):
                 return self._begin_log(start, end)
             if end.position is None or end.position == self._first.begins(start):
-                return self._first.splits(end)
+                return self._with_base(self._first.splits(end))
         if not self._has_started and self._first.is_lost_meanwhile(start, end):
             return []
         step = self._step_to(end)
@@ -155,7 +157,7 @@ class Planner:
     def _look(self, here: Offset) -> None:
         """Compare the catalogue with what was sent of the tables; not while a first snapshot describes them."""
         if here.phase == STREAM and self._mode.streams:
-            self._tables.look(self.config)
+            self._tables.look(self.config, here)
 
     def _next_of_log(
         self,
@@ -221,7 +223,13 @@ class Planner:
             self._connector.open_log(self.config, start, end)
             self._notices = self._connector.notices_without_rows
             return []
-        return self._first.begin(start, end)
+        self._tables.look_before(self.config, end)
+        return self._with_base(self._first.begin(start, end))
+
+    def _with_base(self, splits: Sequence[Any]) -> Sequence[Any]:
+        """The splits of a snapshot, and what the catalogue said of their tables before it."""
+        notes = self._tables.base(name for split in splits for name in split.names)
+        return [*splits, LogSplit(None, tables=self.config.tables, notes=notes)] if notes else splits
 
     def _log_splits(self, start: Offset, end: Offset, step: Step) -> Sequence[LogSplit]:
         """The range of the log, for several tasks if no order across tables is visible; the last split has all else."""

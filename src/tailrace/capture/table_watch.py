@@ -8,10 +8,13 @@ change of the log that follows is older.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.log_ports import Connector
+from tailrace.connectors.offset import Reached
 from tailrace.model.structure import Structure
 from tailrace.model.table import TableId
 from tailrace.snapshot.table_note import TableNote
@@ -27,21 +30,50 @@ class TableWatch:
         self._connector = connector
         self._interval = connector.config.number("table.watch.interval.ms") / 1000
         self._next = 0.0
-        self._sent: dict[TableId, str] = {}
+        self._sent: dict[TableId, Structure] = {}
         self._pending: dict[TableId, Structure] = {}
         # Where the log ended when the pending descriptions had been read; None: that is still to be asked.
         self._ends: Any = None
+        self._base: dict[str, tuple[TableId, Structure]] = {}
+        self._tables: tuple[tuple[str, bool], ...] = ()
 
-    def look(self, config: Config) -> None:
-        """Read the catalogue where the interval is over. Raises SourceError."""
-        if self._interval <= 0 or time.monotonic() < self._next:
+    def look_before(self, config: Config, end: Reached) -> None:
+        """Read the catalogue before a snapshot is taken, from which the log goes on. Raises SourceError.
+
+        What its rows are compared with later must not be younger than they are: a change in between would stay unseen.
+        """
+        if self._interval > 0:
+            structures = self._connector.structures(config, end)
+            self._base = {str(table): (table, structure) for table, structure in structures.items()}
+
+    def base(self, names: Iterable[str]) -> tuple[TableNote, ...]:
+        """The descriptions of tables that a snapshot reads, which go with its rows."""
+        found = [self._base[name] for name in dict.fromkeys(names) if name in self._base]
+        self._sent.update(found)
+        return tuple(TableNote(table, structure=replace(each, is_base=True)) for table, each in found)
+
+    def look(self, config: Config, here: Reached) -> None:
+        """Read the catalogue where the interval is over; the log is read up to `here`. Raises SourceError."""
+        is_due = time.monotonic() >= self._next or config.tables != self._tables
+        if self._interval <= 0 or not is_due:
             return
-        structures = self._connector.structures(config)
+        self._tables = config.tables
+        structures = self._connector.structures(config, here)
         self._next = time.monotonic() + self._interval
-        gone = {table: Structure(is_gone=True) for table in self._sent if table not in structures}
-        changed = {table: each for table, each in structures.items() if self._sent.get(table) != each.stored}
+        missing = {table: each for table, each in self._sent.items() if table not in structures}
+        # The log tells it at its place where it reports that: a table may be back by the end of the next batch.
+        gone = {
+            table: Structure(identity=each.identity, is_gone=True)
+            for table, each in missing.items()
+            if not each.is_reported
+        }
+        for table in missing.keys() - gone.keys():
+            del self._sent[table]
+        changed = {table: each for table, each in structures.items() if _differs(self._sent.get(table), each)}
         unknown = {table: each for table, each in changed.items() if self._pending.get(table) != each}
-        self._pending = {**changed, **gone}
+        # What a table is compared with first is not replaced by what is newer.
+        first = {table: each for table, each in self._pending.items() if table not in self._sent and not each.is_gone}
+        self._pending = {**changed, **gone, **first}
         if unknown or gone:
             self._ends = None
 
@@ -70,4 +102,10 @@ class TableWatch:
         if structure.is_gone:
             self._sent.pop(table, None)
         else:
-            self._sent[table] = structure.stored
+            self._sent[table] = structure
+
+
+def _differs(sent: Structure | None, now: Structure) -> bool:
+    if sent is now:
+        return False
+    return sent is None or (sent.stored, sent.unsent) != (now.stored, now.unsent)

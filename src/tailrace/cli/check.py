@@ -71,7 +71,7 @@ def begun(path: Path) -> Begun | None:
     """How far a pipeline is, None for a connector's own file. Raises ConfigError, OffsetError."""
     if path.suffix in CONNECTOR_FILES:
         return None
-    from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
+    from tailrace.pipeline.query_id import position_of
 
-    return position(load(path).checkpoint).offsets
+    return position_of(load(path)).offsets

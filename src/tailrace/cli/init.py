@@ -14,7 +14,7 @@ from tailrace.cli.terminal import asking, notes, print_json, results
 from tailrace.config.dialects import from_mapping
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
-from tailrace.model.quantity import size
+from tailrace.model.quantity import counted, size
 
 if TYPE_CHECKING:
     from tailrace.connectors.ports import NewSource, TableOverview
@@ -145,4 +145,5 @@ def describe(table: TableOverview) -> str:
     """A table in a line, with the connector's remark."""
     name = table.name.replace("\n", " ")
     remark = f"  {table.remark}" if table.remark else ""
-    return f"{name}: {table.rows:,} rows, {size(table.bytes)}{remark}"
+    amount = "partitioned" if table.is_partitioned else f"{counted(table.rows, 'row')}, {size(table.bytes)}"
+    return f"{name}: {amount}{remark}"

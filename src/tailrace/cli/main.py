@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli import add, check, demo, drop, init, reconcile, remove, retry, run, signal, status
-from tailrace.cli.terminal import print_error
+from tailrace.cli import add, check, demo, drop, init, offset, reconcile, remove, retry, run, signal, status
+from tailrace.cli.terminal import LOG_FORMAT, print_error
 from tailrace.errors import TailraceError
 from tailrace.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None)
-for module in (run, check, init, status, reconcile, retry, signal, add, remove, drop, demo):
+for module in (run, check, init, status, reconcile, retry, signal, add, remove, drop, offset, demo):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 
 
@@ -41,7 +41,7 @@ def main() -> None:
     """Runs the command line of this process."""
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
-    logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(levelname)s: %(message)s")
+    logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format=LOG_FORMAT)
     # It prints the traceback of a failed batch, but the user gets a message.
     logging.getLogger("py4j").setLevel(logging.INFO if debug else logging.CRITICAL)
     try:

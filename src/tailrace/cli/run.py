@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -13,17 +15,21 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.stop import StopRequest, stop_on_signals
-from tailrace.cli.terminal import notes, print_json
+from tailrace.cli.terminal import clock, notes, print_json, stamp_lines
 from tailrace.errors import SinkError, TailraceError
 from tailrace.model.quantity import size
+from tailrace.pipeline.activity import ASKS, RESTARTS, WRITES
 from tailrace.pipeline.log import LogFile, Warned
 
 if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
-    from tailrace.pipeline.runner import Progress, Run
+    from tailrace.pipeline.progress import Progress
+    from tailrace.pipeline.runner import Run
 
 QUIET_SECONDS, WAITING_SECONDS, REMINDER_SECONDS = 10.0, 60.0, 600.0
 _LOOK_SECONDS = 0.5
+# Spark reports an idle query every 10 seconds; until then its questions to the source look like one.
+_LONG_SECONDS = 15.0
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +46,7 @@ def command(
     from tailrace.pipeline.preflight import before_start
     from tailrace.pipeline.runner import Pipeline
 
+    stamp_lines()
     definition = load(pipeline)
     if once:
         definition = definition.model_copy(update={"trigger": "availableNow"})
@@ -95,20 +102,36 @@ def stop(running: Run | None) -> None:
 
 
 class WarningPrinter:
-    """Prints what our own processes warn of in the log; the same again only after ten minutes, as what is `known`."""
+    """Prints what our own processes warn of in the log; the same again only after ten minutes, as what is `known`.
+
+    The same is what differs in numbers alone, which may be counts, seconds or tries. Digits of a name are no numbers.
+    """
 
     def __init__(self, log: LogFile, known: tuple[str, ...] = ()) -> None:
         self._log = log
-        self._printed = {Warned("WARNING", text): time.monotonic() for text in known}
+        self._printed = {_without_numbers(Warned("WARNING", text)): time.monotonic() for text in known}
+        self._repeats = Counter[Warned]()
 
     def show(self) -> None:
         """Prints what is new."""
         for warned in self._log.news():
-            now = time.monotonic()
-            if now - self._printed.get(warned, -REMINDER_SECONDS) >= REMINDER_SECONDS:
-                self._printed[warned] = now
-                mark = "[yellow]Warning[/]" if warned.level == "WARNING" else "[red]Problem[/]"
-                notes.print(f"{mark} {escape(warned.text)}")
+            now, same = time.monotonic(), _without_numbers(warned)
+            if now - self._printed.get(same, -REMINDER_SECONDS) < REMINDER_SECONDS:
+                self._repeats[same] += 1
+                continue
+            self._printed[same] = now
+            mark = "[yellow]Warning[/]" if warned.level == "WARNING" else "[red]Problem[/]"
+            repeats = self._repeats.pop(same, 0)
+            often = f" (and {repeats:,} more like it since it was printed last)" if repeats else ""
+            notes.print(f"{mark} {escape(warned.text + often)}")
+
+
+# Alone, and no part of a name, an address or a position of a log.
+_NUMBER = re.compile(r"(?<![\w.:/-])\d[\d,.]*(?!\w)")
+
+
+def _without_numbers(warned: Warned) -> Warned:
+    return Warned(warned.level, _NUMBER.sub("#", warned.text))
 
 
 class ProgressPrinter:
@@ -136,20 +159,24 @@ class ProgressPrinter:
         reads = progress.snapshot is not None and is_due and now >= self._begun + QUIET_SECONDS
         if self._as_json:
             if is_new or (reads and progress.batch is None):
-                print_json({**asdict(progress), "events_per_second": self._speed(progress, now)})
+                print_json({"time": clock(), **asdict(progress), "events_per_second": self._speed(progress, now)})
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
             notes.print(line(progress, self._speed(progress, now)))
         elif now >= self._waiting and not last:
             notes.print(escape(waiting(progress, self._position)))
             self._waiting = now + WAITING_SECONDS
-        self._warn((*warnings(progress.offset), *progress.set_aside, *progress.incomplete), now)
+        sink = () if progress.sink_problem is None else (progress.sink_problem,)
+        self._warn((*warnings(progress.offset), *progress.set_aside, *progress.incomplete, *sink), now)
 
     def _warn(self, found: tuple[str, ...], now: float) -> None:
-        if self._warned and not found:
-            notes.print("What was warned of is over")
-        elif found and (found != self._warned or now >= self._reminder):
+        for warning in self._warned:
+            if warning not in found:
+                notes.print(f"[green]Over[/] {escape(warning)}")
+        is_due = now >= self._reminder
+        if is_due or not self._warned:
             self._reminder = now + REMINDER_SECONDS
-            for warning in found:
+        for warning in found:
+            if is_due or warning not in self._warned:
                 notes.print(f"[yellow]Warning[/] {escape(warning)}")
         self._warned = found
 
@@ -180,12 +207,21 @@ def line(progress: Progress, events_per_second: float) -> str:
 
 def waiting(progress: Progress, position: Callable[[], str]) -> str:
     """What a pipeline does while it reports nothing new. Before its first micro-batch a run may be far into the log."""
+    activity, seconds = progress.activity, progress.activity_seconds
+    if activity == RESTARTS:
+        return f"the query is started again in {seconds:,.0f} s; {progress.events:,} events so far"
     if progress.batch is None:
-        return "; ".join(["no micro-batch of this run is finished yet", *filter(None, [position()])])
-    if progress.waits:
-        return f"waiting for changes; {progress.events:,} events so far, at {_place(progress)}"
-    events = f"{progress.events:,} events before it"
-    return f"micro-batch {progress.batch + 1} is read and written; {events}, at {_place(progress)}"
+        begun = "no micro-batch of this run is finished yet"
+        if activity == WRITES:
+            begun += f"; one is being read and written, for {seconds:,.0f} s"
+        return "; ".join([begun, *filter(None, [position()])])
+    place = f"at {_place(progress)}"
+    if activity == WRITES:
+        written = f"micro-batch {progress.batch + 1} is being read and written, for {seconds:,.0f} s"
+        return f"{written}; {progress.events:,} events before it, {place}"
+    if activity == ASKS and seconds >= _LONG_SECONDS:
+        return f"waiting for the source's answer, for {seconds:,.0f} s; {progress.events:,} events so far, {place}"
+    return f"waiting for changes; {progress.events:,} events so far, {place}"
 
 
 def checkpoint_position(definition: Definition) -> str:

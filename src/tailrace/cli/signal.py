@@ -59,12 +59,12 @@ def refuse_unknown(pipeline: Path, names: list[str]) -> None:
     """Raises ConfigError for a table or expression that no captured table matches; a pipeline only warns."""
     from tailrace.cli.status import captured_by
     from tailrace.config.filters import TableFilter
-    from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.definition import load
+    from tailrace.pipeline.query_id import position_of
     from tailrace.snapshot.matching import matching
 
     definition = load(pipeline)
-    captures = TableFilter.from_config(captured_by(definition.config(), position(definition.checkpoint))).captures
+    captures = TableFilter.from_config(captured_by(definition.config(), position_of(definition))).captures
     there = [table.name for table in definition.admin().overview() if captures(table.id)]
     for name, found in zip(names, matching(names, there, ignore_case=False), strict=True):
         if isinstance(found, str):

@@ -14,9 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from tailrace.cli.terminal import notes, print_json, results
-from tailrace.connectors.finding import Finding
+from tailrace.connectors.finding import SINK, Finding
 from tailrace.errors import SourceError
-from tailrace.model.quantity import size
+from tailrace.model.quantity import counted, size
 
 if TYPE_CHECKING:
     from tailrace.config import Config
@@ -75,9 +75,10 @@ class Status:
     def is_lost(self) -> bool:
         """Whether the pipeline does not run although nobody stopped it, cannot go on, or lacks a table."""
         is_dead = self.run is not None and self.run.is_dead
-        # A run waits for a server that is away, so it is not stuck.
-        waits = self.current is None and self.run is not None and self.run.state == "running"
-        is_stuck = not waits and any(finding.ok is False for finding in self.problems)
+        # A run waits for a server or a sink that is away, so it is not stuck.
+        runs = self.run is not None and self.run.state == "running"
+        errors = [finding for finding in self.problems if finding.ok is False and not (runs and finding.name == SINK)]
+        is_stuck = bool(errors) and not (runs and self.current is None)
         is_lacking = bool(self.set_aside) or any(each.is_lacking for each in self.replica)
         return is_dead or is_lacking or is_stuck
 
@@ -106,15 +107,16 @@ def command(
 
 
 def look(definition: Definition) -> Status:
-    """The status of a pipeline, from its checkpoint and, if it can be queried, from the server."""
+    """The status of a pipeline, from its checkpoint and, if they can be queried, from the server and the sink."""
     from tailrace.pipeline.aside import set_aside
-    from tailrace.pipeline.checkpoint import position
     from tailrace.pipeline.first_snapshot import estimate
+    from tailrace.pipeline.query_id import position_of
     from tailrace.pipeline.run_state import run_state
+    from tailrace.pipeline.sink_health import problem as sink_problem
     from tailrace.snapshot.chunk_size import fixed_size
 
     config, package = definition.config(), definition.package()
-    found = position(definition.checkpoint)
+    found = position_of(definition)
     admin = package.admin(captured_by(config, found))
     run = run_state(definition.checkpoint)
     here = None if found.committed is None else admin.position(found.committed.offset)
@@ -126,6 +128,8 @@ def look(definition: Definition) -> Status:
         problems = asked(admin, found)
     except SourceError as error:
         problems = (unasked(error),)
+    if (away := sink_problem(definition)) is not None:
+        problems = (*problems, away)
     status = assess(definition.name, found, server, here, time.time(), fixed_size(config), run.caught_up)
     status = replace(status, snapshot=status.snapshot or reading, problems=problems, run=run)
     status = replace(status, set_aside=set_aside(definition), replica=replica_tables(definition))
@@ -268,7 +272,8 @@ def table(status: Status) -> Table:
         mark = "[red]problem[/]" if finding.ok is False else "[yellow]warning[/]"
         grid.add_row(mark, escape(f"{finding.what}; remedy: {finding.remedy}"))
     for aside in status.set_aside:
-        grid.add_row("[red]set aside[/]", escape(f"{aside}; {aside.changes:,} changes are stored in {aside.place}"))
+        stored = counted(aside.changes, "change")
+        grid.add_row("[red]set aside[/]", escape(f"{aside}; {stored} stored in {aside.place}"))
     for one in status.incomplete:
         grid.add_row("[yellow]incomplete[/]", escape(str(one)))
     for each in status.replica:
@@ -278,5 +283,5 @@ def table(status: Status) -> Table:
         elif each.state == "gone":
             grid.add_row("gone", escape(f"{each.table} since {each.since}"))
     for name, rows in status.tables.items():
-        grid.add_row(escape(name), f"{rows:,} rows")
+        grid.add_row(escape(name), counted(rows, "row"))
     return grid

@@ -189,9 +189,11 @@ MASKS = (
 
 _TYPED = "of a replica, and of `shape=table`; `schema.table.column`"
 _ODD_TIMES = "Infinite times, and years outside 1 to 9999, which no type of a table holds"
+_LOST = "Values that no event has (NaN in decimals, arrays of arrays)"
 OUT_OF_RANGE = (
     Option("column.out.of.range.null", PATTERNS, None, f"{_ODD_TIMES}: null in these columns ({_TYPED})."),
     Option("column.out.of.range.text", PATTERNS, None, f"The same: these columns are texts, in ISO 8601 ({_TYPED})."),
+    Option("value.loss.handling.mode", choice("event", "text"), "event", f"{_LOST}: null, or text (in replicas)."),
 )
 
 EVENTS = (

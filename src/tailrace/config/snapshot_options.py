@@ -51,6 +51,13 @@ SNAPSHOT = (
         "snapshot.mode.configuration.based.snapshot.on.data.error", FLAG, "false", "Read them if the position is lost."
     ),
     Option("snapshot.mode.custom.name", TEXT, None, f"Entry point of `{entrypoints.SNAPSHOTTERS}`, for `custom`."),
+    Option(
+        "offset.takeover",
+        TEXT,
+        None,
+        "Debezium's offset, from which a new pipeline continues with snapshot.mode=no_data: a file, or the text, as "
+        "Kafka Connect shows it.",
+    ),
     Option("snapshot.delay.ms", LONG_COUNT, "0", "Wait before the snapshot."),
     Option("streaming.delay.ms", LONG_COUNT, "0", "Wait after the snapshot."),
     Option(

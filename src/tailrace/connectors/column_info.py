@@ -31,7 +31,8 @@ class ColumnInfo:
     """A column of a table.
 
     `value` is what its type becomes, None for a type without a mapping. `text` is the SQL expression that prints a
-    value ({}) for a user-supplied converter.
+    value ({}) for a user-supplied converter. `missing` is that of Column, in the form that conversions
+    take.
     """
 
     name: str
@@ -41,3 +42,4 @@ class ColumnInfo:
     default: Default | None = None
     comment: str | None = None
     text: str = "{}"
+    missing: str | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import pyarrow as pa
 
@@ -15,7 +16,8 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
-from tailrace.connectors.value_type import ValueType
+from tailrace.connectors.value_type import ValueType, converted, keeps_all
+from tailrace.errors import DecodeError
 from tailrace.events.masks import applied
 from tailrace.model.table import Column, TableId, TableSchema
 
@@ -24,10 +26,26 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CapturedTable:
-    """A TableSchema and how to convert each of its columns."""
+    """A TableSchema and how to convert each of its columns.
+
+    `is_alone`: rows of other tables that a query of the table would give as well are not read with it. `absent` are
+    columns that the log does not have, `left_out` those whose type has no mapping.
+    """
 
     schema: TableSchema
     types: tuple[ValueType, ...]
+    is_alone: bool = False
+    absent: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@cache
+def _tell_lossy_key(table: TableId, column: str, loses: str) -> None:
+    """Log once what a key does not tell."""
+    log.warning(
+        "%s: a replica keeps the key column %s without %s, so rows whose keys differ in that alone are one row there",
+        *(table, column, loses),
+    )
 
 
 class Columns:
@@ -43,42 +61,66 @@ class Columns:
         self._faults = config.flag("compat.faults")
 
     def captured(
-        self, table: TableId, columns: Sequence[ColumnInfo], key: Sequence[str], identity: Sequence[str]
+        self,
+        table: TableId,
+        columns: Sequence[ColumnInfo],
+        key: Sequence[str],
+        identity: Sequence[str],
+        *,
+        unique_at_commit: bool = False,
     ) -> CapturedTable | None:
         """A table by its columns, in their order in the database; None, with a warning, if none is captured.
 
         `key` is the key in the database, which message.key.columns overrides; `identity` names the columns of an old
-        row image.
+        row image. `unique_at_commit`: see TableSchema.
         """
         names = [column.name for column in columns]
         key = key_columns(self._config, table, names) or key
         shown = set(self._filter.columns(table, names))
-        schemas, types = [], []
+        schemas, types, left_out = [], [], []
         old_key = identity if len(identity) < len(columns) else ()
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(columns, key=lambda column: column.name not in shown):
             wanted = column.name in shown or column.name in key
             kind = self._value_type(table, column, column.name in key) if wanted else None
+            if wanted and kind is None:
+                left_out.append(column.name)
             if kind is not None:
-                odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
-                schemas.append(
-                    Column(
-                        column.name,
-                        kind.schema,
-                        kind.arrow,
-                        column.name in shown,
-                        odd,
-                        self._placeholder(table, column, kind),
-                        kind.masking,
-                    )
-                )
+                schemas.append(self._column(table, column, kind, shown, key, old_key))
                 types.append(kind)
         if not schemas:
             log.warning("%s has no columns to capture, so it is left out", table)
             return None
         kept = {column.name for column in schemas}
         key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
-        return CapturedTable(TableSchema(table, tuple(schemas), key, identity), tuple(types))
+        schema = TableSchema(table, tuple(schemas), key, identity, unique_at_commit)
+        return CapturedTable(schema, tuple(types), left_out=tuple(left_out))
+
+    def _column(
+        self,
+        table: TableId,
+        column: ColumnInfo,
+        kind: ValueType,
+        shown: Collection[str],
+        key: Sequence[str],
+        old_key: Sequence[str],
+    ) -> Column:
+        if column.name in key and kind.loses and keeps_all(self._config):
+            _tell_lossy_key(table, column.name, kind.loses)
+        odd = self._out_of_range.of(table, column.name, is_key=column.name in (*key, *old_key))
+        missing, is_unlogged = _missing(column, kind)
+        return Column(
+            column.name,
+            kind.schema,
+            kind.arrow,
+            column.name in shown,
+            odd,
+            self._placeholder(table, column, kind),
+            kind.masking,
+            missing,
+            is_unlogged,
+            loses=kind.loses,
+        )
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
         """The placeholder under the column's mask, as the reference engine sends it; None for the usual one."""
@@ -131,3 +173,13 @@ class Columns:
         if found is None:
             return None
         return ValueType(found.schema, found.arrow, found.convert, literals=True, text=column.text)
+
+
+def _missing(column: ColumnInfo, kind: ValueType) -> tuple[pa.Scalar | None, bool]:
+    """What rows have in a column that do not store it; and whether nobody knows that."""
+    if column.missing is None:
+        return None, False
+    try:
+        return converted(pa.array([column.missing]), kind, column.name)[0], False
+    except DecodeError:
+        return None, True  # the rows are to be read, which tells what is wrong with the value

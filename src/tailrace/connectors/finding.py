@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from tailrace.config import Config
 
 _LIMIT = "connection.validation.timeout.ms"
+# The finding of a sink that cannot be reached.
+SINK = "sink"
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,8 +122,11 @@ class Connector(Protocol):
     def tables(self, config: Config) -> list[TableSchema]:
         """The captured tables with their schemas, in snapshot order."""
 
-    def structures(self, config: Config) -> Mapping[TableId, Structure]:
-        """What the catalogue says of each captured table now, in few queries for all; none where it is not watched."""
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+        """What the catalogue says of each captured table now, in few queries for all; none where it is not watched.
+
+        The log is read up to `here`.
+        """
         return {}
 
     def schema(self, config: Config, table: TableId) -> TableSchema | None:
@@ -166,6 +169,13 @@ class Connector(Protocol):
         another pipeline's.
         """
         return None, {}
+
+    def taken_over(self, end: Any) -> tuple[Any, Mapping[str, Any]] | None:
+        """What `first` returns, for a pipeline that continues where Debezium stopped (offset.takeover); None otherwise.
+
+        Raises ConfigError for an offset that is not its own, OffsetError for one from which changes would be lost.
+        """
+        return None
 
     def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
         """`log` of the offset that is stored before the tables are read again."""

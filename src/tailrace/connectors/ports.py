@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
+from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
 from tailrace.errors import ConfigError
@@ -137,6 +138,10 @@ class SourceNow(Protocol):
         """Why a table cannot be compared with a replica of this key, None if it can."""
         return None
 
+    def left_out(self, table: TableSchema) -> Sequence[str]:
+        """The captured columns that are in no event, as their types have no mapping."""
+        return ()
+
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""
 
@@ -180,11 +185,19 @@ class Admin(Protocol):
         """What keeps changes of captured tables from the pipeline at this moment."""
         return []
 
+    def as_debezium(self, position: Position) -> list[Entry]:
+        """A position as the offsets of the Debezium connector that continues there. Raises ConfigError without one."""
+        raise ConfigError("Debezium has no such connector", remedy="read the tables again with the other program")
+
     def resumable(self, begun: Begun) -> Finding | None:
         """What keeps a stopped pipeline from resuming: an error, or a warning if it resumes with a gap."""
 
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """Add tables to the log; returns the names of those for which something had to be changed."""
+        return []
+
+    def unextendable(self, tables: Sequence[TableId]) -> list[Finding]:
+        """What would make `extend` fail for these tables, as far as that can be seen before anything is changed."""
         return []
 
     def permitted(self) -> dict[str, str]:

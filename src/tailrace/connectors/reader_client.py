@@ -59,7 +59,7 @@ def ask(request: Request) -> Generator[Block, None, None]:
 def _lost() -> ReaderLost:
     return ReaderLost(
         "the process that reads the log has ended",
-        remedy="start again; the executor's stderr, or the system's log for a lack of memory, says why it ended",
+        remedy="the executor's stderr, or the system's log for a lack of memory, says why it ended",
     )
 
 

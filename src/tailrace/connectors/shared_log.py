@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tailrace.config import Config
+from tailrace.connectors.debezium_offset import findings
 from tailrace.connectors.finding import Finding, within_limit
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
@@ -95,7 +96,13 @@ class SharedLogAdmin(Admin):
         except SourceError as error:
             return [Finding("connection", False, str(error.what), error.remedy)]
         lost = None if begun is None else self.resumable(begun)
+        has_begun = begun is not None and begun[0] is not None
+        found += findings(self.config, has_begun, self.taken_position)
         return found if lost is None else [*found, lost]
+
+    def taken_position(self) -> str | None:
+        """The position of Debezium's that a first start continues from, as text. Raises ConfigError, OffsetError."""
+        return None
 
     def position(self, offset: Mapping[str, Any]) -> Position | None:
         """See Admin.position."""

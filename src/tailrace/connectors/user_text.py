@@ -161,13 +161,16 @@ _NODES = frozenset(
 
 
 def _check_parentheses(tokens: Sequence[_Token]) -> None:
-    depth = 0
+    depth = cases = 0
     for token in tokens:
         depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if token.kind == "word":
+            cases += {"CASE": 1, "END": -1}.get(token.text.upper(), 0)
         if depth < 0:
             raise _refused("a parenthesis ends that does not begin in it")
-        if depth > _DEEPEST:
-            raise _refused(f"its parentheses are nested deeper than {_DEEPEST}")
+        # The parser descends into both.
+        if depth + max(cases, 0) > _DEEPEST:
+            raise _refused(f"its parentheses and CASE are nested deeper than {_DEEPEST}")
     if depth:
         raise _refused("a parenthesis does not end in it")
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.lost_values import at
 from tailrace.errors import DecodeError
 from tailrace.model.masks import Masking
 from tailrace.model.schema import ConnectSchema
@@ -50,7 +51,7 @@ class ValueType:
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
-    `masking` is a mask that `convert` leaves to the images.
+    `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept.
     """
 
     schema: ConnectSchema
@@ -64,6 +65,7 @@ class ValueType:
     of_default: Convert | None = None
     placeholder: bool = True
     masking: Masking | None = None
+    loses: str | None = None
 
 
 def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:
@@ -72,11 +74,12 @@ def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = Fa
     Raises DecodeError, naming the place, for text that is not UTF-8 and for values that do not fit.
     """
     try:
-        if kind.binary is not None and binary:
-            return kind.binary.convert(found)
-        if kind.arrow == pa.string():
-            found.validate(full=True)
-        return kind.convert(found)
+        with at(where):
+            if kind.binary is not None and binary:
+                return kind.binary.convert(found)
+            if kind.arrow == pa.string():
+                found.validate(full=True)
+            return kind.convert(found)
     except (ValueError, ArithmeticError, DecodeError) as error:  # pa.ArrowInvalid is a ValueError
         raise DecodeError(
             f"a value cannot be read: {error}",
@@ -103,6 +106,11 @@ def text_type(
 def cast_type(connect: str, arrow: pa.DataType, zero: object, binary: Binary | None = None) -> ValueType:
     """A number that Arrow itself reads from the column's form."""
     return ValueType(ConnectSchema(connect), arrow, lambda found: pc.cast(found, arrow), zero, binary=binary)
+
+
+def keeps_all(config: Config) -> bool:
+    """Whether a value that its schema cannot hold is kept as text, for a table that is to equal its source."""
+    return config.text("value.loss.handling.mode") == "text"
 
 
 def is_strict(config: Config) -> bool:

@@ -9,11 +9,14 @@ import pyarrow.compute as pc
 
 from tailrace.events.encode.arrow import flags
 from tailrace.events.encode.json import encode
+from tailrace.model.held import is_held, text_of, value_of
 from tailrace.model.schema import ConnectSchema
 
 
 def same(old: pa.Array, new: pa.Array, schema: ConnectSchema) -> npt.NDArray[np.bool_]:
     """Row by row whether two arrays of one column hold the same value."""
+    if is_held(old.type):
+        return same(value_of(old), value_of(new), schema) & same(text_of(old), text_of(new), ConnectSchema("string"))
     if pa.types.is_nested(old.type) or pa.types.is_floating(old.type):
         plain = schema.with_(optional=True, default=None)
         return flags(pc.equal(encode(old, plain), encode(new, plain)))

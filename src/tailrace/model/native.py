@@ -8,6 +8,7 @@
 | `Time`, `MicroTime`, `NanoTime`, Connect `Time` | string `HH:MM:SS.ffffff`, as lakehouse formats have no time of day |
 | decimals of more than 38 digits or with the point outside of them, `VariableScaleDecimal` | string, plain notation |
 | arrays | arrays of the above |
+| those of held.py, whose type cannot hold all values | that of the values, or string where there are others |
 | everything else | as it is |
 
 A time finer than a microsecond is cut. An infinity, or a year outside 1 to 9999, has no counterpart in a lakehouse
@@ -17,8 +18,8 @@ and beyond 9999 signed (`-0043-03-15` is in the year 44 BC), `infinity` and `-in
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 
 import numpy as np
@@ -27,9 +28,10 @@ import pyarrow.compute as pc
 
 from tailrace.errors import DecodeError
 from tailrace.model import odd_times
+from tailrace.model.held import held, held_type, is_held, plain, text_of, texts, value_of, with_point
 from tailrace.model.odd_times import DAY_US, FIRST_DAY, LAST_DAY
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.table import ERROR, TEXT, Column, TableSchema
+from tailrace.model.table import ERROR, NULL, TEXT, Column, TableSchema
 
 _DEBEZIUM, _CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
 _DAYS = {_DEBEZIUM + "Date", _CONNECT + "Date"}
@@ -52,6 +54,11 @@ _ZONED = _DEBEZIUM + "ZonedTimestamp"
 _DECIMAL = _CONNECT + "Decimal"
 _VARIABLE = "io.debezium.data.VariableScaleDecimal"
 
+# For columns whose type cannot hold all values (held.py): texts of all, or both the values and the texts of others.
+WHOLE, HELD = "whole", "held"
+# Of the field of a column of texts that had another type: it takes all values of the source's.
+IS_WHOLE = {b"tailrace.held": b"true"}
+
 _MIDNIGHT_AFTER = "24:00:00.000000"
 _MAX_DIGITS = 38
 _WIDE = pa.decimal256(76, 0)
@@ -61,12 +68,47 @@ _EXACT = Context(prec=150_000)
 
 def native_type(column: Column) -> pa.DataType:
     """The native type of a column."""
-    return _type(column.schema, column.arrow, as_text=column.out_of_range == TEXT)
+    if is_held(column.arrow) and column.others == WHOLE:
+        return pa.string()
+    kind = _type(column.schema, column.arrow, as_text=column.out_of_range == TEXT)
+    return held_type(kind) if is_held(column.arrow) and column.others == HELD else kind
 
 
 def native_schema(table: TableSchema) -> pa.Schema:
     """The native types of a table's columns, all nullable: a deleted row's image holds its identity only."""
-    return pa.schema([pa.field(column.name, native_type(column)) for column in table.columns])
+    return pa.schema(
+        [
+            pa.field(column.name, native_type(column), metadata=IS_WHOLE if column.others == WHOLE else None)
+            for column in table.columns
+        ]
+    )
+
+
+def compared_rows(table: TableSchema, images: pa.StructArray) -> pa.Table:
+    """Row images in native types, with all values: a column that cannot hold some has them as held.py says."""
+    columns = [
+        replace(each, others=HELD) if is_held(each.arrow) and each.out_of_range != NULL else each
+        for each in table.columns
+    ]
+    rows = native_rows(replace(table, columns=tuple(columns)), images)
+    return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
+
+
+def with_whole(table: TableSchema, images: Sequence[pa.StructArray]) -> TableSchema:
+    """The table whose columns are of texts where an image has a value that their type cannot hold."""
+    places = [place for place, each in enumerate(table.columns) if is_held(each.arrow) and each.out_of_range != NULL]
+    if not places:
+        return table
+    # Below an image that is null there may be anything.
+    rows = [each.flatten() for each in images]
+    whole = {place for place in places if any(_has_text(each[place]) for each in rows)}
+    columns = [replace(each, others=WHOLE) if place in whole else each for place, each in enumerate(table.columns)]
+    return replace(table, columns=tuple(columns))
+
+
+def _has_text(found: pa.StructArray) -> bool:
+    text = text_of(found)
+    return bool(text.null_count < len(text))
 
 
 def native_rows(table: TableSchema, struct: pa.StructArray) -> pa.StructArray:
@@ -77,14 +119,20 @@ def native_rows(table: TableSchema, struct: pa.StructArray) -> pa.StructArray:
 
 def _column(table: TableSchema, column: Column, values: pa.Array) -> pa.Array:
     try:
-        return _Conversion(column.out_of_range).of(column.schema, values)
+        return _Conversion(column.out_of_range, column.others).of(column.schema, values)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise DecodeError(
-            "a value has no counterpart in a lakehouse table (an infinite time, or a year outside 1 to 9999)",
+            "a value has no counterpart in a lakehouse table (an infinite time, a year outside 1 to 9999, or a value "
+            "that is none of the column's type)",
             where=f"{table.id}, column {column.name}",
             remedy=f"let the column be text (column.out.of.range.text={table.id}.{column.name}), let such values be "
             f"null (column.out.of.range.null={table.id}.{column.name}), or leave the column out (column.exclude.list)",
         ) from error
+
+
+def whole_values(schema: ConnectSchema, values: pa.Array) -> pa.Array:
+    """Values of a type in its native type, all of them: as texts where the type cannot hold some."""
+    return _Conversion(ERROR, WHOLE).of(schema, values)
 
 
 def plain_decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
@@ -93,13 +141,14 @@ def plain_decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
         return _variable(values)
     if not pa.types.is_decimal(values.type):
         return _unscaled_text(values, schema)
-    # Arrow prints an exponent where a number has more than six zeros behind the point.
-    return values.cast(pa.string()) if 0 <= values.type.scale <= 6 else _wide_text(values)
+    return plain(values)
 
 
 def _type(schema: ConnectSchema, arrow: pa.DataType, *, as_text: bool = False) -> pa.DataType:
     if as_text and (schema.name in _DAYS or schema.name in _TIMESTAMPS or schema.name == _ZONED):
         return pa.string()
+    if is_held(arrow):
+        return _type(schema, arrow.field(0).type, as_text=as_text)
     if schema.name in _DAYS:
         return pa.date32()
     if schema.name in _TIMESTAMPS:
@@ -120,8 +169,11 @@ class _Conversion:
     """The conversion of a column's values, with what becomes of those that do not fit."""
 
     out_of_range: str
+    others: str = ERROR
 
     def of(self, schema: ConnectSchema, values: pa.Array) -> pa.Array:
+        if is_held(values.type):
+            return self._held(schema, values)
         target = _type(schema, values.type, as_text=self.out_of_range == TEXT)
         if schema.name in _DAYS:
             return self._days(values).cast(target)
@@ -132,7 +184,20 @@ class _Conversion:
         if schema.items is not None and pa.types.is_list(values.type) and target != values.type:
             items = schema.items
             return _per_item(values, lambda found: self.of(items, found), target)
+        if pa.types.is_floating(values.type):
+            return _one_nan(values)
         return values if target == values.type else _convert(schema, values)
+
+    def _held(self, schema: ConnectSchema, values: pa.StructArray) -> pa.Array:
+        text = text_of(values)
+        found = _Conversion(self.out_of_range).of(schema, value_of(values))
+        if self.others == HELD:
+            return held(found, text)
+        if self.others == WHOLE or pa.types.is_string(found.type):
+            return pc.coalesce(text, texts(found))
+        if self.out_of_range != NULL and text.null_count < len(text):
+            raise pa.ArrowInvalid("a value that is no value of the type")
+        return found
 
     def _days(self, values: pa.Array) -> pa.Array:
         if self.out_of_range == TEXT:
@@ -175,7 +240,13 @@ def _convert(schema: ConnectSchema, values: pa.Array) -> pa.Array:
         return _variable(values)
     if schema.name == _DECIMAL and pa.types.is_binary(values.type):
         return _unscaled_text(values, schema)
-    return values.cast(target) if pa.types.is_decimal(target) else _wide_text(values)
+    return values.cast(target) if pa.types.is_decimal(target) else plain(values)
+
+
+def _one_nan(values: pa.Array) -> pa.Array:
+    """Floats whose NaN is always the same, as engines compare it by its bits. A computed one may be negative."""
+    odd = pc.is_nan(values)
+    return pc.if_else(odd, pa.scalar(float("nan"), values.type), values) if pc.any(odd).as_py() else values
 
 
 def _is_too_wide(schema: ConnectSchema, arrow: pa.DataType) -> bool:
@@ -213,17 +284,6 @@ def _clock(micros: pa.Array) -> pa.Array:
     return pc.if_else(whole_day, pa.scalar(_MIDNIGHT_AFTER, pa.string()), text)
 
 
-def _wide_text(values: pa.Array) -> pa.Array:
-    scale = values.type.scale
-    widest = values.cast(pa.decimal256(76, scale))
-    unscaled = pa.Array.from_buffers(_WIDE, len(widest), widest.buffers(), offset=widest.offset)
-    digits = unscaled.cast(pa.string())
-    if scale < 0:
-        zeros = pc.if_else(pc.equal(digits, "0"), "", "0" * -scale)
-        return pc.binary_join_element_wise(digits, zeros, "")
-    return _plain(digits, np.full(len(values), scale))
-
-
 def _variable(values: pa.Array) -> pa.Array:
     """Structs of `scale` and `value` (unscaled, big-endian) as plain text, by columns unless one is beyond 31 bytes."""
     scale, unscaled = pc.struct_field(values, "scale"), pc.struct_field(values, "value").cast(pa.binary())
@@ -235,7 +295,7 @@ def _variable(values: pa.Array) -> pa.Array:
             [None if value is None else _plain_number(places, value) for places, value in rows], pa.string()
         )
     numbers = pa.Array.from_buffers(_WIDE, len(values), [None, pa.py_buffer(_little_endian(unscaled, lengths))])
-    text = _plain(numbers.cast(pa.string()), scale.fill_null(0).to_numpy(zero_copy_only=False))
+    text = with_point(numbers.cast(pa.string()), scale.fill_null(0).to_numpy(zero_copy_only=False))
     return pc.if_else(valid, text, pa.scalar(None, pa.string()))
 
 
@@ -261,16 +321,3 @@ def _little_endian(unscaled: pa.BinaryArray, lengths: np.ndarray) -> bytes:
     out = octets[np.where(inside, last[:, None] - place[None, :], 0)]
     negative = (lengths > 0) & (octets[np.where(lengths > 0, start, 0)] >= 0x80)
     return bytes(np.where(inside, out, np.where(negative, 0xFF, 0)[:, None]).astype(np.uint8).tobytes())
-
-
-def _plain(digits: pa.Array, scales: np.ndarray) -> pa.Array:
-    """Integers as text with the decimal point put in, per scale as there are few."""
-    out = digits
-    for scale in np.unique(scales[scales > 0]):
-        negative = pc.starts_with(digits, "-")
-        padded = pc.utf8_lpad(pc.utf8_ltrim(digits, "-"), int(scale) + 1, "0")
-        whole, fraction = pc.utf8_slice_codeunits(padded, 0, -int(scale)), pc.utf8_slice_codeunits(padded, -int(scale))
-        sign = pc.if_else(negative, "-", "")
-        point = pc.binary_join_element_wise(pc.binary_join_element_wise(sign, whole, ""), fraction, ".")
-        out = pc.if_else(pa.array(scales == scale), point, out)
-    return out

@@ -19,6 +19,15 @@ def size(number: int) -> str:
     return f"{amount:.1f} TB"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: 1 row, 2,000 rows.
+
+    >>> counted(2000, "row")
+    '2,000 rows'
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def moment(ts_us: int) -> str:
     """An instant, in microseconds since 1970, to the second.
 

@@ -1,9 +1,9 @@
-"""What a source's catalogue says of a captured table, and what two such descriptions of one table differ in."""
+"""What a source's catalogue says of a captured table at a place in the log; differences.py compares two of these."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -12,93 +12,180 @@ from typing import Any
 class Fact:
     """A value about a table, and why the table's rows may differ from the source once it is another one.
 
-    `sizes` belong to the value: where none of them gets smaller, no row differs.
+    Values with another `of` are not compared. `sizes` belong to the value: where none of them gets smaller, no row
+    differs.
     """
 
     value: str
     why: str
+    of: str = ""
     sizes: tuple[int, ...] = ()
 
-    @property
-    def stored(self) -> Any:
-        """What is compared with a later fact, ready for JSON."""
-        return [self.value, *self.sizes] if self.sizes else self.value
+    @staticmethod
+    def from_json(sizes: Sequence[int], **node: str) -> Fact:
+        """From the parts of the JSON of a Structure."""
+        return Fact(**node, sizes=tuple(sizes))
 
-    def differs(self, stored: Any) -> bool:
+    @property
+    def stored(self) -> list[Any]:
+        """What is compared with a later fact, ready for JSON."""
+        return [self.value, self.of, *self.sizes]
+
+    def differs(self, stored: Sequence[Any]) -> bool:
         """Whether rows may differ that were written while the fact was what is stored."""
-        value, *sizes = stored if isinstance(stored, list) else [stored]
+        value, of, *sizes = stored
         shrinks = len(sizes) != len(self.sizes) or any(now < size for now, size in zip(self.sizes, sizes, strict=True))
-        return bool(value != self.value or shrinks)
+        return bool(of == self.of and (value != self.value or shrinks))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column's type, and what types have in common that show the same stored values alike."""
+
+    exact: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A part of a table that can come, go or lose its rows without a change of rows in the log.
+
+    `storage` is another one after its rows were rewritten or removed; empty: unknown. `had_rows`: it may have had rows
+    when it became a part. `keeps_rows`: it has rows from before its storage was renewed.
+    """
+
+    name: str
+    storage: str
+    had_rows: bool = True
+    keeps_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A table as the source's catalogue describes it at a place in the log.
+    """A table as the source's catalogue describes it.
 
     Another table that gets the name has another `identity`, and another column that gets a name another value in
-    `columns`. `facts` are further values by name. `unread` says why rows of the table may be missing where a replica
-    has never met it; None: the log has brought every row. `is_reported`: the log itself reports changes of tables and
-    columns, so differences of identity and columns mean nothing here. `is_gone`: there is no such table any more.
+    `columns`, which has all columns of the table. `hidden` are the values of those that are not captured, `types` the
+    types of the others by their values. `made` counts the columns that the table ever had.
+
+    `storage`: one of these values at least stays the same as long as the rows are stored as they were, and all of them
+    as long as nothing rewrites the table. `is_untold`: it may be rewritten after changes that the log does not have.
+    `filled` are the values in `columns` of those that had values in all rows as soon as they were added.
+    `members` are the table's parts by their identities, `left_empty` those that have left and had no rows.
+
+    `facts` are further values by name. `renamed` is another value once the table had another name in between (empty:
+    unknown). `epoch` counts the starts at which the list of captured tables was another one.
+
+    `unread` says why rows of the table may be missing where a replica has never met it; None: the log has brought every
+    row. `unsent` says why the log does not bring all changes, for as long as it is so. `is_reported`: the log itself
+    reports changes of tables and columns, so differences of identity and columns mean nothing here. `is_base`: the
+    table's rows were read after this, so that later descriptions are compared with it. `is_gone`: there is no table of
+    that identity any more.
     """
 
     identity: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
+    hidden: Sequence[str] = ()
+    types: Mapping[str, ColumnType] = field(default_factory=dict)
+    made: int = 0
+    storage: Sequence[str] = ()
+    is_untold: bool = False
+    filled: Sequence[str] = ()
+    members: Mapping[str, Member] = field(default_factory=dict)
+    left_empty: Sequence[str] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    renamed: str = ""
+    epoch: int = 0
     unread: str | None = None
+    unsent: str | None = None
     is_reported: bool = False
+    is_base: bool = False
     is_gone: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """For the header of a ChangeBatch, and for the property of a table that stores it."""
+        """For the header of a ChangeBatch."""
         return asdict(self)
 
     @staticmethod
     def from_json(node: Mapping[str, Any]) -> Structure:
         """The inverse of `to_json`."""
-        facts = {name: Fact(**{**each, "sizes": tuple(each["sizes"])}) for name, each in node["facts"].items()}
-        return Structure(**{**node, "facts": facts})
+        kinds: Mapping[str, Callable[..., Any]] = {"facts": Fact.from_json, "types": ColumnType, "members": Member}
+        parts = {name: {key: kind(**each) for key, each in node[name].items()} for name, kind in kinds.items()}
+        return Structure(**{**node, **parts})
 
-    def renamed(self, name: Callable[[str], str]) -> Structure:
+    def renamed_columns(self, name: Callable[[str], str]) -> Structure:
         """The same with other names of columns."""
         return replace(self, columns={name(column): identity for column, identity in self.columns.items()})
 
     @property
     def stored(self) -> str:
         """What is compared with a later description, as text."""
-        facts = {name: fact.stored for name, fact in self.facts.items()}
-        return json.dumps({"identity": self.identity, "columns": dict(self.columns), "facts": facts}, sort_keys=True)
+        return Stored.of(self).text
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """How a table differs from its stored description: columns that are dropped, and why rows may differ."""
+@dataclass(slots=True)
+class Stored:
+    """What a replica stores of the description that it has met last: by values, without reasons.
 
-    dropped: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
+    What an earlier release has not stored is empty, and so is what is unknown by now: neither is compared.
+    `is_dropped`: the log has told that the table is gone, so that another one of its name is new. `lacking` says why
+    rows may differ since a description before, until they are read again.
+    """
 
+    identity: str = ""
+    columns: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    hidden: list[str] = field(default_factory=list)
+    types: dict[str, list[str]] = field(default_factory=dict)
+    made: int = 0
+    storage: list[str] = field(default_factory=list)
+    members: dict[str, list[str]] | None = None
+    renamed: str = ""
+    epoch: int | None = None
+    unsent: bool = False
+    is_dropped: bool = False
+    lacking: str = ""
 
-def differences(stored: str | None, now: Structure) -> Differences:
-    """What has changed since a description was stored; nothing is known to have changed where there is none."""
-    if stored is None:
-        return Differences()
-    before = json.loads(stored)
-    facts = [
-        fact.why for name, fact in now.facts.items() if name in before["facts"] and fact.differs(before["facts"][name])
-    ]
-    if now.is_reported:
-        return Differences(why=tuple(facts))
-    if before["identity"] != now.identity:
-        return Differences(why=("another table has this name now: it was dropped, renamed or created again", *facts))
-    columns: dict[str, str] = before["columns"]
-    names = {identity: name for name, identity in now.columns.items()}
-    why, dropped = [], []
-    for name, identity in columns.items():
-        if now.columns.get(name) == identity:
-            continue
-        if name in now.columns:
-            why.append(f"the column {name} was dropped and added again")
-        elif identity in names:
-            why.append(f"the column {name} was renamed to {names[identity]}")
-        else:
-            dropped.append(name)
-    return Differences(tuple(dropped), (*why, *facts))
+    @staticmethod
+    def of(structure: Structure) -> Stored:
+        """What is stored of a description."""
+        return Stored(
+            structure.identity,
+            dict(structure.columns),
+            {name: fact.stored for name, fact in structure.facts.items()},
+            list(structure.hidden),
+            {column: [each.exact, each.kind] for column, each in structure.types.items()},
+            structure.made,
+            list(structure.storage),
+            {identity: [each.name, each.storage] for identity, each in structure.members.items()},
+            structure.renamed,
+            structure.epoch,
+            structure.unsent is not None,
+        )
+
+    @staticmethod
+    def parse(text: str | None) -> Stored | None:
+        """The inverse of `text`; None where nothing is stored."""
+        if not text:
+            return None
+        node = json.loads(text)
+        # An earlier release stored the values of facts alone.
+        facts = {name: fact if isinstance(fact, list) else [fact, ""] for name, fact in node["facts"].items()}
+        return Stored(**{**node, "facts": facts})
+
+    @property
+    def text(self) -> str:
+        """As text, equal for equal descriptions."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    def altered(self, renamed: Mapping[str, str], dropped: Sequence[str]) -> None:
+        """Note columns that the log reported as renamed or dropped, each at its place."""
+        for name in dropped:
+            identity = self.columns.pop(name, None)
+            self.made += identity is None  # it was added since
+        self.columns = {renamed.get(name, name): identity for name, identity in self.columns.items()}
+
+    def emptied(self) -> None:
+        """Note that the log told to remove all rows: what rows were stored then does not matter any more."""
+        self.storage = []
+        self.members = {identity: [name, ""] for identity, (name, _) in (self.members or {}).items()}

@@ -31,6 +31,8 @@ class Column:
     `masking` is a mask still to be put on the images, while the event key shows the value itself.
     `missing` is the value that rows have which were written before the column was added, where the source gave them
     one without a change in its log. `is_unlogged`: it gave them values that nobody knows without reading the rows.
+    `loses` names what of the source's values is not kept: values that differ in that alone are the same.
+    `others` is what becomes of values that the type cannot hold where the column has their texts: see model/native.py.
     """
 
     name: str
@@ -42,6 +44,8 @@ class Column:
     masking: Masking | None = None
     missing: pa.Scalar | None = None
     is_unlogged: bool = False
+    loses: str | None = None
+    others: str = ERROR
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,15 @@ class TableSchema:
 
     `key` names the columns of the event key, in order (empty: no key). `identity` names the columns an old row image
     holds: all of them under REPLICA IDENTITY FULL, the identity's otherwise (empty: no old image ever comes).
+    `unique_at_commit`: within a transaction two rows may have one key, as with deferrable constraints; old images hold
+    all columns then.
     """
 
     id: TableId
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     identity: tuple[str, ...]
+    unique_at_commit: bool = False
 
     @cached_property
     def row_type(self) -> pa.StructType:
@@ -94,10 +101,13 @@ class TableSchema:
             "missing": {
                 column.name: _scalar_text(column.missing) for column in self.columns if column.missing is not None
             },
+            "loses": {column.name: column.loses for column in self.columns if column.loses is not None},
+            "others": {column.name: column.others for column in self.columns if column.others != ERROR},
             "unlogged": [column.name for column in self.columns if column.is_unlogged],
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
+            "unique_at_commit": self.unique_at_commit,
         }
 
     @staticmethod
@@ -115,10 +125,13 @@ class TableSchema:
                 _masking(node.get("maskings", {}).get(member["field"])),
                 _scalar(node.get("missing", {}).get(member["field"])),
                 member["field"] in node.get("unlogged", ()),
+                node.get("loses", {}).get(member["field"]),
+                node.get("others", {}).get(member["field"], ERROR),
             )
             for index, member in enumerate(node["columns"])
         )
-        return TableSchema(TableId.from_json(node["id"]), columns, tuple(node["key"]), tuple(node["identity"]))
+        key, identity = tuple(node["key"]), tuple(node["identity"])
+        return TableSchema(TableId.from_json(node["id"]), columns, key, identity, node.get("unique_at_commit", False))
 
 
 def _masking(node: dict[str, Any] | None) -> Masking | None:

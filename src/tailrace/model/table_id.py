@@ -115,6 +115,13 @@ class TableId:
         """Whether this is the name for logical messages, which are changes of a table without a name."""
         return not self.table
 
+    @staticmethod
+    def of_unique(text: str, shown: tuple[str, ...] = SCHEMA_TABLE, database: str = "") -> TableId:
+        """The inverse of `unique`; `database` is that of a table whose name does not show it."""
+        parts = [part.replace("!2E", ".").replace("!21", "!") for part in text.split(".", len(shown) - 1)]
+        known = {"database": database, "schema": "", "table": ""} | dict(zip(shown, parts, strict=False))
+        return TableId(known["database"], known["schema"], known["table"], shown)
+
     def to_json(self) -> list[Any]:
         """A JSON form; `shown` is left out where it is SCHEMA_TABLE, as earlier releases had it."""
         parts = [self.database, self.schema, self.table]

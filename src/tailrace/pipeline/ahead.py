@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tailrace.errors import SinkError
-from tailrace.pipeline.checkpoint import refuse_behind
+from tailrace.pipeline.checkpoint import no_id, refuse_behind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +36,15 @@ def numbers(session: SparkSession, checkpoint: str) -> Numbers:
     found = Numbers(*(max(_batches(session, f"{checkpoint}/{name}"), default=-1) for name in ("offsets", "commits")))
     refuse_behind(checkpoint, found.planned, found.committed)
     return found
+
+
+def refuse_without_id(session: SparkSession, checkpoint: str) -> None:
+    """Raises NoIdError for a checkpoint that has begun and lacks the file without which Spark does not start."""
+    files, path = _folder(session, f"{checkpoint}/metadata")
+    if not files.exists(path):
+        raise no_id(checkpoint, "a file of the checkpoint is missing")
+    if not files.getFileStatus(path).getLen():
+        raise no_id(checkpoint, "a file of the checkpoint is empty")
 
 
 def remove_unfinished(session: SparkSession, checkpoint: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def position(checkpoint: str) -> Position:
     if planned is None:
         return Position(None, None)
     again = None if committed == planned else f"micro-batch {planned} was not committed and is planned again"
-    folder.metadata(planned, is_committed=again is None)
+    folder.metadata(is_committed=again is None)
     if committed is not None:
         folder.commit(committed)
     newest = folder.batch(
@@ -98,6 +97,19 @@ def file_on_the_way(path: Path) -> Path | None:
     """The file that is in place of a folder, or of one above it, None if there is none."""
     # Path.is_file raises an error for a folder that this user may not look into.
     return next((each for each in (path, *path.parents) if os.path.isfile(each)), None)  # noqa: PTH113
+
+
+class NoIdError(OffsetError):
+    """A checkpoint without the id of its query, by which sinks know what they have: see query_id.py."""
+
+
+def no_id(checkpoint: str, what: str) -> NoIdError:
+    """The error of a checkpoint whose file `metadata` does not have the query's id."""
+    remedy = (
+        "put it back from a copy; or write the same id again, which `tailrace check PIPELINE` finds in the sink: with "
+        "another id a sink does not know what it has"
+    )
+    return NoIdError(what, where=f"{checkpoint}/metadata", remedy=remedy)
 
 
 class SparkAloneError(OffsetError):
@@ -151,21 +163,17 @@ class _Folder:
         if _object(self._lines(name, 2, remedy)[1]) is None:
             raise self._damaged(name, "is cut short", remedy)
 
-    def metadata(self, newest: int, *, is_committed: bool) -> None:
+    def metadata(self, *, is_committed: bool) -> None:
         """The file of the query's id, by which sinks know a repeated batch. Without one Spark refuses to start."""
-        offset = f"{self.root}/offsets/{newest}"
-        write = f"""write one with a new id: printf '{{"id":"{uuid.uuid4()}"}}' > {self.root}/metadata"""
-        remedy = f"put it back from a copy; or {write}"
         missing = self.filesystem.get_file_info(f"{self.root}/metadata").type == fs.FileType.NotFound
-        if missing and is_committed:  # nothing is repeated: a start alone needs it, see failure.py
+        if missing and is_committed:  # nothing is repeated: a start alone needs it, see ahead.py
             return
-        if not is_committed:
-            remedy = (
-                f"put it back from a copy; or delete {offset}: micro-batch {newest} was not committed and is planned "
-                f"again (a sink that has rows of it may get them twice, a replica does not); and {write}"
-            )
-        if "id" not in (_object(self._lines("metadata", 1, remedy)[0]) or {}):
-            raise self._damaged("metadata", "is cut short", remedy)
+        try:
+            content = _object(self._lines("metadata", 1, "")[0])
+        except OffsetError as error:
+            raise no_id(self.root, error.what) from error
+        if "id" not in (content or {}):
+            raise no_id(self.root, "a file of the checkpoint is cut short")
 
     def _lines(self, name: str, count: int, remedy: str) -> list[str]:
         try:

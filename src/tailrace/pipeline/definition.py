@@ -16,7 +16,7 @@ from tailrace.connectors import registry
 from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
 from tailrace.pipeline.document import read_pipeline
-from tailrace.pipeline.problems import keys, sentences
+from tailrace.pipeline.problems import keys, property_problems, sentences
 
 # Re-exported: who has a definition needs its targets.
 from tailrace.pipeline.targets import FileTarget as FileTarget
@@ -152,17 +152,29 @@ def load(path: Path) -> Definition:
 
 
 def from_content(content: Mapping[str, Any], *, base: Path, where: str) -> Definition:
-    """The pipeline in `content`, relative paths taken from `base`. Raises ConfigError, with `where` as its place."""
+    """The pipeline in `content`, relative paths taken from `base`. Raises ConfigError, with `where` as its place.
+
+    It names the problems of keys, sink and steps, and beside them those of the connector's properties.
+    """
     try:
         definition = Definition.model_validate(dict(content))
     except ValidationError as error:
-        wrong = [f"{step.where}: {step.line}" for step in _wrong_steps(content.get("steps"))]
-        raise ConfigError("\n  ".join(["is wrong:", *sentences(error, Definition), *wrong]), where=where) from error
-    chosen = [name for name, value in definition.sink if value is not None]
-    if len(chosen) != 1:
-        known = ", ".join(keys(Sink))
-        raise ConfigError(f"sink names {len(chosen)} targets", where=where, remedy=f"Choose one of {known}.")
-    _check_steps(definition, where)
+        wrong = [
+            *sentences(error, Definition),
+            *(f"{step.where}: {step.line}" for step in _wrong(content.get("steps"))),
+        ]
+        properties = property_problems(content.get("source"), base)
+        raise ConfigError("\n  ".join(["is wrong:", *wrong, *properties]), where=where) from error
+    errors = [*_wrong_sink(definition), *_wrong(definition.steps)]
+    errors += [] if errors else _unfit_steps(definition)
+    properties = property_problems(content.get("source"), base) if errors else []
+    if len(errors) == 1 and not properties:
+        (only,) = errors
+        place = where if only.where is None else f"{where}: {only.where}"
+        raise ConfigError(only.what, where=place, remedy=only.remedy)
+    if errors:
+        wrong = [each.line if each.where is None else f"{each.where}: {each.line}" for each in errors]
+        raise ConfigError("\n  ".join(["is wrong:", *wrong, *properties]), where=where)
     return _absolute(definition, base.resolve())
 
 
@@ -171,26 +183,30 @@ def _steps_text(steps: Sequence[Any]) -> str:
     return json.dumps(list(steps), default=str)
 
 
-def _wrong_steps(steps: object) -> list[ConfigError]:
+def _wrong(steps: object) -> list[ConfigError]:
     """What is wrong of a list of mappings; anything else is refused by its type."""
     if not isinstance(steps, list | tuple) or not all(isinstance(step, Mapping) for step in steps):
         return []
     return examined(_steps_text(steps))[1]
 
 
-def _check_steps(definition: Definition, where: str) -> None:
-    wrong = _wrong_steps(definition.steps)
-    if len(wrong) == 1:
-        raise ConfigError(wrong[0].what, where=f"{where}: {wrong[0].where}", remedy=wrong[0].remedy)
-    if wrong:
-        raise ConfigError("\n  ".join(["is wrong:", *(f"{step.where}: {step.line}" for step in wrong)]), where=where)
-    kind, single = definition.sink.kind, any("transform" in step for step in definition.steps)
-    if single and kind not in ("kafka", "json", "null"):
+def _wrong_sink(definition: Definition) -> list[ConfigError]:
+    chosen = [name for name, value in definition.sink if value is not None]
+    if len(chosen) == 1:
+        return []
+    return [ConfigError(f"sink names {len(chosen)} targets", remedy=f"Choose one of {', '.join(keys(Sink))}.")]
+
+
+def _unfit_steps(definition: Definition) -> list[ConfigError]:
+    """The steps that the sink cannot have."""
+    kind, found = definition.sink.kind, list[ConfigError]()
+    if any("transform" in step for step in definition.steps) and kind not in ("kafka", "json", "null"):
         what = f"a transform step works on Kafka records, and the sink {kind} takes changes"
-        raise ConfigError(what, where=where, remedy="Drop the transform step, or choose kafka or json.")
+        found.append(ConfigError(what, remedy="Drop the transform step, or choose kafka or json."))
     if definition.sink.replica and any("route" in step for step in definition.steps):
         what = "a route step renames topics, and a replica has tables"
-        raise ConfigError(what, where=where, remedy="Drop the route step, or choose another sink.")
+        found.append(ConfigError(what, remedy="Drop the route step, or choose another sink."))
+    return found
 
 
 def _absolute(definition: Definition, base: Path) -> Definition:

@@ -75,12 +75,6 @@ _FOREIGN = (
         "the checkpoint has files in its folders, but no micro-batch",
         "set `checkpoint` to another folder, or empty this one: nothing was read yet",
     ),
-    (
-        "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
-        "the file `metadata` of the checkpoint is missing, and others are there",
-        "put it back from a copy; or write one with a new id, unless `tailrace check` says that a micro-batch was not "
-        """committed: printf '{"id":"%s"}' "$(uuidgen)" > CHECKPOINT/metadata""",
-    ),
     *(
         (
             sign,
@@ -99,7 +93,7 @@ _FOREIGN = (
         "Python worker failed to connect back",
         "a Python process did not start within the 10 seconds that Spark waits: the machine was too busy, or somebody "
         "killed it",
-        "start again when there is less to do, or give the machine more cores",
+        "give the machine more cores, or less to do; a restart resumes from the checkpoint",
     ),
 )
 # The same in the message alone: a cause may be the end of a file.
@@ -107,7 +101,7 @@ _WORKERS = tuple(
     (
         sign,
         "a Python process of Spark ended during its work: it was killed, perhaps because memory ran out",
-        "start again, the pipeline resumes from its checkpoint; if it happens again, see Spark's log, and `dmesg`",
+        "a restart resumes from the checkpoint; if it happens again, see Spark's log, and `dmesg`",
     )
     for sign in ("Python worker exited unexpectedly", "java.io.EOFException")
 )

@@ -40,7 +40,7 @@ class FirstSnapshot:
         done = -1 if now.committed is None else now.committed.number
         if now.planned is None or now.planned.number == done or now.planned.offset.get("phase") != "snapshot":
             return None
-        tasks, finished = self._tasks()
+        tasks, finished, active = self._tasks()
         if not tasks:
             return None
         reading = now.planned.offset.get("reading")
@@ -51,14 +51,15 @@ class FirstSnapshot:
         tables, total = self._estimate
         left = (time.monotonic() - self._since) * (tasks - finished) / finished if finished else None
         rows = total * finished // tasks
-        return Report(INITIAL, named(tables), rows, total, finished, tasks, left, (), False)
+        return Report(INITIAL, named(tables), rows, total, finished, tasks, left, (), False, active=active)
 
-    def _tasks(self) -> tuple[int, int]:
-        """How many tasks the query's running job has, and how many of them are done."""
+    def _tasks(self) -> tuple[int, int, int]:
+        """How many tasks the query's running job has, how many of them are done, and how many run."""
         jobs = [self._tracker.getJobInfo(job) for job in self._tracker.getJobIdsForGroup(self._group)]
         stages = [id_ for job in jobs if job is not None and job.status == "RUNNING" for id_ in job.stageIds]
         found = [info for id_ in stages if (info := self._tracker.getStageInfo(id_)) is not None]
-        return sum(info.numTasks for info in found), sum(info.numCompletedTasks for info in found)
+        done, active = (sum(info.numCompletedTasks for info in found), sum(info.numActiveTasks for info in found))
+        return sum(info.numTasks for info in found), done, active
 
 
 def estimate(admin: Admin, config: Config) -> tuple[int, int]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.ports import Admin, Position
-from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
+from tailrace.pipeline.query_id import position_of
 from tailrace.snapshot.progress import Progress
 
 _PAUSE_SECONDS = 0.2
@@ -39,7 +39,7 @@ class Follower:
     @property
     def offset(self) -> dict[str, Any]:
         """The committed offset, empty before there is one. Raises OffsetError."""
-        committed = position(self._definition.checkpoint).committed
+        committed = position_of(self._definition).committed
         return {} if committed is None else committed.offset
 
     @property
@@ -75,12 +75,12 @@ class Follower:
 
         Meanwhile the target may hold a part of it: a snapshot begins by emptying a table.
         """
-        planned = position(self._definition.checkpoint).planned
+        planned = position_of(self._definition).planned
         if planned is None:
             return True
 
         def is_committed() -> bool:
-            done = position(self._definition.checkpoint).committed
+            done = position_of(self._definition).committed
             return done is not None and done.number >= planned.number
 
         return self.until(is_committed)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from tailrace.connectors.finding import Finding, warnings
 from tailrace.errors import SourceError
 from tailrace.pipeline import sink_check
-from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
+from tailrace.pipeline.query_id import position_of
 from tailrace.pipeline.run_state import run_state
 
 
 def findings(definition: Definition) -> list[Finding]:
     """What there is to say of a pipeline's properties, database and sink. Raises ConfigError, OffsetError."""
     admin = definition.admin()
-    database = admin.checks(position(definition.checkpoint).offsets)
+    database = admin.checks(position_of(definition).offsets)
     return [*warnings(definition.config()), *database, *sink_check.check(definition, admin)]
 
 
@@ -36,7 +36,7 @@ def before_start(definition: Definition) -> list[Finding]:
         return warnings(definition.config())
     found = [finding for finding in findings(definition) if finding.ok is not True]
     problems = [finding for finding in found if finding.ok is False]
-    if not problems or position(definition.checkpoint).committed is not None:
+    if not problems or position_of(definition).committed is not None:
         return found
     if len(problems) == 1:
         raise SourceError(problems[0].what, where=problems[0].name, remedy=problems[0].remedy)

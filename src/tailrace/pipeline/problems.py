@@ -1,12 +1,20 @@
-"""Converts the validation library's errors to sentences about the keys of a pipeline file."""
+"""Converts the validation library's errors to sentences about the keys of a pipeline file.
+
+Lists beside them what is wrong of the connector's properties, which have rules of their own.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+
+from tailrace.config.dialects import from_mapping, read
+from tailrace.connectors import registry
+from tailrace.errors import ConfigError
 
 _WORDS = {
     "missing": "is missing",
@@ -70,3 +78,19 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in getattr(annotation, "__args__", ()) for model in _models(part)]
+
+
+def property_problems(source: object, base: Path) -> list[str]:
+    """What is wrong of the properties in the part `source` of a file, as far as it can be read; `base`: its folder."""
+    config = source.get("config") if isinstance(source, Mapping) else None
+    if not isinstance(source, Mapping) or not isinstance(config, str | Mapping):
+        return []
+    if isinstance(config, Mapping) and not all(isinstance(name, str) for name in config):
+        return []
+    connector = source.get("connector")
+    try:
+        given = read(base / config) if isinstance(config, str) else from_mapping(config)
+        registry.of_source(connector if isinstance(connector, str) else None, given).load().resolve(given)
+    except ConfigError as error:
+        return f"source.config: {error}".replace("\n  Remedy: ", "; remedy: ").splitlines()
+    return []

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from tailrace.pipeline.activity import WAITS, Activity
 from tailrace.snapshot.report import Report
 
 
@@ -14,9 +15,10 @@ class Progress:
     """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
 
     `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that
-    runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `waits`:
-    there was nothing new when Spark looked last. `set_aside` says which tables of a replica are set aside, and why;
-    `incomplete` which may differ from the source, and what they take.
+    runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `activity`
+    is what the query does, for so many seconds (in how many it restarts). `set_aside` says which tables of a replica
+    are set aside, and why; `incomplete` which may differ from the source, and what they take; `sink_problem` why the
+    sink cannot be reached now.
     """
 
     batch: int | None
@@ -26,9 +28,11 @@ class Progress:
     snapshot: Report | None = None
     position: str | None = None
     latest: dict[str, Any] = field(default_factory=dict)
-    waits: bool = True
+    activity: Activity = WAITS
+    activity_seconds: float = 0.0
     set_aside: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
+    sink_problem: str | None = None
 
 
 def offset_of(progress: dict[str, Any], name: str) -> dict[str, Any]:

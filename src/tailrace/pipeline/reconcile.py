@@ -5,7 +5,7 @@ How wrong rows are distinguished from late changes: docs/decisions/0015-wrong-ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -19,28 +19,38 @@ from tailrace.model.table import TableId, TableSchema
 from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.following import Follower
+from tailrace.pipeline.gone import gone_tables, rows_of
 from tailrace.pipeline.nearest import meant_tables
-from tailrace.pipeline.sides import ColumnsChanged, KeyQuery, Sides
+from tailrace.pipeline.replica_states import stored_states
+from tailrace.pipeline.sides import ColumnsChanged, Doing, KeyQuery, Sides
+from tailrace.pipeline.table_states import shown
 from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
 from tailrace.sinks.replica.fold import merge_key
-from tailrace.sinks.replica.row_outcomes import DIFFERENT, MISSING, SURPLUS, RowOutcomes
-from tailrace.sinks.replica.target import Target
+from tailrace.sinks.replica.row_outcomes import DIFFERENT, MISSING, SURPLUS, RowOutcomes, Seen
+from tailrace.sinks.replica.states import ASIDE, GONE, INCOMPLETE, TableState
+from tailrace.sinks.replica.target import Target, stored_tables
 
 # Rows of a table that are checked one by one. More than these need a snapshot.
 MOST_KEYS = 100_000
 ROUNDS = 10
 _ATTEMPTS = 3
 _SHOWN = 5
+EQUALS = ("equal", "equal in part")
+_ONLY_HERE = "only the replica has it"
+_UNMAPPED = "the replica does not have it, as its type has no mapping"
 _OPERATIONS = {CREATE: "creates", UPDATE: "updates", DELETE: "deletes", READ: "reads", TRUNCATE: "truncates"}
 _KINDS = {"missing": MISSING, "surplus": SURPLUS, "different": DIFFERENT}
 
 
 @dataclass
 class TableReport:
-    """What was found of a table; `outcome` is equal, different, undecided or not compared, and `reason` says why.
+    """What was found of a table. `outcome` is equal, equal in part, different, undecided, not compared, or no table of
+    the source; and `reason` says why.
 
-    Of the `ranges` (of the key's hash) those differ whose rows were checked one by one. `undecided` rows changed all
-    the time, or the source cannot be queried for them; `unread` differed beyond MOST_KEYS; `repaired` are equal by now.
+    `state` is that of the replica's table, and `why` its reasons where it is not complete. `not_compared` names columns
+    that are not compared, or what of them is not. Of the `ranges` (of the key's hash) those differ whose rows were
+    checked one by one. `undecided` rows changed all the time, or the source cannot be queried for them; `unread`
+    differed beyond MOST_KEYS; `repaired` are equal by now.
     """
 
     table: str
@@ -57,6 +67,14 @@ class TableReport:
     unread: int = 0
     repaired: int = 0
     keys: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    state: str | None = None
+    why: list[str] = field(default_factory=list)
+    not_compared: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether the replica's table is known to differ, or to be set aside."""
+        return self.state in (INCOMPLETE, ASIDE)
 
     @property
     def damaged(self) -> int:
@@ -77,7 +95,7 @@ class Found:
 class Reconciler:
     """Compares the tables of one pipeline's replica. `timeout` is how long the pipeline is waited for, in seconds."""
 
-    def __init__(self, definition: Definition, timeout: float) -> None:
+    def __init__(self, definition: Definition, timeout: float, progress: Doing | None = None) -> None:
         target = definition.sink.target
         if not isinstance(target, ReplicaTarget):
             what = f"the sink {definition.sink.kind} holds events or nothing, and no table to compare with"
@@ -85,12 +103,16 @@ class Reconciler:
         self.definition = definition
         self.follower = Follower(definition, timeout)
         self._target = target
+        self._gone: dict[str, TableId] = {}
+        self.progress: Doing = progress or Doing()
 
     def tables(self, names: Sequence[str]) -> list[TableId]:
         """The captured tables that a replica follows, or those that are named. Raises ConfigError, SourceError."""
         with self.follower.admin.now() as now:
             captured = {str(table): table for table in now.tables()}
             chosen = now.followed()
+        gone = {} if names and {*names} <= {*captured} else self._find_gone(captured.values())
+        captured, chosen = captured | gone, [*chosen, *gone.values()]
         for name in names:
             if name not in captured:
                 remedy = meant_tables(name, captured) or "`tailrace status` lists the replica's tables."
@@ -101,10 +123,16 @@ class Reconciler:
             )
         return [captured[name] for name in names] if names else chosen
 
+    def _find_gone(self, captured: Iterable[TableId]) -> dict[str, TableId]:
+        """The replica's tables that the source has no more, by their names."""
+        self._gone = {str(table): table for table in gone_tables(self.definition, captured)}
+        return self._gone
+
     def compare(self, table: TableId) -> Found:
         """Compare one table. What keeps it from being compared is in the report."""
+        found = self._begun(table)
         for _ in range(_ATTEMPTS):
-            found = Found(TableReport(str(table)))
+            found = self._begun(table)
             try:
                 self._compare(table, found)
             except ColumnsChanged as error:
@@ -112,8 +140,38 @@ class Reconciler:
                 continue
             except TailraceError as error:
                 found.report.reason = str(error)
-            return found
+            break
         return found
+
+    def glance(self, table: TableId) -> Found | None:
+        """What can be said of a table by reading it once, without waiting; None if that takes a comparison."""
+        found = self._begun(table)
+        try:
+            self._compare(table, found, only_equal=True)
+        except TailraceError:
+            return None
+        return found if found.report.outcome in EQUALS else None
+
+    def others(self, tables: Sequence[TableId]) -> Iterator[TableReport]:
+        """Replicas that no captured table has. Raises SinkError."""
+        known = {table.unique for table in tables}
+        for name in stored_tables(self._target.path, self._target.storage_options):
+            if name not in known:
+                yield TableReport(
+                    shown(name),
+                    "no table of the source",
+                    "the source has no such table, or it is not captured; the replica's table can be removed",
+                    state=self._states().get(name, TableState(GONE, 0)).state,
+                )
+
+    def _states(self) -> dict[str, TableState]:
+        return stored_states(self.definition.checkpoint)
+
+    def _begun(self, table: TableId) -> Found:
+        report, state = TableReport(str(table)), self._states().get(table.unique)
+        if state is not None:
+            report.state, report.why = state.state, [*state.why]
+        return Found(report)
 
     def examine(self, found: Found) -> None:
         """Decide the keys that were queried, and put the results into the report."""
@@ -133,26 +191,56 @@ class Reconciler:
         }
         report.outcome = outcome(report)
 
-    def _compare(self, table: TableId, found: Found) -> None:
+    def _compare(self, table: TableId, found: Found, *, only_equal: bool = False) -> None:
         config, report = self.follower.config, found.report
+        if str(table) in self._gone:
+            self._as_gone(report, rows_of(self._target, table))
+            return
         report.reason = self._unready(table)
         if report.reason is not None:
             return
         with self.follower.admin.now() as now:
             schema = now.table(table)
+            left_out = now.left_out(schema)
             report.reason = _missing_operations(self.definition, config, schema) or now.obstacle(
                 schema, merge_key(schema)
             )
         if report.reason is not None:
             return
         root, options, names = self._target.path, self._target.storage_options, self._target.names
-        found.sides = sides = Sides(self.follower.admin, Target(root, table.unique, options, names), schema)
+        place = Target(root, table.unique, options, names)
+        found.sides = sides = Sides(self.follower.admin, place, schema, self.progress)
+        report.not_compared = {
+            **dict.fromkeys(left_out, _UNMAPPED),
+            **_lost(schema),
+            **dict.fromkeys(sides.surplus(self._target.metadata.values()), _ONLY_HERE),
+        }
         if sides.layout.missing:
             report.reason = f"the replica has no column {', '.join(sides.layout.missing)} yet"
-        if sides.layout.key:
+        if sides.is_missing:
+            report.reason = "there is no replica of this table"
+        if only_equal:
+            self._glanced(report, sides)
+        elif sides.layout.key:
             self._by_key(found, sides)
         else:
             self._as_a_whole(report, sides)
+
+    def _as_gone(self, report: TableReport, rows: int) -> None:
+        """A table that the source has no more: its replica is to be empty, unless rows are kept."""
+        report.source_rows, report.target_rows = 0, rows
+        is_kept = rows > 0 and self._target.on_drop == "keep"
+        report.outcome = "not compared" if is_kept else "different" if rows else "equal"
+        report.surplus = 0 if is_kept else rows
+        report.reason = "the source has no such table any more, or it is not captured"
+        if rows:
+            report.reason += "; its rows are kept (on_drop: keep)" if is_kept else "; delete its folder"
+
+    def _glanced(self, report: TableReport, sides: Sides) -> None:
+        """Equal at the first look, or not decided."""
+        source, _ = sides.totals()
+        if not self._count(report, source, sides.target_totals()).any():
+            report.outcome = _equal(report)
 
     def _unready(self, table: TableId) -> str | None:
         """Why the table is not there to be compared at this time, None where it is."""
@@ -170,11 +258,10 @@ class Reconciler:
         report = found.report
         source, horizon = sides.totals()
         is_there = self.follower.reaches(horizon)
-        target = sides.target()
-        totals = Totals(target.rows())
+        target, totals = sides.target(), sides.target_totals()
         differing = self._count(report, source, totals)
         if not differing.any():
-            report.outcome = "equal"
+            report.outcome = _equal(report)
             return
         found.asked = sides.ask(suspects(sides.layout, sides.source, target, totals, differing, MOST_KEYS))
         report.unread = found.asked.suspects.unread
@@ -205,25 +292,33 @@ class Reconciler:
         return outcomes
 
     def _as_a_whole(self, report: TableReport, sides: Sides) -> None:
-        """A table without a key: only decided when it rests, or when it is equal."""
+        """A table without a key: its rows by ranges of their hashes, each decided as a row of a key is."""
+        outcomes = RowOutcomes(BUCKETS)
         source, horizon = sides.totals()
-        claimed: Totals | None = None
         for _ in range(ROUNDS):
             is_there = self.follower.reaches(horizon)
-            target = Totals(sides.target().rows())
+            target = sides.target_totals()
             if not self._count(report, source, target).any():
-                report.outcome = "equal"
+                report.outcome = _equal(report)
                 return
             if not is_there or not self.follower.settles():
                 self._lags(report, abs(source.rows - target.rows))
                 return
             after, horizon = sides.totals()
-            is_at_rest = not source.differing(after).any()
-            if is_at_rest and claimed is not None and not claimed.differing(target).any():
-                report.outcome, report.reason = "different", "it has no key, so it is compared as a whole"
-                return
-            claimed, source = target if is_at_rest else None, after
-        report.outcome, report.reason = "undecided", "it has no key and changes all the time"
+            before, later = (Seen(each.hashes, each.hashes) for each in (source, after))
+            outcomes.update(before, target.hashes, later, outcomes.open)
+            if not outcomes.open.any():
+                break
+            source = after
+        different, left = int((outcomes.kinds >= MISSING).sum()), int(outcomes.open.sum())
+        report.outcome = "different" if different else "undecided" if left else _equal(report)
+        report.ranges_different = different + left
+        if different:
+            report.reason = (
+                f"it has no key: {different:,} of {BUCKETS:,} ranges of its rows are not those of the source"
+            )
+        elif left:
+            report.reason = f"it has no key, and {left:,} of {BUCKETS:,} ranges of its rows change all the time"
 
     def _count(self, report: TableReport, source: Totals, target: Totals) -> Flags:
         differing = source.differing(target)
@@ -239,7 +334,17 @@ def outcome(report: TableReport) -> str:
     """A compared table's outcome by what its report counts."""
     if report.damaged:
         return "different"
-    return "undecided" if report.undecided or report.unread else "equal"
+    return "undecided" if report.undecided or report.unread else _equal(report)
+
+
+def _equal(report: TableReport) -> str:
+    """What a table without a difference is called."""
+    return "equal in part" if report.not_compared else "equal"
+
+
+def _lost(table: TableSchema) -> dict[str, str]:
+    """What the replica's columns do not keep of the source's values."""
+    return {column.name: f"compared without {column.loses}" for column in table.columns if column.loses}
 
 
 def _missing_operations(definition: Definition, config: Config, table: TableSchema) -> str | None:

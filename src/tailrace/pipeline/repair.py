@@ -13,7 +13,7 @@ from tailrace.pipeline.sides import ColumnsChanged
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot import channels
 from tailrace.snapshot.progress import QUEUE_BYTES
-from tailrace.snapshot.signals import BLOCKING, EXECUTE, KEYS_AT_ONCE
+from tailrace.snapshot.signals import EXECUTE, KEYS_AT_ONCE
 
 # Signals that wait at a time, and about the bytes of their keys: an offset has them until they are read.
 _SIGNALS_AT_ONCE, _BYTES_AT_ONCE = 10, QUEUE_BYTES // 2
@@ -22,17 +22,20 @@ _SIGNALS_AT_ONCE, _BYTES_AT_ONCE = 10, QUEUE_BYTES // 2
 def repair(reconciler: Reconciler, found: Found) -> Found:
     """Repair what is wrong in a table, and compare again; the report contains what is left.
 
-    A table without a key, or one whose rows the log names by another, is read again as a whole: the log waits
-    meanwhile.
+    A table that is incomplete or set aside is read again as a whole, and so is one without a key, or whose rows the log
+    names by another.
     """
+    if found.report.is_lacking:
+        return _again(reconciler, found)
     if found.report.outcome == "undecided":
         _add(found, "nothing is repaired before it is certain, which takes a pipeline that runs and is not behind")
     if found.report.outcome != "different":
         return found
     sides, asked = found.sides, found.asked
-    assert sides is not None
+    if sides is None:
+        return found  # a table that is gone has no rows to read again
     if asked is None or sides.layout.key != sides.table.key:
-        return _by_snapshot(reconciler, found)
+        return _again(reconciler, found)
     assert found.wrong is not None
     wrong = [list(asked.texts[place]) for place in np.flatnonzero(found.wrong)]
     damaged = len(wrong)
@@ -56,11 +59,11 @@ def _bytes(key: list[str]) -> int:
     return len(json.dumps(key)) + 2
 
 
-def _by_snapshot(reconciler: Reconciler, found: Found) -> Found:
-    if not _done(reconciler, found, [_sent(reconciler, found, type=BLOCKING)]):
+def _again(reconciler: Reconciler, found: Found) -> Found:
+    """Let the pipeline read a table again, into a copy that replaces the replica's rows."""
+    if not _done(reconciler, found, [_sent(reconciler, found, again=True)]):
         return found
-    assert found.sides is not None
-    again = reconciler.compare(found.sides.table.id)
+    again = reconciler.compare(reconciler.tables([found.report.table])[0])
     again.report.repaired = max(found.report.damaged - again.report.damaged, 0)
     return again
 

@@ -53,7 +53,10 @@ class Ended:
 
 @dataclass(frozen=True)
 class RunState:
-    """Whether a pipeline runs. `owner` is who runs it, or was killed; `last` how the last run ended, if it did."""
+    """Whether a pipeline runs. `owner` is who runs it, or was killed; `last` how the last run ended, if it did.
+
+    Of a run that has committed a micro-batch, `last` is None.
+    """
 
     state: State
     owner: Owner | None = None
@@ -111,7 +114,11 @@ def run_state(checkpoint: str) -> RunState:
     if is_alive is None:
         written = filesystem.get_file_info(f"{root}/{LEASE}").mtime
         is_alive = written is not None and time.time() - written.timestamp() < _SILENT_SECONDS
-    return RunState("running" if is_alive else "killed", owner, end)
+    if not is_alive:
+        return RunState("killed", owner, end)
+    # What ended the run before is over once this one has committed a micro-batch.
+    is_over = owner is not None and _committed_since(filesystem, root, owner.since)
+    return RunState("running", owner, None if is_over else end)
 
 
 def caught_up(progress: dict[str, Any]) -> float | None:
@@ -121,6 +128,13 @@ def caught_up(progress: dict[str, Any]) -> float | None:
     lag = (json.loads(latest) if isinstance(latest, str) else latest).get("lag_ms")
     begun = datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00"))
     return None if lag is None else begun.timestamp() - lag / 1000
+
+
+def _committed_since(filesystem: fs.FileSystem, root: str, since: str) -> bool:
+    """Whether a micro-batch was committed after an instant (ISO 8601)."""
+    selector = fs.FileSelector(f"{root}/commits", allow_not_found=True)
+    times = [info.mtime for info in filesystem.get_file_info(selector) if info.mtime is not None]
+    return max(times, default=datetime.min.replace(tzinfo=timezone.utc)) > datetime.fromisoformat(since)
 
 
 def _content(filesystem: fs.FileSystem, path: str) -> str | None:

@@ -7,7 +7,7 @@ import logging
 import math
 import tempfile
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.connectors.ports import Admin
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.events.notifications import notify
+from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
@@ -25,11 +26,13 @@ from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
 from tailrace.pipeline.progress import Progress as Progress
 from tailrace.pipeline.progress import offset_of
+from tailrace.pipeline.query_id import demand_id
 from tailrace.pipeline.replica_states import states_of
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended_early
-from tailrace.pipeline.session import local_session
+from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
 from tailrace.pipeline.sink_check import captured_now
+from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
@@ -70,7 +73,8 @@ class Run:
         self._last_run = last_run
         retries = config.number("errors.max.retries")
         self._restarts = Restarts(MOST if retries < 0 else retries)
-        self._clock = ClockWatch()
+        self._clock, self._activity = ClockWatch(), ActivityWatch()
+        self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
         self._was_set_back = 0.0
         self._has_compared = False
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
@@ -133,9 +137,12 @@ class Run:
     def _look_at_tables(self, target: Replica) -> None:
         """Ask for tables whose time has come; once a batch is done, note which tables are captured no longer."""
         target.states.look()
-        if not self._has_compared and self._caught_up() is not None:
+        if self._has_compared or self._caught_up() is None:
+            return
+        with suppress(TailraceError):  # what is away is asked again; the query says so
+            captured = [table.unique for table in captured_now(self._pipeline.definition)]
+            target.states.captured(captured, target.others(str(self._query.id), captured))
             self._has_compared = True
-            target.states.captured(table.unique for table in captured_now(self._pipeline.definition))
 
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""
@@ -196,6 +203,7 @@ class Run:
             if not has_failed:
                 self._ended(None)
         finally:
+            self._sink.stop()
             self._lease.release()
             if self._own_session is not None:
                 with _sentences(self._pipeline):
@@ -204,6 +212,7 @@ class Run:
 
     def _ended(self, error: TailraceError | None) -> None:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
+        self._sink.stop()
         if self._lease.lost is None:
             ended(self._last_run, error, self._caught_up())
         self._lease.release()
@@ -239,7 +248,7 @@ class Run:
         """The progress of the newest finished batches."""
         with _sentences(self._pipeline):
             recent = [json.loads(progress.json) for progress in self._query.recentProgress]
-            waits = not self._query.status["isDataAvailable"]
+            status = self._query.status
         if not self._counts_itself:
             for batch in recent:
                 self._written[batch["batchId"]] = batch["numInputRows"]
@@ -247,6 +256,9 @@ class Run:
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
         offset = offset_of(last, "endOffset")
         here = self._admin.position(offset)
+        activity, activity_seconds = self._activity.look(status, last)
+        if self._due is not None:
+            activity, activity_seconds = RESTARTS, max(0.0, self._due - time.monotonic())
         return Progress(
             batch=last.get("batchId"),
             events=self._written.total,
@@ -255,9 +267,11 @@ class Run:
             snapshot=self._snapshot(offset),
             position=None if here is None else here.to_text(),
             latest=offset_of(last, "latestOffset"),
-            waits=waits,
+            activity=activity,
+            activity_seconds=activity_seconds,
             set_aside=self.set_aside,
             incomplete=self.incomplete,
+            sink_problem=self._sink.problem,
         )
 
     @property
@@ -327,6 +341,8 @@ class Pipeline:
             )
             if is_new:
                 remove_unfinished(session, checkpoint)
+            else:
+                demand_id(session, self.definition)
             if isinstance(target, ParquetSink | JsonLinesSink):
                 refuse_ahead(session, target.path, known.planned)
             if isinstance(target, Replica):
@@ -346,10 +362,13 @@ class Pipeline:
                 ) from error
         rows_in_java = self.target is not None or definition.rows_in_java
         try:
-            return local_session(definition.name, self.log, definition.spark, rows_in_java=rows_in_java)
+            session = local_session(definition.name, self.log, definition.spark, rows_in_java=rows_in_java)
         except TailraceError as error:
             ended_early(definition.checkpoint, error)
             raise
+        if definition.pause_seconds:
+            without_pace_warnings(session)
+        return session
 
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
         definition = self.definition
@@ -369,16 +388,6 @@ class Pipeline:
 def _without(properties: dict[str, str], stop_property: str | None) -> dict[str, str]:
     """The properties without the one that this module carries out, as only it knows how a query ends."""
     return {name: text for name, text in properties.items() if name.lower().replace("_", ".") != stop_property}
-
-
-def refuse_unsafe(session: SparkSession) -> None:
-    """Raises ConfigError for Spark settings under which a position could be acknowledged before its rows are safe."""
-    if session.sparkContext.getConf().get("spark.speculation", "false").lower() == "true":
-        raise ConfigError(
-            "speculative execution would read the same part of the log twice at the same time",
-            where="spark.speculation",
-            remedy="Set spark.speculation to false.",
-        )
 
 
 def _sentences(pipeline: Pipeline) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tailrace.connectors.private_files import open_own_log
-from tailrace.errors import TailraceError
+from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline import class_archive
 from tailrace.pipeline.local_files import write_plainly
 from tailrace.pipeline.not_started import starting
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOWEST_JAVA = 17
+_PACE_LOGGER = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor"
 
 SETTINGS = {
     "spark.master": "local[*]",
@@ -96,6 +97,26 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
         context = SparkContext(conf=conf, gateway=gateway)
         write_plainly(context)
         return SparkSession(context)
+
+
+def refuse_unsafe(session: SparkSession) -> None:
+    """Raises ConfigError for Spark settings under which a position could be acknowledged before its rows are safe."""
+    if session.sparkContext.getConf().get("spark.speculation", "false").lower() == "true":
+        raise ConfigError(
+            "speculative execution would read the same part of the log twice at the same time",
+            where="spark.speculation",
+            remedy="Set spark.speculation to false.",
+        )
+
+
+def without_pace_warnings(session: SparkSession) -> None:
+    """Turn off Spark's warning that a micro-batch took longer than the trigger's interval.
+
+    Where the source itself pauses between micro-batches, that interval says how soon a snapshot is noticed.
+    """
+    jvm: Any = session.sparkContext._jvm
+    log4j = jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(_PACE_LOGGER, log4j.Level.ERROR)
 
 
 def _python(master: str) -> str:

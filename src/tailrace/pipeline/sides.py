@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,24 +31,55 @@ class KeyQuery:
     known: Flags
 
 
+class Doing:
+    """Hears what is done to tables; of itself it tells nobody."""
+
+    def begin(self, table: str, doing: str, expected: int) -> None:
+        """Something is done to a table, which has about so many rows to read; 0: nobody knows."""
+
+    def read(self, table: str, rows: int) -> None:
+        """So many more rows are read."""
+
+
 class Sides:
     """One table, under the columns that it has when the comparison begins."""
 
-    def __init__(self, admin: Admin, place: Target, table: TableSchema) -> None:
+    def __init__(self, admin: Admin, place: Target, table: TableSchema, doing: Doing | None = None) -> None:
         self.table = table
-        self.layout = Replica.of(place, table)[1]
+        replica, self.layout = Replica.of(place, table)
+        self.is_missing = replica.is_missing
+        self._columns = replica.columns
+        self._expected = replica.count()
         self._admin = admin
         self._place = place
+        self._doing = doing or Doing()
+
+    def surplus(self, known: Collection[str]) -> list[str]:
+        """The columns that the replica alone has, without some that it is to have."""
+        names = {*self.table.row_type.names, *known}
+        return [name for name in self._columns if name not in names]
 
     def source(self) -> Iterator[Digests]:
         """All rows of the source as it is now."""
         with self._admin.now() as now:
-            yield from self._rows(now)
+            yield from self._heard(self._rows(now), "the source is read once more")
 
     def totals(self) -> tuple[Totals, Position]:
         """What the source holds now, by buckets, and a position by which the log has it."""
         with self._admin.now() as now:
-            return Totals(self._rows(now)), now.horizon
+            return Totals(self._heard(self._rows(now), "the source is read")), now.horizon
+
+    def target_totals(self) -> Totals:
+        """What the target holds now, by buckets."""
+        return Totals(self._heard(self.target().rows(), "the replica is read"))
+
+    def _heard(self, rows: Iterator[Digests], doing: str) -> Iterator[Digests]:
+        table = str(self.table.id)
+        self._doing.begin(table, doing, self._expected)
+        for each in rows:
+            self._doing.read(table, len(each.whole))
+            yield each
+        self._doing.begin(table, "the pipeline is waited for", 0)
 
     def target(self) -> Replica:
         """The target as it is now."""

@@ -14,8 +14,9 @@ from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.events.topics import TopicNaming
 from tailrace.model.table import TableId
-from tailrace.pipeline.checkpoint import file_on_the_way, position
+from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.query_id import position_of
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.creation import PREFIX, Creation
@@ -30,7 +31,7 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     if not isinstance(target, KafkaTarget):
         names = target.names if isinstance(target, ReplicaTarget) else None
         collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
-        return [*_without_topics(definition), *_path(definition), *collisions]
+        return [*_without_topics(definition), *folder(definition), *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
@@ -47,7 +48,7 @@ def _without_topics(definition: Definition) -> Iterator[Finding]:
             yield Finding(name, None, what, "remove it, or choose the sink kafka")
 
 
-def _path(definition: Definition) -> Iterator[Finding]:
+def folder(definition: Definition) -> Iterator[Finding]:
     """Whether the sink's path is a folder that this user may write, or may make. Only a path of this machine."""
     path, settings = definition.sink.path, definition.spark
     is_here = str(settings.get("spark.master", "local")).startswith("local")
@@ -76,19 +77,23 @@ def _topics(definition: Definition, admin: Admin) -> set[str]:
 
 def captured(config: Config, admin: Admin) -> list[TableId]:
     """The captured tables; none where the server cannot be queried; the check of the database says why."""
-    captures = TableFilter.from_config(config).captures
     try:
-        return [table.id for table in admin.overview() if captures(table.id)]
+        return _captured(config, admin)
     except SourceError:
         return []
 
 
+def _captured(config: Config, admin: Admin) -> list[TableId]:
+    captures = TableFilter.from_config(config).captures
+    return [table.id for table in admin.overview() if captures(table.id)]
+
+
 def captured_now(definition: Definition) -> list[TableId]:
-    """The captured tables of a pipeline that runs, those included that were added meanwhile."""
-    offset = position(definition.checkpoint).planned
+    """The captured tables of a pipeline that runs, those included that were added meanwhile. Raises SourceError."""
+    offset = position_of(definition).planned
     added = Progress.from_json(offset.offset.get("snapshots")).tables if offset is not None else ()
     config = replace(definition.config(), tables=added)
-    return captured(config, definition.package().admin(config))
+    return _captured(config, definition.package().admin(config))
 
 
 def _collisions(tables: Iterable[TableId], names: Names) -> Iterator[Finding]:

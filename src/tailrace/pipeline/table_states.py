@@ -75,6 +75,8 @@ def takes(state: TableState, reaction: Reaction) -> str:
     """What a table that is not complete takes to become so, for people."""
     if state.state == READING:
         return "it is being read again"
+    if state.lasting:
+        return "change this; the table is read again then"
     if reaction.mode == "read_again" and (state.state == INCOMPLETE or state.request is not None):
         return "it is read again" if state.request is None else "it is about to be read again"
     if state.state == ASIDE:
@@ -137,8 +139,8 @@ class TableStates:
         """Update the states once a micro-batch is written, ask for tables that are incomplete, and store that."""
         with self._lock:
             before = dict(self._tables)
-            for report in sorted(reports, key=lambda each: each.renamed_from is None):
-                self._report(report)
+            for report in reports:
+                self._report(report, before)
             self._follow_requests(batch)
             self._tell(before)
             self._ask_again()
@@ -150,43 +152,66 @@ class TableStates:
             self._ask_again()
             self._store()
 
-    def captured(self, tables: Iterable[str]) -> None:
-        """Note which tables are captured at a start: the others are gone."""
+    def captured(self, tables: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Note which tables are captured at a start: others are gone, also `others` that a killed run has written."""
         with self._lock:
             before, names = dict(self._tables), {*tables}
-            for name, state in before.items():
-                if name not in names and state.state != GONE:
+            for name in {*before, *others} - names:
+                if name not in before or before[name].state != GONE:
                     self._event(name, Event.DROPPED)
             self._tell(before)
             self._store()
 
-    def _report(self, report: TableReport) -> None:
+    def _report(self, report: TableReport, before: Mapping[str, TableState]) -> None:
         name = report.table
         if report.renamed_from is not None:
-            self._rename(report.renamed_from, name)
+            self._rename(before.get(report.renamed_from), report.renamed_from, name)
         if report.lacking is not None:
             self._event(name, Event.LACKING, why=report.lacking)
+        if report.reminder is not None and (name not in self._tables or self._tables[name].state == COMPLETE):
+            self._event(name, Event.LACKING, why=report.reminder)
+        if report.lasting is not None:
+            self._last(name, report.lasting)
         if report.begun is not None:
             self._event(name, Event.BEGUN, request=report.begun)
         if report.snapshot is not None:
             self._event(name, Event.BEGUN, request=_SNAPSHOT + report.snapshot)
         if report.ended is not None:
-            self._event(name, Event.ENDED)
-        if report.is_gone:
+            self._event(name, Event.ENDED, request=report.ended)
+        if report.is_gone and (name in self._tables or report.version is not None):
             self._event(name, Event.DROPPED)
-        elif report.upserted or report.deleted or (report.version is not None and name not in self._tables):
+        elif (
+            (report.is_there and name in self._tables)
+            or report.upserted
+            or report.deleted
+            or (report.version is not None and name not in self._tables)
+        ):
             self._event(name, Event.WRITTEN)
+        elif report.is_there and name in self._tables:
+            self._event(name, Event.WRITTEN)  # by a run that was killed before it stored that
         if report.aside is not None:
             self._event(name, Event.SET_ASIDE, why=report.aside.partition("\n")[0])
             self._tables[name] = replace(self._tables[name], is_cured=report.is_cured)
         if report.version is not None and report.delta_id is not None and name in self._tables:
             self._tables[name] = replace(self._tables[name], seen=Seen(report.version, report.delta_id))
 
-    def _rename(self, old: str, new: str) -> None:
-        """Rows of a table that was incomplete are as incomplete under another name."""
-        known = self._tables.get(old)
-        if known is not None and known.is_lacking:
-            self._event(new, Event.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(known.why)}")
+    def _last(self, name: str, why: str) -> None:
+        """Note why a table stays incomplete whatever is read, or that nothing keeps it incomplete any more."""
+        known = self._tables.get(name)
+        if why and (known is None or why not in known.why):
+            self._event(name, Event.LACKING, why=why)
+        known = self._tables.get(name)
+        if known is not None and known.lasting != why:
+            reasons = tuple(each for each in known.why if each != known.lasting or each == why)
+            self._tables[name] = replace(known, lasting=why, why=reasons)
+
+    def _rename(self, known: TableState | None, old: str, new: str) -> None:
+        """Rows of a table that was incomplete are as incomplete under another name, and the others as complete."""
+        reasons = () if known is None else known.left_behind
+        if reasons:
+            self._event(new, Event.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(reasons)}")
+        else:
+            self._event(new, Event.RENAMED)
 
     def _event(self, name: str, event: Event, *, why: str | None = None, request: str | None = None) -> None:
         now, known = self.clock(), self._tables.get(name)
@@ -223,7 +248,7 @@ class TableStates:
         if self.ask is None or self.reaction.mode != "read_again":
             return
         for name, state in list(self._tables.items()):
-            is_cured = state.state == INCOMPLETE or (state.state == ASIDE and state.is_cured)
+            is_cured = (state.state == INCOMPLETE or (state.state == ASIDE and state.is_cured)) and not state.lasting
             if not is_cured or state.request is not None or not self._is_due(state):
                 continue
             request = str(uuid.uuid4())

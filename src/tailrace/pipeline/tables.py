@@ -11,10 +11,10 @@ from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import compile_pattern, expression, join_list, split_list
 from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
-from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.edit import edited, rewrite, stored
 from tailrace.pipeline.nearest import meant_tables
+from tailrace.pipeline.query_id import position_of
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import ADD, INCREMENTAL, REMOVE
 
@@ -59,11 +59,11 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     config, admin = definition.config(), definition.admin()
     there = admin.overview()
     tables = [_named(name, there) for name in names]
-    _refuse_unreadable(admin, tables, kind)
+    _refuse(admin, tables, kind)
     captured = _captured(config, there)
     after = captured.union(tables)
     edit = None if after == captured else _edit(file, definition, captured, after, there)
-    begun = position(definition.checkpoint)
+    begun = position_of(definition)
     has_begun = begun.planned is not None
     lost = admin.resumable(begun.offsets)
     if lost is not None and lost.ok is False:
@@ -76,18 +76,23 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     return Change(tuple(table.name for table in tables), tuple(published), edit, signal, admin.extended())
 
 
-def _refuse_unreadable(admin: Admin, tables: Sequence[TableOverview], kind: str) -> None:
-    """Raises ConfigError, or SourceError for want of a right, where the rows cannot be read as `kind` says."""
-    for table in tables:
-        if kind == INCREMENTAL and not table.has_key:
-            remedy = "Read it by --snapshot blocking, which takes no key."
-            what = "has no primary key, by which an incremental snapshot goes"
-            raise ConfigError(what, where=table.name, remedy=remedy)
+def _refuse(admin: Admin, tables: Sequence[TableOverview], kind: str) -> None:
+    """Raises ConfigError, or SourceError for want of a right, with all that keeps the tables from being added."""
+    keyless = [table.name for table in tables if kind == INCREMENTAL and not table.has_key]
     hidden = [] if kind == NOT_READ else [table for table in tables if not table.is_readable]
+    found = admin.unextendable([table.id for table in tables])
     if hidden:
-        why = admin.unreadable([table.id for table in hidden])
-        where = ", ".join(table.name for table in hidden)
-        raise SourceError(why.what, where=where, remedy=f"{why.remedy}; or follow its changes alone: --snapshot none")
+        found.insert(0, admin.unreadable([table.id for table in hidden]))
+    what = [f"{', '.join(keyless)}: no primary key, by which an incremental snapshot goes"] if keyless else []
+    what += [each.what for each in found]
+    remedies = [each.remedy for each in found if each.remedy]
+    if keyless:
+        remedies.append("read what has no primary key by --snapshot blocking, which takes none")
+    if hidden:
+        remedies.append("to follow changes alone, without the right to read: --snapshot none")
+    if what:
+        where = ", ".join(table.name for table in tables)
+        raise (SourceError if found else ConfigError)("; ".join(what), where=where, remedy="; ".join(remedies))
 
 
 def remove(file: Path, names: Sequence[str]) -> Change:
@@ -105,7 +110,7 @@ def remove(file: Path, names: Sequence[str]) -> Change:
         remedy = "Stop the pipeline instead; `tailrace drop` removes what it created on the server."
         raise ConfigError("no table would be left", where=str(file), remedy=remedy)
     edit = _edit(file, definition, captured, captured.difference(tables), there)
-    has_begun = position(definition.checkpoint).planned is not None
+    has_begun = position_of(definition).planned is not None
     if edit.written:
         _write(edit, file, definition)
     signal = _sent(definition, REMOVE, tables, None) if has_begun else None

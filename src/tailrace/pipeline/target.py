@@ -20,6 +20,7 @@ from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.null import NullSink
 from tailrace.sinks.replica.aside import SetAside, found
+from tailrace.sinks.replica.others import other_tables
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport
 from tailrace.spark import failpoint
 from tailrace.transforms import parse
@@ -90,6 +91,10 @@ class Replica:
         for name in self.aside:
             frame = frame.where(~frame["table"].eqNullSafe(name))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
+
+    def others(self, query_id: str, known: Iterable[str]) -> list[str]:
+        """The tables that the query has written, without those of these unique names. Raises SinkError."""
+        return other_tables(self.target.path, self.target.storage_options, self.target.names, query_id, known)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
         # The query's id is in the checkpoint: a new checkpoint starts from the beginning and is no repeat.

@@ -97,10 +97,13 @@ class IncrementalSnapshots:
             with session.table(request.id(self.config), request.table, request.condition) as table:
                 return self._chunk(table, progress, request)
         except Unread as unread:
-            if request.is_again and unread.status == NO_KEY:
+            if request.is_again and unread.status in (NO_KEY, FAILED):
                 after, status = _as_a_whole(progress, str(unread))
                 return after, None, status
             log.warning("%s is not read: %s", request.table, unread)
+            if request.is_again:
+                # The log or the catalogue tells the replica that the table is gone, or comes back to it.
+                return progress.without_present(), None, OTHERWISE
             return progress.without_present().giving_up([request], str(unread)), None, unread.status
         except Exception as error:
             if self._failures.is_passing(error):

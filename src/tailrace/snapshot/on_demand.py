@@ -220,6 +220,8 @@ class AdHocSnapshots:
         """
         lists = TableFilter.from_config(self.config)
         captured = {str(table) for table in self._server.tables(self.config)}
+        # A replica that has asked for a table is told by the log or the catalogue that it is gone.
+        requests = [request for request in requests if not request.is_again]
         excluded = [request for request in requests if not lists.captures(request.id(self.config))]
         absent = [each for each in requests if each.table not in captured and each not in excluded]
         after = done.giving_up(excluded, UNCAPTURED).giving_up(absent, "there is no such table")
@@ -285,7 +287,8 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
 def _ended(config: Config, before: Progress, after: Progress, status: str) -> list[TableNote]:
     """That every row of a table is read, where that is so."""
     request = before.queue[0]
-    if status not in (DONE, EMPTY) or request.whole is None or after.queue[:1] == before.queue[:1]:
+    is_over = status in (DONE, EMPTY) and after.queue[:1] != before.queue[:1] and after.incomplete == before.incomplete
+    if not is_over or request.whole is None:
         return []
     return [TableNote(request.id(config), request=request.signal, total=before.rows)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from tailrace.model.quantity import counted
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
 
@@ -19,7 +20,8 @@ class Report:
 
     `total` is an estimate, as are `chunks` and `seconds_left`; they are None before the first chunk is read, and
     `chunks` where their size follows the time that they take. The first snapshot has tasks for chunks (None: one
-    micro-batch reads it), says how many of its `tables` are read, and whether it is `running`.
+    micro-batch reads it), says how many of its `tables` are read, and whether it is `running`. `active` tasks read at
+    this moment; None: unknown.
     """
 
     kind: str
@@ -34,16 +36,13 @@ class Report:
     tables_read: int | None = None
     tables: int | None = None
     running: bool | None = None
+    active: int | None = None
 
     def __str__(self) -> str:
         parts = [f"{self.kind} snapshot of {self.table}"]
         if self.tables_read:
             parts.append(f"{self.tables_read} of them read")
-        if self.chunks is None and self.total is not None and self.kind == INITIAL:
-            parts.append(f"about {self.total:,} rows in one micro-batch")
-        elif self.total is not None:
-            chunk = "" if self.chunks is None else f", chunk {self.chunk} of about {self.chunks}"
-            parts.append(f"{self.rows:,} of about {self.total:,} rows{chunk}")
+        parts += filter(None, [self._amount()])
         if self.seconds_left is not None and not self.paused:
             parts.append(f"about {self.seconds_left:,.0f} s left")
         if self.waiting:
@@ -51,6 +50,23 @@ class Report:
         if self.running is False:
             parts.append("not running: the next start " + ("restarts it" if self.chunks is None else "resumes it"))
         return ", ".join([*parts, *(["paused"] if self.paused else [])])
+
+    def _amount(self) -> str | None:
+        """How much is read of how much. A server without statistics estimates no row."""
+        if self.total is None:
+            return None
+        rows = f"about {counted(self.total, 'row')}" if self.total else None
+        if self.active is not None and not self.chunk:
+            does = f"{self.active} of {counted(self.chunks or 0, 'chunk')} being read" if self.active else NO_TASK
+            return ", ".join(filter(None, (rows, does)))
+        if self.chunks is None and self.kind == INITIAL:
+            return None if rows is None else f"{rows} in one micro-batch"
+        chunk = None if self.chunks is None else f"chunk {self.chunk} of about {self.chunks}"
+        return ", ".join(filter(None, (None if rows is None else f"{self.rows:,} of {rows}", chunk)))
+
+
+# On a cluster its executors start first, which may take minutes.
+NO_TASK = "no task of Spark's has begun to read yet"
 
 
 def report(offset: dict[str, Any], chunk_size: int | None, now: float) -> Report | None:
@@ -115,7 +131,7 @@ def first_report(
 
 def named(tables: int) -> str:
     """A number of tables in words."""
-    return f"{tables} table{'s' * (tables != 1)}"
+    return counted(tables, "table")
 
 
 def _began(offset: dict[str, Any]) -> Any:

@@ -6,8 +6,6 @@ commit), and copies pickled for each task read. A copy needs only the config.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from tailrace.connectors.base import Offset
 from tailrace.errors import SourceAwayError, TailraceError
 from tailrace.spark import failpoint
 from tailrace.spark.garbage import freeze_imports
+from tailrace.spark.labels import batch_label
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
 
@@ -44,10 +43,8 @@ class Split(InputPartition):
 def labelled(capture: Capture, start: Offset, end: Offset) -> list[Split]:
     """The splits of a micro-batch with their labels."""
     splits = capture.plan(start, end)
-    # A snapshot that is planned again reads other rows, so its name is part of the batch's.
     snapshots = sorted({name for split in splits if (name := capture.snapshot_of(split)) is not None})
-    text = json.dumps([start, end, snapshots], sort_keys=True)
-    batch = hashlib.sha256(text.encode()).hexdigest()[:32]
+    batch = batch_label(start, end, snapshots)
     return [Split(split, f"{batch}/{place}/{len(splits)}") for place, split in enumerate(splits)]
 
 

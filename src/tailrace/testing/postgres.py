@@ -91,10 +91,11 @@ class PostgresServer:
         """A new connection as superuser."""
         return psycopg.connect(self.dsn(dbname), autocommit=autocommit, connect_timeout=10)
 
-    def create_database(self, name: str) -> None:
+    def create_database(self, name: str, encoding: str = "UTF8") -> None:
         """An empty database."""
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LC_COLLATE 'C' LC_CTYPE 'C'")
         with self.connect() as admin:
-            admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+            admin.execute(create.format(sql.Identifier(name), sql.Literal(encoding)))
 
     def drop_database(self, name: str) -> None:
         """Drop a database, if it exists, with its replication slots and connections."""

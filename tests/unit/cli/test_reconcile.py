@@ -19,6 +19,8 @@ from tailrace.pipeline.reconcile import TableReport
         (["equal", "different", "undecided"], 1),
         (["equal", "undecided"], 3),
         (["not compared"], 3),
+        (["equal", "equal in part"], 0),
+        (["equal", "no table of the source"], 3),
     ],
 )
 def test_exit_codes(outcomes: list[str], code: int) -> None:
@@ -31,7 +33,12 @@ def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     report = TableReport("public.[t]", "different", None, 2_000_000, 1_999_999, 16384, 2, missing=1, surplus=2)
     report.keys = {"missing": [{"a": 1, "b": "[x]"}], "surplus": [{"a": 2, "b": None}, {"a": 3, "b": ""}]}
     same = TableReport("public.same", "equal", None, 7_000, 7_000, 1, 0)
-    reconcile.tell([report, TableReport("public.u", reason="no [reason]"), same], repaired=False)
+    partly = TableReport("public.partly", "equal in part", not_compared={"at[]": "compared without its zone"})
+    lacking = TableReport("public.lacking", "equal", state="incomplete", why=["a partition was attached"])
+    found = [report, TableReport("public.u", reason="no [reason]"), same, partly, lacking]
+    for each in found:
+        reconcile.results.print(reconcile.table(each))
+    reconcile.advise(found, repaired=False)
     text = output.getvalue()
     assert re.search(r"^public\.same +equal  7,000 rows *$", text, re.MULTILINE), "a line for what is equal"
     assert "7,000 in the source" not in text
@@ -40,4 +47,8 @@ def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(r"missing +1: a=1, b=\[x\]", text)
     assert "a=2, b=None; a=3, b=" in text
     assert "no [reason]" in text
+    assert re.search(r"public\.partly +equal in part", text)
+    assert re.search(r"at\[\] +compared without its zone", text)
+    assert re.search(r"public\.lacking +equal +incomplete", text)
+    assert "a partition was attached" in text
     assert "With --repair" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 
 from rich.console import Console
 
@@ -14,8 +15,10 @@ from tailrace.connectors.postgres.admin.operations import SlotState, position, s
 from tailrace.connectors.snapshots import Place
 from tailrace.model.quantity import size
 from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.pipeline.run_state import RunState
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
+from tailrace.snapshot.report import Report
 
 SLOT = SlotState("s", "pgoutput", True, 7, "reserved", "0/100", "0/180")
 
@@ -153,3 +156,27 @@ def test_incomplete_tables_and_problems_are_shown() -> None:
     shown = console.export_text()
     assert "problem     p lacks public.u; remedy: ALTER PUBLICATION p ADD TABLE public.u" in shown
     assert "incomplete  public.t: rows were not read: no right; read them again by" in shown
+
+
+def test_a_sink_that_is_away_is_a_problem_that_a_run_waits_for() -> None:
+    away = Finding("sink", False, "Kafka at b:9092 does not answer", "start it")
+    status = replace(assess("p", at("0/200"), state_of("0/300", SLOT), now=2), problems=(away,))
+    assert status.is_lost
+    running = replace(status, run=RunState("running"))
+    assert not running.is_lost
+    assert replace(running, problems=(away, Finding("publication", False, "p lacks t", "add it"))).is_lost
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(table(replace(running, tables={"public.a": 1, "public.b": 2000})))
+    said = console.export_text()
+    assert "problem" in said
+    assert "Kafka at b:9092 does not answer; remedy: start it" in said
+    assert [line.split()[1:] for line in said.splitlines() if "public." in line] == [["1", "row"], ["2,000", "rows"]]
+
+
+def test_a_first_snapshot_before_its_first_chunk() -> None:
+    begun = Report("initial", "2 tables", 0, 1000, 0, 3, None, (), False, active=0)
+    assert str(begun) == "initial snapshot of 2 tables, about 1,000 rows, no task of Spark's has begun to read yet"
+    assert str(replace(begun, active=2)) == "initial snapshot of 2 tables, about 1,000 rows, 2 of 3 chunks being read"
+    unknown = replace(begun, total=0, active=1)
+    assert str(unknown) == "initial snapshot of 2 tables, 1 of 3 chunks being read", "a server without statistics"
+    assert str(replace(unknown, chunk=1)) == "initial snapshot of 2 tables, chunk 1 of about 3"

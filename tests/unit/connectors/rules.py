@@ -25,6 +25,7 @@ _VALUES: dict[str, Any] = {
     "event.converting.failure.handling.mode": "warn",
     "include.schema.comments": False,
     "table.ignore.builtin": True,
+    "value.loss.handling.mode": "event",
 }
 _LISTS = ("schema", "table", "column")
 

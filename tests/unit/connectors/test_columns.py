@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -92,3 +93,20 @@ def test_a_key_stays_plain_under_the_references_faults() -> None:
     assert dict(found.schema.column("name").schema.parameters) == {"masked": "true"}
     assert found.types[2].convert(pa.array(["Ada"])).to_pylist() == ["***"]
     assert [each.placeholder for each in found.schema.columns] == [None, "***", "***"]
+
+
+def test_a_key_that_a_replica_keeps_in_part_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    at = column("at", replace(INTEGER, loses="its zone"), type_name="timetz", required=True)
+    for _ in range(2):
+        captured([at, NAME], ("at",), value__loss__handling__mode="text")
+    assert [each.getMessage() for each in caplog.records] == [
+        "dbo.people: a replica keeps the key column at without its zone, so rows whose keys differ in that alone "
+        "are one row there"
+    ]
+    captured([replace(at, name="other"), NAME], ("other",))
+    assert len(caplog.records) == 1, "events have the value"
+
+
+def test_columns_without_a_mapping_are_known() -> None:
+    found = captured([ID, column("place", None, type_name="sql_variant")])
+    assert (found.schema.row_type.names, found.left_out) == (["id"], ("place",))

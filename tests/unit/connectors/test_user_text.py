@@ -237,4 +237,4 @@ def is_contained(text: str) -> bool:
         if depth < 0:
             return False
         at += 1
-    return depth == 0 and not re.search(r"\bDELETE\b", plain)
+    return depth == 0 and not re.search(r"(?<![\w@#$])DELETE(?![\w@#$])", plain)

@@ -84,6 +84,12 @@ def test_decfloats(mode: str, value: str, expected: Any) -> None:
     assert converted(Db2Type("DECFLOAT", 16, 0), value, decimal__handling__mode=mode)[1] == expected
 
 
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_a_replica_keeps_what_no_decimal_is(text: str) -> None:
+    assert converted(Db2Type("DECFLOAT", 16, 0), text)[1] is None
+    assert converted(Db2Type("DECFLOAT", 16, 0), text, value__loss__handling__mode="text")[1] == text
+
+
 def test_types_that_have_no_mapping() -> None:
     assert value_type(Db2Type("SHOP_MONEY", 8, 0), resolve(BASE)) is None
 

@@ -15,6 +15,10 @@ source: {config: {database.hostname: db}}
 sink: console
 checkpoint: state
 """
+# With the properties that PostgreSQL requires.
+COMPLETE = MINIMAL.replace(
+    "database.hostname: db", "database.hostname: db, database.user: u, database.dbname: d, topic.prefix: t"
+)
 
 
 def written(folder: Path, text: str) -> Definition:
@@ -172,6 +176,28 @@ def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("snik: 5", "snik: unknown key; did you mean sink?"),
+        ("steps: [{mask: {}}]", "steps[0]: unknown step 'mask'"),
+        ("steps: [{transform: {type: X}}]", "steps[0].transform"),
+    ],
+)
+def test_problems_of_keys_and_of_properties_are_reported_together(tmp_path: Path, wrong: str, said: str) -> None:
+    text = COMPLETE.replace("topic.prefix: t", "table.inclde.list: a, database.port: x") + wrong
+    told = refusal(tmp_path, text)
+    for words in (said, "table.inclde.list: unknown property", "database.port", "topic.prefix: A value is required"):
+        assert words in told
+    (tmp_path / "c.json").write_text('{"topic.prefix": "t", "table.inclde.list": "a"}')
+    told = refusal(tmp_path, f"source: {{config: c.json}}\nsink: console\ncheckpoint: c\n{wrong}")
+    assert "table.inclde.list: unknown property" in told
+    assert said in told
+    told = refusal(tmp_path, COMPLETE.replace("console", "{}").replace("topic.prefix: t", "database.port: x"))
+    assert "sink names 0 targets; remedy: Choose one of" in told
+    assert "database.port" in told
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("a: [", "is no YAML"),
@@ -292,7 +318,7 @@ def test_a_pipeline_may_be_written_in_json(tmp_path: Path) -> None:
 
 def said_of(folder: Path, text: str) -> list[str]:
     """The problems that are told of a file."""
-    return [line.strip() for line in refusal(folder, MINIMAL + text).splitlines()[1:]]
+    return [line.strip() for line in refusal(folder, COMPLETE + text).splitlines()[1:]]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +366,7 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
     ],
 )
 def test_wrong_settings_of_a_sink_are_reported_in_one_line(tmp_path: Path, sink: str, said: str) -> None:
-    text = MINIMAL.replace("console", sink)
+    text = COMPLETE.replace("console", sink)
     assert [line.strip() for line in refusal(tmp_path, text).splitlines()[1:]] == [said]
 
 

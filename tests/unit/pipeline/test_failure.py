@@ -83,7 +83,7 @@ def test_a_known_failure_of_spark_has_a_remedy() -> None:
 def test_a_killed_python_process_is_a_sentence(text: str) -> None:
     found = sentence(RuntimeError(text), "state")
     assert "a Python process of Spark ended during its work" in found.what
-    assert "start again, the pipeline resumes from its checkpoint" in (found.remedy or "")
+    assert "a restart resumes from the checkpoint" in (found.remedy or "")
     assert "Thread" not in str(found)
 
 
@@ -141,13 +141,6 @@ def test_the_end_of_a_file_is_no_end_of_a_process() -> None:
     assert str(sentence(error, "/s")) == (
         "/s: Spark stopped the pipeline: [BAD] a file is damaged (java.io.EOFException: /state/1)"
     )
-
-
-def test_a_checkpoint_without_its_metadata_has_a_remedy() -> None:
-    text = "[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] Checkpoint location /s is in an inconsistent state."
-    found = sentence(RuntimeError(text), "/s")
-    assert found.what.startswith("the file `metadata` of the checkpoint is missing")
-    assert "put it back from a copy; or " in (found.remedy or "")
 
 
 def test_a_file_system_without_its_jar() -> None:

@@ -91,3 +91,17 @@ def test_when_the_run_had_read_the_whole_log_is_known_while_it_runs_and_after(tm
     (tmp_path / LEASE).unlink()
     ended(LocalFile(tmp_path / LAST_RUN), None, 8.0)
     assert run_state(str(tmp_path)).caught_up == 8.0
+
+
+def test_the_error_of_the_run_before_is_over_once_a_run_has_committed(tmp_path: Path) -> None:
+    ended(LocalFile(tmp_path / LAST_RUN), SourceError("there is no slot"))
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "7").touch()
+    os.utime(tmp_path / "commits" / "7", (time.time() - 60,) * 2)
+    (tmp_path / LEASE).write_text(Owner.me().content)
+    last = run_state(str(tmp_path)).last
+    assert last is not None
+    assert last.error == "there is no slot"
+    (tmp_path / "commits" / "8").touch()
+    os.utime(tmp_path / "commits" / "8", (time.time() + 1,) * 2)
+    assert (run_state(str(tmp_path)).state, run_state(str(tmp_path)).last) == ("running", None)

@@ -182,3 +182,37 @@ def test_a_damaged_file_is_an_error_with_its_remedy() -> None:
     pipeline.file.text = '{"version": 1'
     with pytest.raises(ConfigError, match=r"damaged.*\n.*delete it, and run `tailrace reconcile`"):
         pipeline.started()
+
+
+def test_rows_that_are_complete_under_another_name_complete_it() -> None:
+    pipeline = Pipeline(mode="tell")
+    pipeline.written(TableReport("public.a", 1, version=0, is_there=True))
+    pipeline.written(TableReport("public.t", lacking="replaced"))
+    pipeline.written(TableReport("public.t", renamed_from="public.a"), TableReport("public.a", is_gone=True))
+    assert (pipeline.state(), pipeline.state("public.a")) == (COMPLETE, GONE)
+
+
+def test_rows_of_a_table_that_is_gone_already_are_as_incomplete_under_another_name() -> None:
+    pipeline = Pipeline(mode="tell")
+    pipeline.written(TableReport("public.a", lacking="replaced"))
+    pipeline.states.captured([])
+    pipeline.written(TableReport("public.t", renamed_from="public.a"), TableReport("public.a", is_gone=True))
+    assert pipeline.state() == INCOMPLETE
+    assert "it was public.a, which was incomplete: replaced" in pipeline.states.tables["public.t"].why
+
+
+def test_a_table_that_nobody_has_met_is_not_gone_and_one_that_is_back_is_there() -> None:
+    pipeline = Pipeline(mode="tell")
+    pipeline.written(TableReport("public.view", is_gone=True))
+    assert "public.view" not in pipeline.states.tables
+    pipeline.written(TableReport("public.t", 1, version=0, is_there=True))
+    pipeline.written(TableReport("public.t", is_gone=True))
+    pipeline.written(TableReport("public.t", is_there=True))
+    assert pipeline.state() == COMPLETE
+
+
+def test_tables_that_a_killed_run_has_written_may_be_gone() -> None:
+    pipeline = Pipeline(mode="tell")
+    pipeline.written(TableReport("public.t", 1, version=0, is_there=True))
+    pipeline.states.captured(["public.t"], ["public.t", "public.left"])
+    assert (pipeline.state(), pipeline.state("public.left")) == (COMPLETE, GONE)

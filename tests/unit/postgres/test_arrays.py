@@ -89,7 +89,7 @@ def test_an_array_with_null_elements_is_null_in_the_reference(
     whole = text.replace(",NULL", "")
     with caplog.at_level(logging.WARNING):
         assert read(of, whole, text, "{}", None, whole) == [value[:1], None, [], None, value[:1]]
-    assert "1 arrays become null" in caplog.text
+    assert "1 arrays with a null element" in caplog.text
     with pytest.raises(DecodeError, match="null element"):
         read(array(name, -1, {**properties, "event.converting.failure.handling.mode": "fail"}, labels), text)
 

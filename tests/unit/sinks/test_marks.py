@@ -10,7 +10,9 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.errors import SinkError
 from tailrace.model.change import SnapshotRead
+from tailrace.sinks.replica.folders import folder
 from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Place, Record, TableProgress, newest
+from tailrace.sinks.replica.others import other_tables
 
 ROWS = pa.table({"id": [1]})
 TABLE = "public.orders"
@@ -123,9 +125,32 @@ def test_a_checkpoint_before_an_older_releases_table_is_refused(tmp_path: Path) 
             progress(tmp_path, batch, repeats=False).has(log(0, None, Place(100, 1)))
 
 
+def test_a_table_whose_log_was_cleaned_says_so(tmp_path: Path) -> None:
+    """Its checkpoint keeps Delta's own number and not what the commits said."""
+    commit(tmp_path, progress(tmp_path, 5).mark(log(0, None, Place(100, 1))))
+    write_deltalake(tmp_path, ROWS, mode="append")
+    table = DeltaTable(tmp_path)
+    table.create_checkpoint()
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    with pytest.raises(SinkError, match=r"no longer has the commit that says it, as another writer cleaned it"):
+        progress(tmp_path, 5, repeats=False).has(log(0, None, Place(100, 1)))
+
+
 def test_a_snapshot_of_an_older_release_resumes(tmp_path: Path) -> None:
     former(tmp_path, 5 << 16, f"query/{TABLE}/snapshot-500")
     rest = Extent(0, read=SnapshotRead("r1", "500", 600))
     assert progress(tmp_path, 5, repeats=True).has(rest)
     assert not progress(tmp_path, 6).has(rest)
     assert not progress(tmp_path, 6).begins(rest)
+
+
+def test_other_tables_of_a_query_are_found_below_a_root(tmp_path: Path) -> None:
+    assert other_tables(str(tmp_path / "none"), {}, "source", "query", []) == []
+    for table in (TABLE, "public.left", "public.a!2Eb.c d/e"):
+        folder_of = tmp_path / folder(table)
+        commit(folder_of, progress(folder_of, 1, table=table).mark(log(0, None, Place(1, 1))))
+    write_deltalake(tmp_path / "public.foreign", ROWS)
+    commit(tmp_path / "_aside" / "public.x", progress(tmp_path / "x", 1).mark(log(0, None, Place(1, 1))))
+    found = other_tables(str(tmp_path), {}, "source", "query", [TABLE])
+    assert found == ["public.a!2Eb.c d/e", "public.left"]
+    assert other_tables(str(tmp_path), {}, "source", "another query", [TABLE]) == []

@@ -11,7 +11,7 @@ from tailrace.model.schema_change import ALTER, CREATE, DROP, SchemaChange
 from tailrace.model.table import TableId
 from tailrace.sinks.replica.marks import Extent, Place
 from tailrace.sinks.replica.parts import parts
-from tailrace.sinks.replica.renames import Rename, Stop, in_rounds
+from tailrace.sinks.replica.renames import Done, Rename, Stop, in_rounds
 from tailrace.sinks.replica.reshape import reshaping
 from tests.unit.events.changes import batch
 from tests.unit.events.test_schema_change import batch_of_change
@@ -66,18 +66,22 @@ def rounds(tables: dict[str, list[Rename | str]]) -> list[str]:
     """What is written and moved, in order; each table's steps are texts and renames."""
     done: list[str] = []
 
-    def advance(allowed: frozenset[Rename]) -> tuple[list[str], list[Stop]]:
+    def advance(allowed: Done) -> tuple[list[str], list[Stop]]:
         stops = []
         for table, steps in tables.items():
             for number, step in enumerate(steps):
                 if isinstance(step, str):
                     done.extend([] if step in done else [step])
-                elif step not in allowed:
+                elif step not in allowed.renames:
                     stops.append(Stop(table, Extent(number), step))
                     break
         return [], stops
 
-    in_rounds(advance, lambda old, new: done.append(f"{old.table}>{new.table}"))
+    def move(old: Stop, new: Stop) -> list[str]:
+        done.append(f"{old.table}>{new.table}")
+        return []
+
+    in_rounds(advance, move)
     return done
 
 

@@ -35,7 +35,7 @@ def test_each_event_has_a_next_state_for_each_state_and_for_an_unknown_table() -
 @pytest.mark.parametrize(("event", "state"), [*product(Event, STATES)])
 def test_an_event_leads_to_the_state_of_the_table(event: Event, state: str) -> None:
     why = ("a reason",) if state in (INCOMPLETE, ASIDE) else ()
-    after = TableState(state, 1.0, why).after(event, 2.0, why="something", request="r")
+    after = TableState(state, 1.0, why, request="r").after(event, 2.0, why="something", request="r")
     assert after.state == TRANSITIONS[event][STATES.index(state)]
     assert after.since == (1.0 if after.state == state else 2.0)
     assert (after.why == ()) == (after.state in (COMPLETE, GONE))
@@ -85,3 +85,23 @@ def states() -> Iterator[st.SearchStrategy[TableState]]:
 @given(st.dictionaries(st.text(), next(states())))
 def test_states_are_read_as_they_were_stored(tables: dict[str, TableState]) -> None:
     assert from_text(to_text(tables)) == tables
+
+
+def test_a_table_that_is_gone_remembers_what_its_rows_lacked_until_another_one_has_its_name() -> None:
+    incomplete = TableState(COMPLETE, 1.0).after(Event.LACKING, 2.0, why="lost")
+    gone = incomplete.after(Event.DROPPED, 3.0)
+    assert (gone.why, gone.left_behind, gone.is_lacking) == ((), ("lost",), False)
+    assert gone.after(Event.DROPPED, 4.0).left_behind == ("lost",)
+    assert gone.after(Event.WRITTEN, 4.0).left_behind == ()
+    assert gone.after(Event.LACKING, 4.0, why="new").left_behind == ("new",)
+    assert first(Event.BEGUN, 1.0, request="s").left_behind == ("it was being read",)
+    assert TableState(COMPLETE, 1.0).after(Event.DROPPED, 2.0).left_behind == ()
+
+
+def test_a_reading_that_began_before_what_is_the_matter_ends_nothing() -> None:
+    state = TableState(COMPLETE, 1.0).after(Event.BEGUN, 2.0, request="by hand").after(Event.LACKING, 3.0, why="lost")
+    assert (state.state, state.request) == (INCOMPLETE, None)
+    assert state.after(Event.ENDED, 4.0, request="by hand") == state
+    state = state.after(Event.ASKED, 4.0, request="again").after(Event.BEGUN, 5.0, request="again")
+    assert state.after(Event.ENDED, 6.0, request="by hand") == state
+    assert state.after(Event.ENDED, 6.0, request="again").state == COMPLETE

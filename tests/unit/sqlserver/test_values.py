@@ -61,6 +61,16 @@ def test_times(name: str, scale: int, mode: str, text: str, expected: tuple[str,
     assert converted(SqlType(name, 8, 0, scale), text, time__precision__mode=mode) == expected
 
 
+def test_a_replica_has_times_that_nanoseconds_cannot_hold() -> None:
+    """As nanoseconds they are null; a table has microseconds, and what it does not keep is known."""
+    kind, last = SqlType("datetime2", 8, 0, 7), "9999-12-31 23:59:59.9999999"
+    assert converted(kind, last) == (DEBEZIUM + "NanoTimestamp", None)
+    assert converted(kind, last, value__loss__handling__mode="text")[1] == 253402300799999999
+    found = value_type(kind, resolve({**BASE, "value.loss.handling.mode": "text"}))
+    assert found is not None
+    assert found.loses == "digits of a second behind the sixth"
+
+
 @pytest.mark.parametrize("mode", ["adaptive", "connect", "isostring", "microseconds", "nanoseconds"])
 @pytest.mark.parametrize(
     ("name", "scale", "value", "text"),

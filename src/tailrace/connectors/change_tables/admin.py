@@ -9,9 +9,12 @@ from typing import Any, ClassVar
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.dialect import Catalog, Server
+from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.source_now import ChangeTableNow
+from tailrace.connectors.change_tables.takeover import entries_of, reading_of
+from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.ports import SourceNow
+from tailrace.connectors.ports import Position, SourceNow
 from tailrace.connectors.retry import at_once
 from tailrace.connectors.shared_keys import Indexed, shared_keys
 from tailrace.connectors.shared_log import SharedLogAdmin
@@ -22,6 +25,8 @@ class ChangeTableAdmin(SharedLogAdmin):
     """Implements Admin. Each method makes a connection of its own."""
 
     connector: ClassVar[type[ChangeTableConnector]]
+    has_databases = False
+    """Whether Debezium's connector reads several databases, and stores an offset for each."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -51,6 +56,19 @@ class ChangeTableAdmin(SharedLogAdmin):
             return Indexed(table, [column.name for column in columns], catalog.unique(table, numbers[table]))
 
         return shared_keys(self.config, map(indexed, tables))
+
+    def databases(self) -> tuple[str, ...]:
+        """The databases of the configuration, which positions are kept for."""
+        return (self.config.text("database.dbname"),)
+
+    def taken_position(self) -> str | None:
+        """See SharedLogAdmin.taken_position."""
+        found = reading_of(self.config, self.databases())
+        return None if found is None else found.to_text()
+
+    def as_debezium(self, position: Position) -> list[Entry]:
+        """See Admin.as_debezium."""
+        return entries_of(self.config, Reading.from_text(position.to_text()), has_databases=self.has_databases)
 
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
         """See Admin.unreadable."""

@@ -26,6 +26,7 @@ from tailrace.connectors.change_tables.rows import Split, read
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.change_tables.splits import SplitPlanner
+from tailrace.connectors.change_tables.takeover import reading_of
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
@@ -173,6 +174,14 @@ class ChangeTableConnector(SharedLogConnector):
 
     def _commits(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
         return self._server.ask(lambda connection: noted(self.dialect, connection, log, to))
+
+    def taken_over(self, end: LogEnd) -> tuple[None, Mapping[str, Any]] | None:
+        """See Connector.taken_over. All change tables are known, so that one that was cleaned up since is noticed."""
+        begins = reading_of(self.config, dict(end.position.lsns))
+        if begins is None:
+            return None
+        _, log = self.first(end, reads_tables=False)
+        return None, {**log, BEGINS: begins.to_text()}
 
     def _sends_structure(self, table: TableId) -> bool:
         """Whether a first snapshot sends the structure of this table, if it sends any.

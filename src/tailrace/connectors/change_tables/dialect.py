@@ -188,6 +188,8 @@ class Catalog(Protocol):
     columns: Columns
     part_of_key: bool = False
     """Whether the captured columns of a key are one, also where others are not captured."""
+    unique_at_commit: bool = False
+    """See TableSchema: whether the database verifies keys at the end of a statement, and not with each of its rows."""
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -243,7 +245,8 @@ class Catalog(Protocol):
     def capture(self, found: Described) -> CapturedTable | None:
         """What is captured of a table."""
         infos = [self.info(column) for column in found.columns]
-        return self.columns.captured(found.id, infos, found.key, [column.name for column in found.columns])
+        names = [column.name for column in found.columns]
+        return self.columns.captured(found.id, infos, found.key, names, unique_at_commit=self.unique_at_commit)
 
 
 class Dialect(Protocol):

@@ -17,7 +17,7 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.ports import SourceNow
 from tailrace.connectors.shared_keys import is_unique, key_not_unique
 from tailrace.errors import SourceError
-from tailrace.model.native import native_rows
+from tailrace.model.native import compared_rows
 from tailrace.model.table import TableId, TableSchema
 
 _PIECE = 500
@@ -71,12 +71,16 @@ class ChangeTableNow(SourceNow):
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
         """See SourceNow.obstacle."""
         if not key:
-            return "it has no key"
+            return None
         if tuple(key) != table.key:
             return f"its replica is not kept by {', '.join(table.key) or 'a key'}"
         with self._translated(f"{table.id} cannot be looked at"):
             unique = self._catalog.unique(table.id, self._catalog.tables()[table.id])
         return None if is_unique(key, unique) else key_not_unique(key)
+
+    def left_out(self, table: TableSchema) -> Sequence[str]:
+        """See SourceNow.left_out."""
+        return self._tables[table.id].captured.left_out
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""
@@ -84,7 +88,7 @@ class ChangeTableNow(SourceNow):
         statement = f"SELECT {', '.join(selected(self._dialect.name, captured))} FROM {self._dialect.table(table.id)}"
         with self._translated(f"{table.id} cannot be read"):
             for found in self._connection.blocks(statement, _BLOCK):
-                yield _native(table, images(captured, found, len(found[0])))
+                yield compared_rows(table, images(captured, found, len(found[0])))
 
     def texts(self, keys: pa.Table) -> list[Key]:
         """See SourceNow.texts."""
@@ -110,7 +114,7 @@ class ChangeTableNow(SourceNow):
                 image(kinds[column.name], values, len(rows), f"{table.id}.{column.name}")
                 for column, values in zip(key, block(rows), strict=True)
             ]
-            yield _native(schema, pa.StructArray.from_arrays(columns, fields=list(schema.row_type)))
+            yield compared_rows(schema, pa.StructArray.from_arrays(columns, fields=list(schema.row_type)))
 
     def rows_of(
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
@@ -121,13 +125,8 @@ class ChangeTableNow(SourceNow):
         for start in range(0, len(wanted), _PIECE):
             with self._translated(f"rows of {table.id} cannot be read"):
                 rows, _ = found.found(key, wanted[start : start + _PIECE])
-            native = _native(table, rows)
+            native = compared_rows(table, rows)
             yield native, pa.array([repr(row) for row in native.to_pylist()], pa.string())
-
-
-def _native(schema: TableSchema, found: pa.StructArray) -> pa.Table:
-    rows = native_rows(schema, found)
-    return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
 
 
 def _texts(values: pa.Array) -> pa.Array:

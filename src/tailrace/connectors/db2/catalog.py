@@ -68,6 +68,8 @@ class Catalog(dialect.Catalog):
         self.columns = Columns(config)
         self.database = config.text("database.dbname")
         self._is_zos = config.text("db2.platform") == ZOS
+        # Keys are verified when a statement ends. On z/OS updates may come without their old rows.
+        self.unique_at_commit = not self._is_zos
 
     def databases(self) -> list[str]:
         """See Catalog.databases: the one that the connection is to, as it was given."""

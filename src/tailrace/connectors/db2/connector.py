@@ -11,12 +11,13 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.takeover import after
 from tailrace.connectors.db2.log.end import end_of_span, is_pruned, server_time
 from tailrace.connectors.db2.record_format import source_block
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.offset import Reached
-from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.shared_log import BEGINS, Gap
 from tailrace.errors import OffsetError
 from tailrace.model.source import SourceBlock
 
@@ -24,6 +25,7 @@ from tailrace.model.source import SourceBlock
 READ = "read"
 # How often the server is queried for it, in seconds: RETENTION_LIMIT is given in minutes.
 _ASKED_S = 30.0
+_LONG_AGO = "0001-01-01T00:00:00"
 
 
 class Db2Connector(ChangeTableConnector):
@@ -62,6 +64,15 @@ class Db2Connector(ChangeTableConnector):
         """See Connector.first."""
         position, log = super().first(end, reads_tables=reads_tables)
         return position, {**log, READ: self._now()}
+
+    def taken_over(self, end: CapturedEnd) -> tuple[None, Mapping[str, Any]] | None:
+        """See Connector.taken_over. Nobody knows when Debezium read the log, so what is pruned is looked at."""
+        taken = super().taken_over(end)
+        if taken is not None:
+            lsn = after(self.parse(taken[1][BEGINS]).lsn(self.config.text("database.dbname")))
+            if self._server.ask(lambda connection: is_pruned(connection, self.config, lsn, _LONG_AGO)):
+                raise _pruned(lsn, self.longer)
+        return taken
 
     def advanced(
         self, config: Config, here: Reached, start: Reading, to: Reading, end: CapturedEnd | None

@@ -10,20 +10,23 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
+from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, RAW, UNAUTHORIZED, Client, Server, addresses
-from tailrace.connectors.mongodb.config import OPLOG
+from tailrace.connectors.mongodb.config import OPLOG, is_for_replica
 from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import opening_of, target
 from tailrace.connectors.mongodb.position import end_of, start_options
+from tailrace.connectors.mongodb.replica_checks import keeping_images, keeps_images, replica_findings
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
 from tailrace.connectors.mongodb.snapshot.splits import size_of
 from tailrace.connectors.mongodb.source_now import MongoNow
 from tailrace.connectors.offset import position_of
-from tailrace.connectors.ports import Detail, SourceNow, SourceState, TableOverview
+from tailrace.connectors.ports import Detail, Position, SourceNow, SourceState, TableOverview
 from tailrace.connectors.retry import at_once
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.errors import SourceError
@@ -69,6 +72,8 @@ class MongoAdmin(SharedLogAdmin):
             findings.append(Finding("collections", None, "no collection is captured", remedy))
         if "pre_image" in self.config.text("capture.mode"):
             findings += [each for table in tables if (each := _pre_images(client, table)) is not None]
+        if is_for_replica(self.config):
+            findings += replica_findings(client, self.config, tables)
         window = _window(client)
         return [*findings, *([] if window is None else [window])]
 
@@ -111,6 +116,18 @@ class MongoAdmin(SharedLogAdmin):
         """See Admin.unreadable."""
         names = ", ".join(map(str, tables))
         return Finding("find", False, f"the user may not read {names}", "grant the role read on the database")
+
+    def taken_position(self) -> str | None:
+        """See SharedLogAdmin.taken_position."""
+        return takeover.position_of(self.config)
+
+    def as_debezium(self, position: Position) -> list[Entry]:
+        """See Admin.as_debezium."""
+        with self._server() as server:
+            entries: list[Entry] = server.ask(
+                lambda client: takeover.entries_of(client, self.config, position.to_text())
+            )
+            return entries
 
     def position(self, offset: Mapping[str, Any]) -> LogPosition | None:
         """See Admin.position."""
@@ -184,11 +201,9 @@ def _overview(client: Client, table: TableId) -> TableOverview:
 
 def _pre_images(client: Client, table: TableId) -> Finding | None:
     """A warning where the collection does not keep the documents before changes."""
-    (found,) = client[table.database].list_collections(filter={"name": table.table})
-    if found.get("options", {}).get("changeStreamPreAndPostImages", {}).get("enabled"):
+    if keeps_images(client, table):
         return None
-    remedy = f'db.runCommand({{collMod: "{table.table}", changeStreamPreAndPostImages: {{enabled: true}}}})'
-    return Finding("pre-images", None, f"{table} keeps no pre-images, so `before` is null", remedy)
+    return Finding("pre-images", None, f"{table} keeps no pre-images, so `before` is null", keeping_images(table))
 
 
 def _window(client: Client) -> Finding | None:

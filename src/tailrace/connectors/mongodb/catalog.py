@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,14 +10,22 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.mongodb.client import Client
-from tailrace.connectors.mongodb.config import SYSTEM_DATABASES
+from tailrace.connectors.mongodb.config import SYSTEM_DATABASES, is_for_replica
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_TABLE
+
+# The names that the server gives to collections which it fills before they get theirs, as PCRE reads them, too.
+TEMPORARY = r"tmp\.agg_out\.[0-9a-f-]{36}|tmp[A-Za-z0-9]{5}\.(?:convertToCapped\..+|renameCollection)"
 
 
 def table_id(database: str, collection: str) -> TableId:
     """The identity of a collection."""
     return TableId(database, "", collection, DATABASE_TABLE)
+
+
+def is_temporary(table: TableId) -> bool:
+    """Whether the server fills the collection before it gets its name: by `$out`, convertToCapped or a rename."""
+    return re.fullmatch(TEMPORARY, table.table, re.DOTALL) is not None
 
 
 class Collections:
@@ -28,8 +37,22 @@ class Collections:
 
     def captured(self) -> list[TableId]:
         """Those that are captured, in snapshot order: by their own names, as Debezium sorts them."""
-        found = [table for table in self.all() if self.filter.captures(table)]
+        found = [table for table in self.all() if self.captures(table)]
         return sorted(found, key=lambda table: (table.table, table.database))
+
+    def captures(self, table: TableId) -> bool:
+        """Whether a collection is captured; those that are temporary have no replica."""
+        return self.filter.captures(table) and not (is_for_replica(self._config) and is_temporary(table))
+
+    def identities(self) -> dict[TableId, bytes]:
+        """The UUIDs of the captured collections, by one query a database. A collection keeps it when it is renamed."""
+        found = {}
+        for name in self._databases():
+            for each in self._client[name].list_collections(filter=self._wanted()):
+                table = table_id(name, each["name"])
+                if _is_own(table.table) and self.captures(table):
+                    found[table] = bytes(each["info"]["uuid"])
+        return found
 
     def read_first(self) -> list[TableId]:
         """Those that a first snapshot reads. A collection of signals is one of them if it is listed like any other."""
@@ -53,10 +76,13 @@ class Collections:
         return [name for name in sorted(self._client.list_database_names()) if name not in SYSTEM_DATABASES]
 
     def _names(self, database: str) -> list[str]:
+        return list(self._client[database].list_collection_names(filter=self._wanted()))
+
+    def _wanted(self) -> dict[str, Any]:
         wanted: dict[str, Any] = {"type": "collection"}
         if self._config.text("capture.scope") == "collection":
             wanted["name"] = (self._config.optional("capture.target") or "").partition(".")[2]
-        return list(self._client[database].list_collection_names(filter=wanted))
+        return wanted
 
 
 def _is_own(name: str) -> bool:

@@ -29,6 +29,7 @@ NAMING = TableNaming(DATABASE_TABLE, system_schemas="", system_tables=())
 SYSTEM_DATABASES = ("admin", "config", "local")
 _LISTS = tuple(f"{kind}.{side}.list" for kind in ("database", "collection") for side in ("include", "exclude"))
 OPLOG = "oplog"
+FOR_REPLICA = "capture.for.replica"
 _JAVA_STORE = "give a PEM file; PKCS12 is converted by `openssl pkcs12 -in store.p12 -out store.pem -nodes`"
 
 _ONE_SET = "mongodb.connection.string names the whole deployment: a replica set, or mongos"
@@ -118,6 +119,13 @@ CAPTURE = (
     ),
     Option("capture.scope", choice("deployment", "database", "collection"), "deployment", "What is watched."),
     Option("capture.target", TEXT, None, "The database, or `database.collection`, that is watched."),
+    Option(
+        FOR_REPLICA,
+        FLAG,
+        "false",
+        "For sinks that keep the content of collections; a replica sets it. Documents that a change does not bring "
+        "are looked up, keys are those of the new documents, and collections that are dropped or renamed are followed.",
+    ),
     Option("capture.start.op.time", LONG, "-1", "64-bit cluster time at which a pipeline without a snapshot begins."),
     Option(
         "json.serialization.mode",
@@ -283,6 +291,11 @@ def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:
             form = "{}" if ".exclude." in list_ else "(?-i:{})"
             found[name] = ",".join(form.format(re.escape(each)) for each in names)
     return found
+
+
+def is_for_replica(config: Config) -> bool:
+    """Whether the changes are for a sink that keeps the content of collections."""
+    return config.flag(FOR_REPLICA)
 
 
 def stages(config: Config) -> list[object]:

@@ -10,6 +10,8 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
+from tailrace.connectors.mongodb import takeover
+from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, Server
 from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
@@ -34,6 +36,7 @@ from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
+from tailrace.model.structure import Fact, Structure
 from tailrace.model.table import TableId, TableSchema
 
 
@@ -85,6 +88,26 @@ class MongoConnector(SharedLogConnector):
             return [sampled(config, tables[0], self._server.ask(lambda client: self._sample(client, tables[0])))]
         return found
 
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+        """See Connector.structures: a collection is known by its UUID; the log tells drops and renames at their place.
+
+        Stages of the user may leave these out, so that the UUID alone tells of them.
+        """
+        rows, is_reported = Documents(config), config.optional("cursor.pipeline") is None
+        found = self._server.ask(lambda client: Collections(client, config).identities())
+        return {
+            table: Structure(
+                identity=uuid.hex(),
+                facts={"form": Fact(rows.form(table), "other properties say how documents become rows")},
+                is_reported=is_reported,
+            )
+            for table, uuid in found.items()
+        }
+
+    def schema(self, config: Config, table: TableId) -> TableSchema:
+        """See Connector.schema."""
+        return Documents(config).schema(table)
+
     def _sample(self, client: Client, table: TableId) -> Values:
         """Some documents of a collection, chosen by the server."""
         stage = {"$sample": {"size": self.config.number("document.sample.size")}}
@@ -95,6 +118,11 @@ class MongoConnector(SharedLogConnector):
     def log_end(self) -> LogEnd:
         """See Connector.log_end."""
         return LogEnd(end_of(self._server.ask(cluster_time)))
+
+    def taken_over(self, end: LogEnd) -> tuple[str, Mapping[str, Any]] | None:
+        """See Connector.taken_over."""
+        taken = takeover.position_of(self.config)
+        return None if taken is None else (taken, {BEGINS: taken})
 
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[str | None, Mapping[str, Any]]:
         """See Connector.first: the time at which the tables are read is chosen here."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.masks import OutOfRange
@@ -17,9 +18,11 @@ from tailrace.connectors.mongodb.types.columns import takes_text
 from tailrace.connectors.mongodb.types.json import EXTENDED, RELAXED, SPACED, STRICT, json_text
 from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
 from tailrace.connectors.mongodb.types.names import Names
+from tailrace.connectors.mongodb.types.strings import raw_values
 from tailrace.connectors.mongodb.types.table import REST, document_rows, inferred_fields
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
+from tailrace.events.encode.arrow import flags, mask
 from tailrace.model.schema import STRING
 from tailrace.model.table import TEXT, Column, TableId, TableSchema
 
@@ -53,9 +56,32 @@ class Documents:
         """The rules for fields of a collection."""
         return self._rules_of(table).fields
 
+    def form(self, table: TableId) -> str:
+        """By which rules the documents of a collection become rows, as text; two forms have rows that differ."""
+        rules = self._rules_of(table)
+        parts = (
+            self._texts.mode.value,
+            self.key.mode.value,
+            rules.fields,
+            [f"{each.name} {each.type}" for each in rules.columns],
+        )
+        return "; ".join(map(str, parts))
+
     def keys(self, documents: Values) -> pa.Array:
         """The texts of the documents' `_id`."""
         return json_text(_ids(documents), self.key)
+
+    def keys_now(self, documents: Values, ids: Values, keys: pa.Array) -> pa.Array:
+        """The texts of the documents' own `_id`, where `ids`, whose texts are `keys`, may be older ones.
+
+        The server lets a document be replaced by one whose `_id` is equal and of another type: 1.0 by 1.
+        """
+        own = _ids(documents)
+        is_other = flags(pc.fill_null(pc.not_equal(raw_values(own), raw_values(ids)), False))
+        differ = own.present & ids.present & ((own.kinds != ids.kinds) | is_other)
+        if not differ.any():
+            return keys
+        return pc.if_else(mask(differ), json_text(chosen(own, differ), self.key), keys)
 
     def images(self, schema: TableSchema, documents: Values, keys: pa.Array) -> pa.StructArray:
         """Row images of documents with these keys; null where there is no key."""
@@ -67,6 +93,11 @@ class Documents:
             columns = [json_text(values, self._texts)]
         absent = keys.is_null() if keys.null_count else None
         return pa.StructArray.from_arrays([*columns, keys], fields=list(schema.row_type), mask=absent)
+
+    def unchanged(self, schema: TableSchema, rows: Flags) -> pa.StructArray:
+        """The marks of rows whose values stay; their keys are told."""
+        names = [column.name for column in schema.columns[:-1]]
+        return pa.StructArray.from_arrays([mask(rows)] * len(names), names=names)
 
     def of_keys(self, schema: TableSchema, keys: pa.Array) -> pa.StructArray:
         """Row images that have a key and nothing else."""
@@ -102,9 +133,9 @@ class Documents:
 
 def _ids(documents: Values) -> Values:
     """The `_id` of each document. A server stores it as the first field, and stores no second one."""
-    buffer, places = documents.buffer, documents.starts + 4
-    if documents.present.all() and (buffer.uint32[places + 1] == _ID_NAME).all():
-        return Values(buffer, buffer.uint8[places], places + 5)
+    buffer, places, present = documents.buffer, documents.starts + 4, documents.present
+    if (buffer.uint32[places[present] + 1] == _ID_NAME).all():
+        return Values(buffer, np.where(present, buffer.uint8[places], ABSENT).astype(np.uint8), places + 5)
     (ids,) = _ID.columns(documents, members(documents))
     return ids
 

@@ -70,6 +70,9 @@ class CollectionFields:
     def __bool__(self) -> bool:
         return bool(self._rules)
 
+    def __str__(self) -> str:
+        return ", ".join(f"{'.'.join(rule.path)}:{rule.new_name or ''}" for rule in self._rules)
+
     def documents(self, values: Values) -> Values:
         """Full documents as the rules leave them."""
         values = compact(values)

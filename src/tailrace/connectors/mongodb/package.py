@@ -24,7 +24,7 @@ class MongoPackage(ConnectorPackage):
     include_list = "collection.include.list"
     exclude_list = "collection.exclude.list"
     stop_property = None
-    replica_properties: Mapping[str, str] = {}
+    replica_properties: Mapping[str, str] = {properties_of_connector.FOR_REPLICA: "true"}
 
     def resolve(self, properties: Mapping[str, object]) -> Config:
         """See ConnectorPackage.resolve."""

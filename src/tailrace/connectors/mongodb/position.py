@@ -117,11 +117,11 @@ def of_token(token: Any) -> str:
 
 
 def start_options(position: str) -> dict[str, Any]:
-    """The option that makes a change stream start at a position."""
+    """The option that makes a change stream start at a position, also behind the event that ended another stream."""
     if len(position) <= _TIME_LENGTH:
         return {"startAtOperationTime": timestamp(time_of(position))}
     data, _, bits = position.partition(":")
-    return {"resumeAfter": {"_data": data, **({"_typeBits": Binary(bytes.fromhex(bits))} if bits else {})}}
+    return {"startAfter": {"_data": data, **({"_typeBits": Binary(bytes.fromhex(bits))} if bits else {})}}
 
 
 def parse(text: str) -> str:

@@ -260,6 +260,17 @@ SNAPSHOT = (
     Option("snapshot.new.tables", TEXT, None, "Obsolete.", CONNECT, "it is obsolete"),
 )
 
+REPLICA = (
+    Option(
+        "rows.for.replica",
+        FLAG,
+        "false",
+        "Rows for a sink that keeps tables: generated columns that the log lacks are computed, a table is read without "
+        "those that inherit from it, and of a partitioned table and its partitions the half that the log names is "
+        "captured. A replica's default is true.",
+    ),
+)
+
 OPTIONS = OptionTable(
     {
         "Connection": CONNECTION,
@@ -267,6 +278,7 @@ OPTIONS = OptionTable(
         "Replication": REPLICATION,
         "Filters": shared.FILTERS,
         "Snapshot": SNAPSHOT,
+        "Replicas": REPLICA,
         "Values": (COMPATIBILITY, *shared.VALUES, *TYPES),
         "Masks and propagation": shared.MASKS,
         "Dates and times out of range": shared.OUT_OF_RANGE,

@@ -14,9 +14,11 @@ from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
+from tailrace.connectors.postgres import takeover
 from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
+from tailrace.connectors.postgres.catalog.capturing import Capturing, next_transaction
 from tailrace.connectors.postgres.catalog.enum_labels import EnumLabels
-from tailrace.connectors.postgres.catalog.structures import structures
+from tailrace.connectors.postgres.catalog.structures import Structures
 from tailrace.connectors.postgres.catalog.tables import Catalog, system_identifier
 from tailrace.connectors.postgres.log.reader import LogRange, changes
 from tailrace.connectors.postgres.position import (
@@ -36,7 +38,8 @@ from tailrace.connectors.postgres.server.control import Control
 from tailrace.connectors.postgres.server.history import LogEnd
 from tailrace.connectors.postgres.server.lost_log import Gap
 from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
-from tailrace.connectors.postgres.snapshot import rows
+from tailrace.connectors.postgres.server.published import tell_left_out
+from tailrace.connectors.postgres.snapshot import rows, selects
 from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.errors import SourceError
@@ -70,6 +73,7 @@ class PostgresConnector:
         self.snapshots = PostgresSnapshots(config, self._ask)
         self._watch = PublicationWatch(self._ask)
         self._labels = EnumLabels()
+        self._structures = Structures()
 
     @cached_property
     def identity(self) -> str:
@@ -88,6 +92,7 @@ class PostgresConnector:
         """See Connector.check_start."""
         self._ask(lambda connection: guard(config, Catalog(connection, config).tables()))
         self._ask(lambda connection: warn_of_triggers(connection, config))
+        self._ask(lambda connection: tell_left_out(connection, config))
         if config.flag("compat.faults"):
             self._ask(self._labels.keep)
 
@@ -107,9 +112,9 @@ class PostgresConnector:
 
         return self._ask(described)
 
-    def structures(self, config: Config) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
         """See Connector.structures."""
-        return self._ask(lambda connection: structures(connection, config))
+        return self._ask(lambda connection: self._structures.read(connection, config, here.log))
 
     def schema(self, config: Config, table: TableId) -> TableSchema | None:
         """See Connector.schema."""
@@ -163,19 +168,36 @@ class PostgresConnector:
         """See Connector.give_up: drops the slot."""
         self._ask(lambda connection: lost_log.given_up(connection, self.config, here.application))
 
+    def taken_over(self, end: LogEnd) -> tuple[int, Mapping[str, Any]] | None:
+        """See Connector.taken_over: from the slot's confirmed position on, or what Debezium has sent beyond it."""
+        sent = takeover.last_sent(self.config)
+        if sent is None:
+            return None
+        takeover.check_kept(sent, self._ask(lambda connection: slot.restart(connection, self.config)), self._slot)
+        confirmed, log = self.first(end, reads_tables=False)
+        if confirmed is None:
+            raise takeover.without_slot(self._slot)
+        return max(confirmed, sent), log
+
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[int | None, Mapping[str, Any]]:
         """See Connector.first. A slot that exists is another pipeline's, unless slot.takeover says to use it."""
         taken = self._ask(lambda connection: slot.check_owned(connection, self.config, None))
         if taken is None or taken.confirmed is None:
-            return None, remembered(slot=self._slot, moved_from=end.lsn)
+            return None, remembered(slot=self._slot, moved_from=end.lsn, capturing=self._capturing({}))
         log.warning("slot %s is taken over: %s", taken.name, taken)
         position = None if reads_tables else taken.confirmed
-        return position, remembered(slot=self._slot, moved_from=taken.confirmed)
+        return position, remembered(slot=self._slot, moved_from=taken.confirmed, capturing=self._capturing({}))
 
     def again(self, here: Reached, end: LogEnd) -> Mapping[str, Any]:
         """See Connector.again: the slot will be moved or created."""
         moved_from = claim(here).moved_from if here.position is None else end.lsn
-        return remembered(slot=self._slot, moved_from=moved_from)
+        return remembered(slot=self._slot, moved_from=moved_from, capturing=self._capturing(here.log))
+
+    def _capturing(self, log: Mapping[str, Any]) -> Capturing | None:
+        """What the next offset remembers of the captured tables, for sinks that keep these."""
+        if not self.config.flag("rows.for.replica"):
+            return None
+        return Capturing.at(self.config, log, self._ask(next_transaction))
 
     def advanced(self, config: Config, here: Reached, start: int, to: int, end: LogEnd | None) -> Mapping[str, Any]:
         """See Connector.advanced."""
@@ -183,15 +205,21 @@ class PostgresConnector:
         last, before = max(last_commit(here.log) or 0, read) or None, claim(here)
         # After the end of the range is known: no row before it has a label that is added later.
         labels = self._ask(lambda connection: self._labels.read(connection, config)) if to > start else {}
+        capturing = self._capturing(here.log)
         if end is None:
-            return remembered(last, timeline=before.timeline, seen=before.seen, labels=labels)
+            return remembered(last, timeline=before.timeline, seen=before.seen, labels=labels, capturing=capturing)
         # A batch without log moves no slot. Nobody moves it for us with lsn.flush.mode=manual.
         has_seen = to > start and self.config.text("lsn.flush.mode") != "manual"
-        return remembered(last, timeline=end.timeline, seen=end.seen if has_seen else before.seen, labels=labels)
+        seen = end.seen if has_seen else before.seen
+        return remembered(last, timeline=end.timeline, seen=seen, labels=labels, capturing=capturing)
 
     def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
         """See Connector.check_first."""
-        self._ask(lambda connection: publication.demand(connection, self.config))
+        self._ask(
+            lambda connection: publication.demand(
+                connection, self.config, lambda: selects.missing_grants(connection, self.config)
+            )
+        )
         if not is_retry and claim_of_slot(start, end).moved_from is not None:
             self._ask(lambda connection: slot.check_unread(connection, self.config))
 

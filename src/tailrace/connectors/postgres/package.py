@@ -23,7 +23,11 @@ class PostgresPackage(ConnectorPackage):
     include_list = "table.include.list"
     exclude_list = "table.exclude.list"
     stop_property = "slot.drop.on.stop"
-    replica_properties: Mapping[str, str] = {"include.unknown.datatypes": "true"}
+    replica_properties: Mapping[str, str] = {
+        "include.unknown.datatypes": "true",
+        "rows.for.replica": "true",
+        "value.loss.handling.mode": "text",
+    }
 
     def resolve(self, properties: Mapping[str, object]) -> Config:
         """See ConnectorPackage.resolve."""

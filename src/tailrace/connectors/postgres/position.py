@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.offset import SNAPSHOT, Reached, readable
+from tailrace.connectors.postgres.catalog.capturing import ENTRY, Capturing
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import OffsetEntries, SourceBlock
@@ -135,12 +136,14 @@ def remembered(
     moved_from: int | None = None,
     seen: Seen | None = None,
     labels: Labels | None = None,
+    capturing: Capturing | None = None,
 ) -> dict[str, Any]:
     """What an offset has in `log`; see Seen.
 
     `last_commit` is the end of the last transaction seen when this was planned, for `source.sequence`; `timeline` the
     one the server was on then, None if unknown. `moved_from` is stored before `slot` is created, or moved to a
     snapshot: it will not be before this position. `labels` are those that the schemas of enums show, by the type's oid.
+    `capturing` is for sinks that keep tables.
     """
     return {
         "last_commit": last_commit,
@@ -148,6 +151,7 @@ def remembered(
         **({} if moved_from is None else {"slot": {"name": slot, "from": format_lsn(moved_from)}}),
         **({} if seen is None else {"server": {"confirmed": format_lsn(seen.confirmed), "clock_us": seen.clock_us}}),
         **({} if labels is None else {"labels": dict(labels)}),
+        **({} if capturing is None else {ENTRY: capturing.to_json()}),
     }
 
 

@@ -30,6 +30,11 @@ class SqlServerAdmin(ChangeTableAdmin):
     """Implements Admin."""
 
     connector = SqlServerConnector
+    has_databases = True
+
+    def databases(self) -> tuple[str, ...]:
+        """See ChangeTableAdmin.databases."""
+        return tuple(self.config.names("database.names"))
 
     def findings(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.findings."""

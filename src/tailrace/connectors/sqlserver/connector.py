@@ -104,7 +104,7 @@ class SqlServerConnector(ChangeTableConnector):
                 log.warning("%s; remedy: %s", sentence, REMEDY)
             yield sentence
 
-    def structures(self, config: Config) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
         """See Connector.structures."""
 
         def query(connection: Connection) -> Mapping[TableId, Structure]:

@@ -22,7 +22,7 @@ class SqlServerPackage(ConnectorPackage):
     include_list = "table.include.list"
     exclude_list = "table.exclude.list"
     stop_property = None
-    replica_properties: Mapping[str, str] = {"computed.columns": "exclude"}
+    replica_properties: Mapping[str, str] = {"computed.columns": "exclude", "value.loss.handling.mode": "text"}
 
     def resolve(self, properties: Mapping[str, object]) -> Config:
         """See ConnectorPackage.resolve."""

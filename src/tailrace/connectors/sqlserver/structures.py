@@ -46,7 +46,7 @@ def structures(connection: Connection, catalog: Catalog, end: Reading) -> dict[T
         read = {each.number: table for table, each in newest.items() if catalog.filter.captures(table)}
         for number, table in _tables(connection.rows(_CAPTURED.format(db=name(database)))).items():
             if number in read:
-                found[read[number]] = Structure(table.identity, table.columns, table.facts)
+                found[read[number]] = Structure(table.identity, table.columns, facts=table.facts)
     return found
 
 
@@ -109,4 +109,4 @@ def _facts(column: str, kind: Sequence[object]) -> Iterator[tuple[str, Fact]]:
     known = SqlType(str(type_name), octets, digits, places, collation=None if collation is None else str(collation))
     value, sizes = kept_by(known)
     why = f"the type of {column} was altered: its values may have been converted without a change in the log"
-    yield f"type of {column}", Fact(value, why, sizes)
+    yield f"type of {column}", Fact(value, why, sizes=sizes)

@@ -6,8 +6,8 @@ them. A connector that reads decimals in another form keeps the schema and repla
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Context, Decimal
 
 import numpy as np
@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.types.binary import bytes_of
-from tailrace.connectors.value_type import Convert, ValueType, as_string, is_strict
+from tailrace.connectors.value_type import Convert, ValueType, as_string, is_strict, keeps_all
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import literal
+from tailrace.model.held import held, held_type, without_zeros
 from tailrace.model.schema import ConnectSchema, Field
-
-log = logging.getLogger(__name__)
 
 VARIABLE = ConnectSchema(
     "struct",
@@ -45,6 +45,11 @@ def fixed_type(precision: int, scale: int, config: Config) -> ValueType:
     if mode == "double":
         return double_type(as_string, 0.0)
     schema, finite = decimal_schema(scale, precision), _finite_only(config)
+    kind = _exact_type(schema, precision, scale, finite)
+    return _with_others(kind) if keeps_all(config) else kind
+
+
+def _exact_type(schema: ConnectSchema, precision: int, scale: int, finite: Convert) -> ValueType:
     if precision > WIDEST or not -WIDEST < scale <= WIDEST:
         return ValueType(schema, pa.binary(), lambda text: unscaled_bytes(finite(as_string(text)), scale), "AA==")
     # A narrow decimal of many places cannot be taken out of Arrow again.
@@ -59,8 +64,27 @@ def variable_type(config: Config) -> ValueType:
         return string_type()
     if mode == "double":
         return double_type(as_string, 0.0)
+    if keeps_all(config):
+        return ValueType(ConnectSchema("string"), pa.string(), lambda text: without_zeros(as_string(text)))
     finite = _finite_only(config)
     return ValueType(VARIABLE, VARIABLE_TYPE, lambda text: variable_scale(finite(as_string(text))))
+
+
+def _with_others(kind: ValueType) -> ValueType:
+    """Decimals, and the text of NaN and infinities."""
+
+    def convert(text: pa.Array) -> pa.Array:
+        text = as_string(text)
+        special = is_special(text)
+        others = pc.if_else(special, text, pa.scalar(None, pa.string()))
+        return held(kind.convert(pc.if_else(special, pa.scalar(None, pa.string()), text)), others)
+
+    return replace(kind, arrow=held_type(kind.arrow), convert=convert)
+
+
+def is_special(text: pa.Array) -> pa.Array:
+    """Which decimals are no numbers or infinite."""
+    return pc.is_in(text, pa.array(_SPECIAL, text.type))
 
 
 def string_type(digits: int | None = None) -> ValueType:
@@ -78,7 +102,13 @@ def zero_text(digits: int) -> str:
 
 def double_type(plain: Convert, zero: object) -> ValueType:
     """Decimals as doubles. `plain` makes a column's form into decimal text."""
-    return ValueType(ConnectSchema("double"), pa.float64(), lambda text: pc.cast(plain(text), pa.float64()), zero)
+    return ValueType(
+        ConnectSchema("double"),
+        pa.float64(),
+        lambda text: pc.cast(plain(text), pa.float64()),
+        zero,
+        loses="digits that a double does not have",
+    )
 
 
 def decimal_schema(scale: int, precision: int | None = None) -> ConnectSchema:
@@ -90,7 +120,7 @@ def decimal_schema(scale: int, precision: int | None = None) -> ConnectSchema:
 
 
 def _java_names(text: pa.Array) -> pa.Array:
-    special = pc.is_in(text, pa.array(_SPECIAL, text.type))
+    special = is_special(text)
     if not pc.any(special).as_py():
         return text
     for printed, java in _JAVA_NAMES:
@@ -103,16 +133,14 @@ def _finite_only(config: Config) -> Callable[[pa.Array], pa.Array]:
     strict = is_strict(config)
 
     def finite(text: pa.Array) -> pa.Array:
-        special = pc.is_in(text, pa.array(_SPECIAL, text.type))
+        special = is_special(text)
         if not pc.any(special).as_py():
             return text
         if strict:
             raise DecodeError(
                 "NaN and infinity have no exact decimal", remedy="set decimal.handling.mode to double or string"
             )
-        log.warning(
-            "%d NaN or infinite decimals become null under decimal.handling.mode=precise", pc.sum(special).as_py()
-        )
+        became_null(pc.sum(special).as_py(), "NaN or infinite decimals (decimal.handling.mode=precise)")
         return pc.if_else(special, pa.scalar(None, text.type), text)
 
     return finite
@@ -120,8 +148,7 @@ def _finite_only(config: Config) -> Callable[[pa.Array], pa.Array]:
 
 def variable_scale(text: pa.Array) -> pa.StructArray:
     """Decimals as structs of scale and unscaled value; trailing zeros are dropped."""
-    fraction = pc.match_substring(text, ".")
-    trimmed = pc.if_else(fraction, pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), "."), text)
+    trimmed = without_zeros(text)
     point = pc.find_substring(trimmed, ".")
     length = pc.utf8_length(trimmed)
     scale = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.subtract(length, point), 1))

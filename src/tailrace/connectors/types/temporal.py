@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -12,17 +11,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.value_type import Convert, ValueType
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
-
-log = logging.getLogger(__name__)
 
 DAY_US = 86_400_000_000
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
 # The units in which values are shown. ISO is text.
 DAYS, MILLIS, MICROS, NANOS, ISO = "days", "ms", "us", "ns", "iso"
+
+
+_DIGITS, _ORDINALS = {MILLIS: 3}, {3: "third", 6: "sixth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,14 @@ class Form:
     unit: str
     zero: object
 
-    def read_by(self, convert: Convert) -> ValueType:
-        """The type of a column whose form `convert` makes into values of the unit."""
+    def read_by(self, convert: Convert, digits: int = 0) -> ValueType:
+        """The type of a column whose form `convert` makes into values of the unit; they have so many of a second."""
         arrow = {"int32": pa.int32(), "int64": pa.int64(), "string": pa.string()}[self.schema.type]
-        return ValueType(self.schema, arrow, convert, self.zero)
+        is_text = self.unit == ISO and not str(self.schema.name).endswith("ZonedTimestamp")
+        # Tables have microseconds.
+        kept = digits if is_text else _DIGITS.get(self.unit, 6)
+        loses = f"digits of a second behind the {_ORDINALS[kept]}" if digits > kept else None
+        return ValueType(self.schema, arrow, convert, self.zero, loses=loses)
 
 
 def _debezium(connect: str, name: str, unit: str, zero: object = 0) -> Form:
@@ -67,14 +72,17 @@ def time_form(mode: str, digits: int) -> Form:
     return _debezium("int64", "MicroTime", MICROS)
 
 
-def timestamp_form(mode: str, digits: int) -> Form:
-    """Timestamps without a zone, with so many digits after the second's point, under a `time.precision.mode`."""
+def timestamp_form(mode: str, digits: int, *, keeps_all: bool = False) -> Form:
+    """Timestamps without a zone, with so many digits after the second's point, under a `time.precision.mode`.
+
+    `keeps_all`: no nanoseconds, which end in the year 2262; tables have microseconds.
+    """
     if mode == "isostring":
         return _debezium("string", "IsoTimestamp", ISO, "1970-01-01T00:00:00Z")
     if mode == "connect":
         return _kafka("int64", "Timestamp", MILLIS)
     is_adaptive = mode.startswith("adaptive")
-    if mode == "nanoseconds" or (is_adaptive and digits > 6):
+    if (mode == "nanoseconds" or (is_adaptive and digits > 6)) and not keeps_all:
         return _debezium("int64", "NanoTimestamp", NANOS)
     if is_adaptive and digits <= 3:
         return _debezium("int64", "Timestamp", MILLIS)
@@ -117,7 +125,7 @@ def nanoseconds(micros: pa.Array, strict: bool) -> pa.Array:
             raise DecodeError(
                 "a timestamp lies outside 1677-09-21 to 2262-04-11", remedy="set time.precision.mode to microseconds"
             )
-        log.warning("%d timestamps outside 1677 to 2262 have no nanoseconds and become null", pc.sum(far).as_py())
+        became_null(pc.sum(far).as_py(), "timestamps outside 1677 to 2262, which have no nanoseconds,")
         micros = pc.if_else(far, pa.scalar(None, pa.int64()), micros)
     return pc.multiply_checked(micros, 1000)
 

@@ -32,6 +32,7 @@ class Delivery:
     def __init__(self, producer: Producer, settings: Settings) -> None:
         self._producer = producer
         self._servers, self._timeout = settings.servers, settings.timeout
+        self._record_seconds = float(settings.producer["message.timeout.ms"]) / 1000
         self._refusal = library().KafkaException
         self._failure: tuple[KafkaError, str] | None = None
         self.count = 0
@@ -111,7 +112,11 @@ class Delivery:
             self._fail(*self._failure)
 
     def _fail(self, error: KafkaError, topic: str) -> NoReturn:
-        raise refused(error, "Kafka refused a record", f"topic {topic} at {self._servers}")
+        # The names of what the client says by itself begin so: no broker refused anything.
+        what = "a record was not delivered" if error.name().startswith("_") else "Kafka refused a record"
+        if error.name() == "_MSG_TIMED_OUT":
+            what += f" within {self._record_seconds:,.0f} s (message.timeout.ms)"
+        raise refused(error, what, f"topic {topic} at {self._servers}")
 
 
 class AtLeastOnce:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -88,10 +89,38 @@ def read(settings: Settings, pipeline: str, since: int, *, is_committed: bool = 
 
     With `is_committed`, the transactions that are open there are waited for; without, what they wrote counts.
     """
+    found, where = Found(), _where(settings)
+
+    def take(message: Message) -> None:
+        state = _state(message, pipeline, where)
+        if state is not None:
+            found.add(state)
+
+    found.end = _read_to_end(settings, f"{settings.prefix}{pipeline}", since, take, is_committed=is_committed)
+    return found
+
+
+def splits(settings: Settings) -> dict[str, set[str]]:
+    """The labels of the splits that the topic has of each pipeline. Raises SinkError."""
+    found: dict[str, set[str]] = {}
+
+    def take(message: Message) -> None:
+        pipeline, value = json.loads(message.key() or b"{}").get("pipeline"), json.loads(message.value() or b"{}")
+        if pipeline is not None and value:
+            found.setdefault(pipeline, set()).update(filter(None, [value.get("split")]))
+
+    _read_to_end(settings, f"{settings.prefix}status", 0, take, is_committed=False)
+    return found
+
+
+def _read_to_end(
+    settings: Settings, group: str, since: int, take: Callable[[Message], None], *, is_committed: bool
+) -> int:
+    """Take the records from an offset on; the offset where the topic ended."""
     kafka = library()
     consumer: Consumer = kafka.Consumer(
         {
-            "group.id": f"{settings.prefix}{pipeline}",
+            "group.id": group,
             **settings.connection,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -103,15 +132,15 @@ def read(settings: Settings, pipeline: str, since: int, *, is_committed: bool = 
     )
     try:
         consumer.assign([kafka.TopicPartition(settings.state_topic, 0, since)])
-        return _read_to_end(settings, consumer, pipeline)
+        return _taken_to_end(settings, consumer, take)
     finally:
         consumer.close()
 
 
-def _read_to_end(settings: Settings, consumer: Consumer, pipeline: str) -> Found:
+def _taken_to_end(settings: Settings, consumer: Consumer, take: Callable[[Message], None]) -> int:
     kafka = library()
     partition, where = kafka.TopicPartition(settings.state_topic, 0), _where(settings)
-    found, high, has_logged = Found(), None, False
+    high, has_logged = None, False
     begin = time.monotonic()
     while (waited := time.monotonic() - begin) < settings.timeout + settings.transaction_timeout:
         message: Message | None = consumer.poll(1)
@@ -124,16 +153,14 @@ def _read_to_end(settings: Settings, consumer: Consumer, pipeline: str) -> Found
             continue
         error = message.error()
         if error is None:
-            state = _state(message, pipeline, where)
-            if state is not None:
-                found.add(state)
+            take(message)
         elif error.code() == kafka.KafkaError._PARTITION_EOF:
             # With open transactions this is not the end of the topic but the first record of the oldest one.
             if high is None:
                 high = consumer.get_watermark_offsets(partition, cached=True)[1]
-            found.end = int(message.offset() or 0)
-            if found.end >= high:
-                return found
+            end = int(message.offset() or 0)
+            if end >= high:
+                return end
         # A consumer without a group needs no right to one; librdkafka asks for its coordinator all the same.
         elif error.name() != "GROUP_AUTHORIZATION_FAILED":
             raise _unusable(settings, error, "cannot be read")

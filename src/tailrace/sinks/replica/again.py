@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from deltalake import DeltaTable
 
 from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.schema_change import DROP
-from tailrace.sinks.replica import delta_rs, notes, storage
+from tailrace.sinks.replica import delta_rs, descriptions, notes, storage
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import folder, former_folders
 from tailrace.sinks.replica.marks import Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
@@ -41,8 +42,9 @@ def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
 
 def discard(root: str, table: str, storage_options: Mapping[str, str]) -> None:
     """Remove the copy of a table, if there is one. Raises SinkError."""
-    name = f"{FOLDER}/{folder(table)}"
-    retried(Target(root, table, storage_options), lambda: storage.remove_folder(root, name, storage_options))
+    for name in (folder(table), *former_folders(root, table)):
+        remove = partial(storage.remove_folder, root, f"{FOLDER}/{name}", storage_options)
+        retried(Target(root, table, storage_options), remove)
 
 
 def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
@@ -54,6 +56,15 @@ def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
         record = None if copy is None else newest(copy)
         found += [] if record is None else [record.table]
     return tuple(found)
+
+
+def forget(batch: MicroBatch, *tables: str) -> None:
+    """Remove the copies of tables that get other rows at once, so that what is read of them is read from the beginning.
+
+    Raises SinkError.
+    """
+    for table in tables:
+        discard(batch.root, table, batch.storage_options)
 
 
 @dataclass
@@ -77,7 +88,7 @@ class Copy:
                 return delta_rs.bring(self.batch, replica, target, progress, part, replaces=read.begins, is_copy=True)
             return self._collected(part, target, record)
 
-        return replace(retried(replica, attempt), begun=read.request)
+        return replace(retried(replica, attempt), begun=read.request if read.begins else None)
 
     def _collected(self, part: Part, replica: DeltaTable | None, record: Record | None) -> TableReport:
         """Bring a chunk into the copy, or begin it anew."""
@@ -99,7 +110,8 @@ class Copy:
         """Give the copy the columns that the source has by now, as its rows may all be older. Raises SinkError."""
         place = place_of(self.batch, self.table)
         assert note.structure is not None
-        if note.structure.is_gone:
+        structure = note.structure
+        if structure.is_gone:
             self.remove()
             return TableReport(self.table)
 
@@ -107,9 +119,8 @@ class Copy:
             target = place.open()
             if target is None:
                 return TableReport(self.table)
-            known = {column.name for column in note.table.columns}
-            dropped = [name for name in arrow_schema(target).names if name not in known]
-            why = notes.fit(self.batch, place, target, note, dropped)
+            renamed = notes.renamed(target, self.batch.target(self.table).open(), structure)
+            why = notes.fit(self.batch, place, target, note, renamed)
             return TableReport(self.table, lacking="; ".join(why) or None)
 
         return retried(place, attempt)
@@ -147,20 +158,26 @@ class Copy:
             has_ended = record is not None and read.request in (record.request, *record.snapshots)
             report = TableReport(self.table, ended=read.request)
             if has_ended:
-                return delta_rs.identified(report, target)
+                return delta_rs.identified(report, self._cured(target))
             held = None if copy is None else self.batch.progress(self.table, copy).record
             if copy is None or held is None or held.request != read.request:
                 if read.total:
                     return TableReport(self.table, lacking=_REMOVED)
                 copy, held = None, Record(self.batch.query_id, self.table, self.batch.batch_id, request=read.request)
             if copy is not None or target is not None:
-                target = self._replaced(replica, target, progress, copy, held)
+                target = self._cured(self._replaced(replica, target, progress, copy, held))
             return delta_rs.identified(report, target)
 
         report = retried(replica, attempt)
         failpoint.reach("after-swap")
         self.remove()
         return report
+
+    def _cured(self, target: DeltaTable | None) -> DeltaTable | None:
+        """The replica, which has all rows now."""
+        if target is not None:
+            descriptions.cured(target, delta_rs.repeated(target, self.batch, self.table))
+        return target
 
     def remove(self) -> None:
         """Remove the copy. Raises SinkError."""

@@ -28,7 +28,7 @@ from tailrace.model.table import TEXT, TableSchema
 from tailrace.sinks.replica import delta_rs, storage
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import failed, retried
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import is_among
 from tailrace.sinks.replica.layout import Names
 from tailrace.sinks.replica.marks import Aside, Extent, Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
@@ -109,7 +109,7 @@ def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> Table
 
     `is_aside`: whether an earlier part of the micro-batch may have set the table aside. Raises SinkError.
     """
-    if (is_aside or folder(table) in batch.aside) and _takes(batch, table, part):
+    if (is_aside or is_among(table, batch.aside)) and _takes(batch, table, part):
         return put(batch, table, part, None)
     try:
         return delta_rs.write(batch, table, part)

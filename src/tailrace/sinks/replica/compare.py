@@ -16,10 +16,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from tailrace.errors import SinkError
-from tailrace.model.native import native_schema
+from tailrace.model.held import is_held, text_of, value_of
+from tailrace.model.native import IS_WHOLE, native_schema
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica.digest import Hashes, mixed, row_hashes
-from tailrace.sinks.replica.evolve import aligned, evolution
+from tailrace.sinks.replica.digest import Hashes, combined, mixed, row_hashes, value_hashes
+from tailrace.sinks.replica.evolve import aligned, cast, evolution, is_whole
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.layout import column_names
 from tailrace.sinks.replica.target import Target, arrow_schema, scan
@@ -59,7 +60,8 @@ class Layout:
     @staticmethod
     def of(table: TableSchema, there: pa.Schema | None) -> Layout:
         """The layout for a table and its replica. Raises SinkError where their types do not go together."""
-        source, key = native_schema(table), merge_key(table)
+        key = merge_key(table)
+        source = _with_texts(native_schema(table), table, key, there)
         if there is None:
             return Layout(source, key, ())
         held = evolution(there, source, str(table.id)).schema
@@ -68,18 +70,47 @@ class Layout:
 
     def aligned(self, rows: pa.Table) -> pa.Table:
         """Rows of either side in the common columns and types."""
-        return aligned(rows.select([name for name in rows.column_names if name in self.schema.names]), self.schema)
+        there = [name for name in rows.column_names if name in self.schema.names]
+        others = {name for name in there if self._has_others(rows.schema.field(name))}
+        plain = pa.schema([field for field in self.schema if field.name not in others])
+        found = aligned(rows.select([name for name in there if name not in others]), plain)
+        columns = [(rows if field.name in others else found).column(field.name) for field in self.schema]
+        return pa.table(columns, names=self.schema.names)
+
+    def _has_others(self, field: pa.Field) -> bool:
+        """Whether a column of rows has values that the common type cannot hold."""
+        return is_held(field.type) and not pa.types.is_string(self.schema.field(field.name).type)
 
     def digests(self, rows: pa.Table) -> Digests:
         """Rows of either side with their hashes."""
         rows = self.aligned(rows)
-        whole = row_hashes(rows.columns, rows.num_rows)
+        whole = combined([_hashes(rows.column(field.name), field.type) for field in self.schema], rows.num_rows)
         return Digests(rows, self.key_hashes(rows) if self.key else whole, whole)
 
     def key_hashes(self, rows: pa.Table) -> Hashes:
         """Hashes of the keys of rows, or of keys alone."""
-        keys = [rows.column(name).cast(self.schema.field(name).type) for name in self.key]
+        keys = [cast(rows.column(name), self.schema.field(name).type) for name in self.key]
         return row_hashes(keys, rows.num_rows)
+
+
+def _with_texts(source: pa.Schema, table: TableSchema, key: tuple[str, ...], there: pa.Schema | None) -> pa.Schema:
+    """The source's columns. Those that cannot hold all values are texts in keys, and where the replica's are."""
+    for place, column in enumerate(table.columns):
+        at = -1 if there is None else there.get_field_index(column.name)
+        is_text = there is not None and at >= 0 and is_whole(there.field(at))
+        if is_held(column.arrow) and (column.name in key or is_text):
+            source = source.set(place, pa.field(column.name, pa.string(), metadata=IS_WHOLE))
+    return source
+
+
+def _hashes(values: pa.ChunkedArray, kind: pa.DataType) -> Hashes:
+    """Hashes of values; those that the common type cannot hold are hashed as the texts that they are."""
+    if not is_held(values.type) or is_held(kind):
+        return value_hashes(values)
+    found = values.combine_chunks()
+    text = text_of(found)
+    hashes = value_hashes(cast(pa.chunked_array([value_of(found)]), kind))
+    return np.where(np.asarray(text.is_valid()), ~value_hashes(text), hashes)
 
 
 class Replica:
@@ -99,6 +130,23 @@ class Replica:
         names = {new: old for old, new in column_names(table, place.names).items()}
         layout = Layout.of(table, None if target is None else _renamed(arrow_schema(target), names))
         return Replica(target, layout, names), layout
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no table."""
+        return self._target is None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns by the source's names."""
+        return [] if self._target is None else _renamed(arrow_schema(self._target), self._names).names
+
+    def count(self) -> int:
+        """How many rows there are, by the table's log. Raises SinkError."""
+        if self._target is None:
+            return 0
+        with _readable(self._target.table_uri):
+            return int(self._target.count())
 
     def rows(self) -> Iterator[Digests]:
         """All rows. Raises SinkError."""
@@ -149,6 +197,12 @@ class Totals:
     def rows(self) -> int:
         """How many rows there are."""
         return int(self.counts.sum())
+
+    @property
+    def hashes(self) -> Hashes:
+        """A hash of each bucket's rows, 0 where it has none."""
+        found = np.maximum(mixed(self.sums ^ mixed(self.counts.astype(np.uint64))), np.uint64(1))
+        return np.where(self.counts > 0, found, np.uint64(0))
 
     def differing(self, other: Totals) -> Flags:
         """The buckets whose rows are others."""

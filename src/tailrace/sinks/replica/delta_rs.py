@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Literal
@@ -14,10 +14,20 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.model.schema_change import DROP
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica import merge
+from tailrace.sinks.replica import descriptions, merge
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.codes import row_codes
-from tailrace.sinks.replica.evolve import add_columns, aligned, evolution, filling, takes_over
+from tailrace.sinks.replica.evolve import (
+    add_columns,
+    aligned,
+    cast,
+    evolution,
+    filling,
+    fitted,
+    numbers_as_text,
+    takes_over,
+    trimmed,
+)
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net, fold
 from tailrace.sinks.replica.health import why_not_ours
@@ -45,15 +55,20 @@ def identified(report: TableReport, target: DeltaTable | None) -> TableReport:
 
 
 def copy(batch: MicroBatch, old: Stop, new: Stop) -> None:
-    """Makes one table what another is, once, in one commit; none that is not there. Raises SinkError."""
+    """Makes one table what another is, once, in one commit; one that is not there has no rows. Raises SinkError."""
     place = batch.target(new.table)
 
     def attempt() -> None:
         source, target = batch.target(old.table).open(), place.open()
         progress = batch.progress(new.table, target)
-        if source is not None and not progress.has(new.extent):
+        if source is None:
+            clear(batch, new.table, new.extent)
+        elif not progress.has(new.extent):
             rows = streamed(source, arrow_schema(source))
             overwrite(place, target, rows, progress.mark(new.extent), "overwrite", batch.upkeep)
+            written = place.open()
+            assert written is not None
+            descriptions.moved(written, source, repeated(written, batch, new.table))
 
     retried(place, attempt)
 
@@ -140,7 +155,7 @@ def bring(
 
 def missing_values(count: int) -> str | None:
     """Why a table's rows may differ, where so many changed rows have large values that nobody has."""
-    if not count:
+    if count <= 0:  # a key that is not unique has more rows than changes
         return None
     return f"{count:,} changed rows were not in the replica, and the log does not repeat their large values"
 
@@ -161,6 +176,7 @@ def alter(
     assert part.change is not None
     if target is None or progress.has(part.extent):
         return None
+    descriptions.altered(target, part.change, repeated(target, batch, place.table))
     if part.change.kind == DROP:
         return None if batch.keeps_dropped else clear(batch, place.table, part.extent)
     shape = reshaping(arrow_schema(target), part.change)
@@ -184,10 +200,15 @@ def _apply(
 ) -> str | None:
     """Bring a net effect into a table; why its rows may differ from the source's, if they may."""
     fields = pa.schema(_fields(net))
+    if net.cleared:
+        descriptions.emptied(target, repeated(target, batch, place.table))
     if replaces or takes_over(target, fields):
+        if replaces:
+            descriptions.cured(target, repeated(target, batch, place.table))
         overwrite(place, target, _puts(net), mark, "overwrite")
         return None
     lacking, schema = evolve(batch, place, target, net.table, fields)
+    net = replace(net, rows=fitted(net.rows, schema))
     if net.cleared:
         overwrite(place, target, aligned(_puts(net), schema), mark, None)
         return None
@@ -263,18 +284,23 @@ def evolve(
     filled = filling(table, change.added)
     if change.widened or filled.values.column_names:
         wider = pa.schema([change.schema.field(name) for name in arrow_schema(target).names])
-        rows = streamed(target, wider, values=filled.values)
+        numbers = numbers_as_text(table, change.widened, arrow_schema(target))
+        rows = streamed(target, wider, values=filled.values, numbers=numbers)
         rewrite(target, rows, repeated(target, batch, place.table))
     add_columns(target, [field for field in change.added if field.name not in filled.values.column_names])
     return (filled.unknown if target.count() else None), arrow_schema(target)
 
 
 def streamed(
-    target: DeltaTable, schema: pa.Schema, names: Sequence[str] | None = None, values: pa.Table | None = None
+    target: DeltaTable,
+    schema: pa.Schema,
+    names: Sequence[str] | None = None,
+    values: pa.Table | None = None,
+    numbers: Collection[str] = (),
 ) -> pa.RecordBatchReader:
     """The table's rows in another schema, as a stream: their columns are those of `names` (None: all of them).
 
-    After them come the columns of `values`, a row that all rows have.
+    After them come the columns of `values`, a row that all rows have. `numbers` are decimals that become text.
     """
     whole = schema if values is None else pa.schema([*schema, *values.schema])
     source = scan(target)  # not in the loop, which runs inside deltalake
@@ -282,7 +308,10 @@ def streamed(
     def rows() -> Iterator[pa.RecordBatch]:
         for batch in source:
             table = pa.Table.from_batches([batch if names is None else batch.select(list(names))])
-            table = table.rename_columns(schema.names).cast(schema)
+            for name in numbers:
+                table = table.set_column(table.schema.get_field_index(name), name, trimmed(table.column(name)))
+            columns = [cast(table.column(place), field.type) for place, field in enumerate(schema)]
+            table = pa.table(columns, schema=schema)
             for field in () if values is None else values.schema:
                 value = values.column(field.name)[0] if values is not None else None
                 table = table.append_column(field, pa.repeat(value, table.num_rows))

@@ -24,9 +24,14 @@ _LONG = 1 << 16
 
 def row_hashes(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Hashes:
     """A hash for each row of some columns; columns of other types or in another order give others."""
+    return combined([value_hashes(column) for column in columns], length)
+
+
+def combined(columns: Sequence[Hashes], length: int) -> Hashes:
+    """A hash for each row of hashes of its columns' values."""
     total = np.zeros(length, np.uint64)
     for place, column in enumerate(columns):
-        total += mixed(value_hashes(column) ^ _salt(place))
+        total += mixed(column ^ _salt(place))
     total = mixed(total)
     return np.where(total == 0, np.uint64(1), total)
 

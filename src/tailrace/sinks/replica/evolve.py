@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, Field
 
 from tailrace.errors import ShapeError
-from tailrace.model.native import native_rows
+from tailrace.model.held import is_held, text_of, texts, value_of
+from tailrace.model.native import IS_WHOLE, native_rows
 from tailrace.model.table import TableSchema
+from tailrace.sinks.replica.fold import FROM
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_PLAIN_DIGITS = 6
+_VARIABLE = "io.debezium.data.VariableScaleDecimal"
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,10 @@ def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
             schema = schema.append(field)
         elif not _same(target.field(place).type, field.type):
             old = target.field(place).type
-            if _holds(field.type, old):
+            if _holds(field.type, old) or _shows(field.type, old) or is_whole(field):
                 widened.append(field)
                 schema = schema.set(place, field)
-            elif not _holds(old, field.type):
+            elif not (_holds(old, field.type) or is_whole(target.field(place))):
                 raise _changed(table, field.name, old, field.type)
     return Evolution(added, widened, schema)
 
@@ -83,6 +88,51 @@ def filling(table: TableSchema, added: Sequence[pa.Field]) -> Filling:
     return Filling(values, why)
 
 
+def needs_table(table: TableSchema) -> bool:
+    """Whether more than the native types of its columns may matter to evolve a target."""
+    return any(each.missing is not None or each.is_unlogged or each.schema.name == _VARIABLE for each in table.columns)
+
+
+def numbers_as_text(table: TableSchema, widened: Sequence[pa.Field], target: pa.Schema) -> tuple[str, ...]:
+    """The columns that become decimals of any scale, which are text without trailing zeros."""
+    return tuple(
+        field.name
+        for field in widened
+        if pa.types.is_decimal(target.field(field.name).type) and table.column(field.name).schema.name == _VARIABLE
+    )
+
+
+def trimmed(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decimals as text without trailing zeros."""
+    text = values.cast(pa.string())
+    shorter = pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), ".")
+    return pc.if_else(pc.match_substring(text, "."), shorter, text)
+
+
+def is_whole(field: pa.Field) -> bool:
+    """Whether a column of texts takes all values of a column of another type."""
+    return pa.types.is_string(field.type) and IS_WHOLE.items() <= (field.metadata or {}).items()
+
+
+def cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Values in a type that holds them."""
+    if is_held(values.type) and pa.types.is_string(kind):
+        whole = [pc.coalesce(text_of(chunk), texts(value_of(chunk))) for chunk in values.chunks]
+        return pa.chunked_array(whole, pa.string())
+    if pa.types.is_string(kind) and (pa.types.is_nested(values.type) or pa.types.is_decimal(values.type)):
+        return pa.chunked_array([texts(chunk) for chunk in values.chunks], pa.string())
+    return values.cast(kind)
+
+
+def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Net rows with texts where the target has a column of texts for all values; keys of old rows as well."""
+    for place, name in enumerate(rows.column_names):
+        at = schema.get_field_index(name.removeprefix(FROM))
+        if at >= 0 and is_whole(schema.field(at)) and not pa.types.is_string(rows.column(place).type):
+            rows = rows.set_column(place, schema.field(at).with_name(name), cast(rows.column(place), pa.string()))
+    return rows
+
+
 def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows with the columns of a schema (null where they have none), in its types; other columns follow as they are."""
     out = pa.table([_column(rows, field) for field in schema], schema=schema)
@@ -94,7 +144,7 @@ def aligned(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _column(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name in rows.column_names:
-        return rows.column(field.name).cast(field.type)
+        return cast(rows.column(field.name), field.type)
     return pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
 
 
@@ -114,6 +164,18 @@ def _holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
     if pa.types.is_decimal(narrow) and pa.types.is_decimal(wide):
         return bool(wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale)
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
+
+
+def _shows(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Whether a database that changes a column from one type to the other gives its values the same meaning as a cast.
+
+    Decimals with more than six digits behind the point are printed with an exponent.
+    """
+    if pa.types.is_string(wide):
+        is_plain = pa.types.is_decimal(narrow) and 0 <= narrow.scale <= _PLAIN_DIGITS
+        return bool(pa.types.is_integer(narrow) or is_plain)
+    is_local = pa.types.is_timestamp(narrow) and narrow.tz is None
+    return pa.types.is_timestamp(wide) and (is_local or (pa.types.is_date(narrow) and wide.tz is None))
 
 
 def _changed(table: str, column: str, old: pa.DataType, new: pa.DataType) -> ShapeError:

@@ -48,7 +48,7 @@ def failed(place: Target, error: Exception, where: str | None = None) -> SinkErr
 
     TableError where the table alone is concerned, SinkAwayError where the storage may be back later, else SinkError.
     """
-    text, kind = _said(error), SinkError
+    text, kind = said(error), SinkError
     if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
         remedy = "free space on the disk; the batch is then written again"
     elif "ermission denied" in str(error):
@@ -60,7 +60,7 @@ def failed(place: Target, error: Exception, where: str | None = None) -> SinkErr
         remedy = "let one query alone write this table; restart, and the batch is written again"
     elif isinstance(error, OSError) or (isinstance(error, DeltaError) and _OF_THE_STORAGE.search(str(error))):
         kind = SinkAwayError
-        remedy = f"check {place.uri}; the batch is written again at the next start"
+        remedy = f"check {place.uri}; the batch is written again when it answers"
     else:
         kind = TableError
         remedy = (
@@ -70,7 +70,7 @@ def failed(place: Target, error: Exception, where: str | None = None) -> SinkErr
     return kind(f"the replica could not be written: {text}", where=where or place.table, remedy=remedy)
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
     """An error of Delta's, on one line: the first one, and the innermost of those that it lists as its causes."""
     first, *causes = _COLOURS.sub("", str(error)).splitlines() or [type(error).__name__]
     inner = [cause.replace(_CAUSE, "").strip() for cause in causes if _CAUSE in cause]

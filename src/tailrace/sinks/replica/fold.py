@@ -15,15 +15,17 @@ import pyarrow.compute as pc
 
 from tailrace.errors import TableError
 from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
-from tailrace.model.native import native_rows
+from tailrace.model.native import native_rows, with_whole
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica.codes import row_codes
+from tailrace.sinks.replica.codes import canonical, row_codes
 from tailrace.sinks.replica.lineage import Steps, resolve
 
 COUNT = "_tailrace_count"
 KEEP = "_tailrace_keep_"
 FROM = "_tailrace_from_"
-_PUTS = pa.array([CREATE, UPDATE, READ])
+# Optional columns of changes: whether the old row is taken away, and whether the new one is put, see settle.py.
+TAKES, PUTS = "takes", "puts"
+_PUTS = (CREATE, UPDATE, READ)
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ def merge_key(table: TableSchema) -> tuple[str, ...]:
 
 def fold(batches: Sequence[ChangeBatch]) -> Net:
     """The net effect of batches of one TableSchema, in order. Raises TableError for a change without its old row."""
-    table = batches[0].table
-    key = merge_key(table)
     rows, cleared = _after_truncate([batch.rows for batch in batches])
+    table = with_whole(batches[0].table, [batch.column(name) for batch in rows for name in ("before", "after")])
+    key = merge_key(table)
     changes = _Changes.of(table, key, rows)
     net = _keyed(changes) if key else _bag(changes)
     if cleared:
@@ -106,6 +108,8 @@ class _Changes:
     after: pa.StructArray
     old_key: pa.StructArray
     unchanged: dict[str, npt.NDArray[np.bool_]]
+    takes: npt.NDArray[np.bool_]
+    puts: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.op)
@@ -121,11 +125,24 @@ class _Changes:
             table,
             key,
             pa.concat_arrays([batch.column("op") for batch in rows]),
-            native_rows(table, pa.concat_arrays([batch.column("before") for batch in rows])),
-            native_rows(table, pa.concat_arrays([batch.column("after") for batch in rows])),
-            native_rows(keys, pa.concat_arrays([_other_key(batch, keys, has_old_key) for batch in rows])),
+            _rows(table, key, [batch.column("before") for batch in rows]),
+            _rows(table, key, [batch.column("after") for batch in rows]),
+            _rows(keys, key, [_other_key(batch, keys, has_old_key) for batch in rows]),
             _unchanged(table, rows),
+            *(np.concatenate([_flags(batch, name) for batch in rows]) for name in (TAKES, PUTS)),
         )
+
+
+def _rows(table: TableSchema, key: tuple[str, ...], images: list[pa.StructArray]) -> pa.StructArray:
+    """Images in native types; keys that are lists or structs are identical where they are equal."""
+    rows = native_rows(table, pa.concat_arrays(images))
+    if not any(pa.types.is_nested(rows.type.field(name).type) for name in key):
+        return rows
+    columns = [
+        canonical(values) if field.name in key and pa.types.is_nested(field.type) else values
+        for field, values in zip(rows.type, rows.flatten(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(rows.type), mask=rows.is_null())
 
 
 def _other_key(rows: pa.RecordBatch, keys: TableSchema, wanted: bool) -> pa.StructArray:
@@ -134,6 +151,12 @@ def _other_key(rows: pa.RecordBatch, keys: TableSchema, wanted: bool) -> pa.Stru
     other = rows.column("other_key")
     fields = [other.field(name) for name in keys.row_type.names]
     return pa.StructArray.from_arrays(fields, fields=list(keys.row_type), mask=other.is_null())
+
+
+def _flags(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
+    if name not in rows.schema.names:
+        return np.ones(rows.num_rows, bool)
+    return np.asarray(rows.column(name), bool)
 
 
 def _unchanged(table: TableSchema, rows: list[pa.RecordBatch]) -> dict[str, npt.NDArray[np.bool_]]:
@@ -181,7 +204,7 @@ def _steps(changes: _Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.
     moved = changes.is_op(UPDATE) & has_before & (before != after)
     has_old = changes.is_op(CREATE) & np.asarray(changes.old_key.is_valid(), bool)
     source = np.where(moved, before, np.where(has_old, old, after))
-    gone, put = np.flatnonzero(deleted | moved), np.flatnonzero(changes.is_op(*_PUTS.to_pylist()))
+    gone, put = np.flatnonzero((deleted | moved) & changes.takes), np.flatnonzero(changes.is_op(*_PUTS) & changes.puts)
     order = np.argsort(np.concatenate([2 * gone, 2 * put + 1]))
     return Steps(
         row=np.concatenate([gone, put])[order],
@@ -220,7 +243,7 @@ def _bag(changes: _Changes) -> pa.Table:
     gone = changes.is_op(UPDATE, DELETE)
     if (gone & ~np.asarray(changes.before.is_valid(), bool)).any():
         raise _no_old_row(changes.table)
-    put = changes.is_op(*_PUTS.to_pylist())
+    put = changes.is_op(*_PUTS)
     images = pa.concat_arrays([changes.before.filter(pa.array(gone)), changes.after.filter(pa.array(put))])
     if not len(images):
         return _no_rows(changes).append_column(COUNT, pa.array([], pa.int64()))

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from tailrace.errors import SinkError
+from tailrace.errors import TableError
 from tailrace.events.shapes import sortable
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.schema import ConnectSchema
@@ -40,20 +40,32 @@ def table_folder(unique: str, names: Names) -> str:
 
 
 def column_names(table: TableSchema, names: Names) -> dict[str, str]:
-    """The replica's name of each column. Raises SinkError where two columns would have one name."""
+    """The replica's name of each column. Raises TableError where two columns would have one name.
+
+    Delta tells no columns apart whose names differ by case alone.
+    """
     rename = catalog_name if names == "catalog" else str
-    found: dict[str, str] = {}
-    for column in table.columns:
-        new = rename(column.name)
-        other = next((old for old, known in found.items() if known == new), None)
-        if other is not None:
-            raise SinkError(
-                f"the columns {other} and {column.name} would both be named {new}",
-                where=str(table.id),
-                remedy="leave one of them out (column.exclude.list), or set names: source for this replica",
-            )
-        found[column.name] = new
+    found = {column.name: rename(column.name) for column in table.columns}
+    if len({new.lower() for new in found.values()}) < len(found):
+        _refuse(table, names, found)
     return found
+
+
+def _refuse(table: TableSchema, names: Names, found: Mapping[str, str]) -> None:
+    known: dict[str, str] = {}
+    for column, new in found.items():
+        other = known.setdefault(new.lower(), column)
+        if other != column:
+            source = "" if names == "source" or other.lower() == column.lower() else ", or set names: source"
+            is_same = found[other] == new
+            what = f"would both be named {new}" if is_same else "differ by case alone, which no Delta table tells apart"
+            raise TableError(
+                f"the columns {other} and {column} {what}",
+                where=str(table.id),
+                remedy=f"leave one out that is not of the key (column.exclude.list={table.id}.(?-i:{column}), as names "
+                f"match in any case without (?-i:)), or rename it in the source{source}; then restart, and run "
+                "`tailrace retry`",
+            )
 
 
 @dataclass(frozen=True)
@@ -68,13 +80,13 @@ class ReplicaLayout:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     def applied(self, batch: ChangeBatch) -> ChangeBatch:
-        """A batch of the source as one of the replica. Raises SinkError where two columns would have one name."""
+        """A batch of the source as one of the replica. Raises TableError where two columns would have one name."""
+        new = column_names(batch.table, self.names)
         if self.names == "source" and not self.metadata:
             return batch
         if batch.schema_change is not None:
             return replace(batch, schema_change=self._renamed_change(batch.schema_change))
         table = batch.table
-        new = column_names(table, self.names)
         added = self._added(table, new) if merge_key(table) else ()
         columns = (*(replace(column, name=new[column.name]) for column in table.columns), *added)
         key, identity = (tuple(new[name] for name in part) for part in (table.key, table.identity))
@@ -88,7 +100,7 @@ class ReplicaLayout:
             if name in rows.schema.names:
                 struct = rows.column(name)
                 rows = _with(rows, name, _struct(struct, [new[each] for each in struct.type.names], []))
-        structure = None if batch.structure is None else batch.structure.renamed(self._column_name)
+        structure = None if batch.structure is None else batch.structure.renamed_columns(self._column_name)
         return replace(batch, table=shaped, rows=rows, structure=structure)
 
     def _column_name(self, name: str) -> str:
@@ -96,9 +108,9 @@ class ReplicaLayout:
 
     def _added(self, table: TableSchema, names: Mapping[str, str]) -> tuple[Column, ...]:
         for kind, name in self.metadata.items():
-            other = next((old for old, known in names.items() if known == name), None)
+            other = next((old for old, known in names.items() if known.lower() == name.lower()), None)
             if other is not None:
-                raise SinkError(
+                raise TableError(
                     f"the table has a column {other}, and {kind} of the changes would have the same name",
                     where=str(table.id),
                     remedy=f"give it another name: metadata: {{{kind}: ...}}",

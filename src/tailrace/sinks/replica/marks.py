@@ -256,8 +256,9 @@ class TableProgress:
         if written > self._batch or (written == self._batch and self._repeats is False):
             raise SinkError(
                 f"the replica holds a micro-batch {written}, and the checkpoint is before it: it was copied back, or "
-                "its newest files were lost. Which range of the log that was is not recorded, as an older release "
-                "wrote the table",
+                "its newest files were lost. Which range of the source's log that was is not known: the table's own "
+                "log no longer has the commit that says it, as another writer cleaned it, or a release wrote it that "
+                "did not store this",
                 where=self._table,
                 remedy="put the newest checkpoint back; or use another `checkpoint`, which takes a new snapshot",
             )

@@ -2,77 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from tailrace.errors import ShapeError
 from tailrace.model.change import ChangeBatch
+from tailrace.model.differences import Differences, differences
 from tailrace.model.native import native_schema
 from tailrace.model.schema_change import ALTER, SchemaChange
-from tailrace.model.structure import Structure, differences
-from tailrace.sinks.replica import delta_rs
+from tailrace.model.structure import Stored, Structure
+from tailrace.sinks.replica import delta_rs, descriptions
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.health import why_not_ours
+from tailrace.sinks.replica.marks import USER_METADATA, Record
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.target import Target, arrow_schema
 
-# The property of a Delta table that holds the description of its source which was met last.
-PROPERTY = "tailrace.structure"
 
-
-def apply(batch: MicroBatch, table: str, note: ChangeBatch) -> TableReport:
-    """Do what a note asks for. Raises SinkError."""
+def apply(batch: MicroBatch, table: str, note: ChangeBatch, *, follows_rows: bool) -> TableReport:
+    """Do what a note asks for; `follows_rows`: the micro-batch has changes of the table before it. Raises SinkError."""
     if note.structure is None:
         return TableReport(table, lacking=note.lacking)
-    if note.structure.is_gone:
-        # The rows go with their source, unless they are kept.
-        return TableReport(table, is_gone=True) if batch.keeps_dropped else delta_rs.emptied(batch, table)
     place, structure = batch.target(table), note.structure
+    if structure.is_base:
+        return retried(place, lambda: _begun(batch, place, structure))
+    if structure.is_gone:
+        return retried(place, lambda: _gone(batch, place, structure, follows_rows=follows_rows))
     return retried(place, lambda: _described(batch, place, note, structure))
+
+
+def _begun(batch: MicroBatch, place: Target, structure: Structure) -> TableReport:
+    """Store a description that is as old as the rows of a snapshot."""
+    target = place.open()
+    report = TableReport(place.table, lasting=structure.unsent or "", is_there=True)
+    if target is None:
+        return report
+    descriptions.store(target, Stored.of(structure), delta_rs.repeated(target, batch, place.table))
+    return delta_rs.identified(report, target)
+
+
+def _gone(batch: MicroBatch, place: Target, structure: Structure, *, follows_rows: bool) -> TableReport:
+    """The source has no such table any more: its rows go, unless they are kept.
+
+    Changes before in the micro-batch may be those of a new table of that name, which is taken for another one then.
+    """
+    target = place.open()
+    known = None if target is None else descriptions.stored(target)
+    is_another = known is not None and known.identity not in ("", structure.identity)
+    if target is None or (known is not None and known.is_dropped) or is_another:
+        return TableReport(place.table)  # the log has told it, or it is about a table before
+    left = Stored(identity=structure.identity) if follows_rows else Stored(is_dropped=True)
+    descriptions.store(target, left, delta_rs.repeated(target, batch, place.table))
+    return TableReport(place.table, is_gone=True) if batch.keeps_dropped else delta_rs.emptied(batch, place.table)
 
 
 def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: Structure) -> TableReport:
     target = place.open()
     lacking = why_not_ours(target, batch.known.get(place.table), batch.query_id)
-    if target is None or place.table in batch.gone:
-        report = TableReport(place.table, lacking=structure.unread)
+    known = None if target is None else descriptions.stored(target)
+    if target is None:
+        target = _made(batch, place, note)
+    if known is None or known.is_dropped:
+        why = [] if structure.unread is None else [structure.unread]
     else:
-        found = differences(target.metadata().configuration.get(PROPERTY), structure)
-        why = found.why or fit(batch, place, target, note, found.dropped)
-        report = TableReport(place.table, lacking="; ".join(why) or None)
-    if target is not None:
-        _store(batch, place, target, structure)
-    return delta_rs.identified(replace(report, lacking=lacking or report.lacking), target)
+        why = list(_followed(batch, place, target, note, structure, known))
+    left = known.lacking if known is not None else ""
+    described = Stored.of(structure)
+    described.lacking = "; ".join([*([left] if left else []), *(each for each in why if each not in left)])
+    descriptions.store(target, described, delta_rs.repeated(target, batch, place.table))
+    report = TableReport(place.table, lasting=structure.unsent or "", is_there=True, reminder=left or None)
+    return delta_rs.identified(replace(report, lacking=lacking or "; ".join(why) or None), target)
+
+
+def _made(batch: MicroBatch, place: Target, note: ChangeBatch) -> DeltaTable:
+    """Make the replica of a table that has no rows."""
+    record = Record(batch.query_id, place.table, batch.batch_id)
+    write_deltalake(
+        place.uri,
+        native_schema(note.table).empty_table(),
+        storage_options=dict(place.storage_options),
+        configuration=None if batch.upkeep is None else batch.upkeep.properties,
+        commit_properties=CommitProperties(custom_metadata={USER_METADATA: record.to_text(is_repeated=True)}),
+    )
+    target = place.open()
+    assert target is not None
+    return target
+
+
+def _followed(
+    batch: MicroBatch, place: Target, target: DeltaTable, note: ChangeBatch, structure: Structure, known: Stored
+) -> Iterator[str]:
+    """Give a table the columns that its source has now; why its rows may differ then."""
+    filled = [column.name for column in note.table.columns if column.missing is not None]
+    found = differences(known, structure, filled)
+    yield from found.why
+    has_rows, before = int(target.count()) > 0, {*arrow_schema(target).names}
+    if has_rows:
+        yield from found.values
+        yield from _unfollowed(found, before)
+    fitted = fit(batch, place, target, note, _followable(target, found), drops=not structure.is_reported)
+    yield from fitted if has_rows else ()
+
+
+def renamed(copy: DeltaTable, replica: DeltaTable | None, structure: Structure) -> tuple[tuple[str, str], ...]:
+    """Columns of a table's copy that have new names now, compared with what the replica has stored."""
+    known = None if replica is None else descriptions.stored(replica)
+    return _followable(copy, differences(known, structure))
+
+
+def _followable(target: DeltaTable, found: Differences) -> tuple[tuple[str, str], ...]:
+    """Renamed columns of which no row came under the new name."""
+    names = {*arrow_schema(target).names}
+    return tuple((old, new) for old, new in found.renamed if old in names and new not in names)
+
+
+def _unfollowed(found: Differences, names: set[str]) -> Iterator[str]:
+    """Columns whose rows came under their new names before it was known whose names these are."""
+    for old, new in found.renamed:
+        if {old, new} <= names:
+            yield f"the column {old} was renamed to {new}"
+    for name in names.intersection(found.remade):
+        yield f"the column {name} was added, dropped and added again"
 
 
 def fit(
-    batch: MicroBatch, place: Target, target: DeltaTable, note: ChangeBatch, dropped: Sequence[str]
+    batch: MicroBatch,
+    place: Target,
+    target: DeltaTable,
+    note: ChangeBatch,
+    renamed: tuple[tuple[str, str], ...] = (),
+    *,
+    drops: bool = True,
 ) -> tuple[str, ...]:
-    """Give a table the columns of its source; why its rows may differ then."""
-    if dropped:
-        _drop(batch, place, target, dropped)
-    try:
-        filled, _ = delta_rs.evolve(batch, place, target, note.table, native_schema(note.table))
-    except ShapeError as error:
-        return (error.what,)
-    return () if filled is None else (filled,)
+    """Give a table the columns of its source, others than those only if it `drops` none; why its rows may differ then.
 
-
-def _drop(batch: MicroBatch, place: Target, target: DeltaTable, names: Sequence[str]) -> None:
-    """Remove columns that the source no longer has."""
-    shape = reshaping(arrow_schema(target), SchemaChange(ALTER, None, 0, dropped=tuple(names)))
+    `renamed` columns keep their values under their new names.
+    """
+    names, fields = {*arrow_schema(target).names}, native_schema(note.table)
+    surplus = names.difference(fields.names, (old for old, _ in renamed)) if drops else ()
+    change = SchemaChange(ALTER, None, 0, renamed=renamed, dropped=tuple(surplus))
+    shape = reshaping(arrow_schema(target), change)
     if shape is not None:
         rows = delta_rs.streamed(target, shape.schema, shape.names)
         delta_rs.rewrite(target, rows, delta_rs.repeated(target, batch, place.table))
-
-
-def _store(batch: MicroBatch, place: Target, target: DeltaTable, structure: Structure) -> None:
-    """Store a description in the table's properties, unless it is there."""
-    if target.metadata().configuration.get(PROPERTY) != structure.stored:
-        properties = delta_rs.repeated(target, batch, place.table)
-        stored = {PROPERTY: structure.stored}
-        target.alter.set_table_properties(stored, raise_if_not_exists=False, commit_properties=properties)
+    try:
+        filled, _ = delta_rs.evolve(batch, place, target, note.table, fields)
+    except ShapeError as error:
+        return (error.what,)
+    return () if filled is None else (filled,)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, TableError
 from tailrace.model.change import COMMIT, PLAIN_KEY, ChangeBatch, ControlBatch, Position, from_ipc
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import Extent, Place, TableProgress
 from tailrace.sinks.replica.renames import Rename
+from tailrace.sinks.replica.settle import settled
+from tailrace.sinks.replica.spool import Sized
 
 _ROWS = 500_000
 _BYTES = 256 << 20
@@ -24,7 +26,7 @@ _AS_THE_SOURCE = ReplicaLayout()
 class Part:
     """Some batches of one TableSchema; or instead a schema change that the replica follows, or the table's new name.
 
-    Or `note`: a batch without rows, see ChangeBatch.
+    Or `note`: a batch without rows, see ChangeBatch. `error` says why no replica takes the rows.
     """
 
     extent: Extent
@@ -34,6 +36,7 @@ class Part:
     change: SchemaChange | None = None
     rename: Rename | None = None
     note: ChangeBatch | None = None
+    error: str | None = None
 
     @property
     def request(self) -> str | None:
@@ -62,17 +65,8 @@ def parts(
     Raises ConfigError for a table whose key is plain beside masked rows (`compat.faults`): rows are found by their key.
     """
     part = Part(Extent(0))
-    for blob in blobs:
-        batch = from_ipc(blob)
-        if isinstance(batch, ControlBatch) or batch.table.id.is_message:
-            continue
-        if batch.column(PLAIN_KEY) is not None:
-            raise ConfigError(
-                "with compat.faults a mask on a key column leaves the rows without their key",
-                where=str(batch.table.id),
-                remedy="remove compat.faults, or leave the column out of the mask's expression",
-            )
-        batch = layout.applied(batch)
+    for sized in settled(_read(blobs, layout)):
+        batch = sized.batch
         if batch.schema_change is not None:
             for step in _steps(batch):
                 if part.batches:
@@ -88,7 +82,8 @@ def parts(
                 part = _next(part)
             is_begin = batch.read is not None and batch.read.begins
             extent = replace(part.extent, read=batch.read)
-            yield Part(extent, batches=[batch]) if is_begin else Part(extent, note=batch)
+            error = sized.error
+            yield Part(extent, [batch], error=error) if is_begin else Part(extent, note=batch, error=error)
             part = _next(part)
             continue
         if not (len(batch) or batch.is_empty_table):
@@ -96,9 +91,27 @@ def parts(
         if part.batches and _must_cut(part, batch, most_rows, most_bytes):
             yield part
             part = _next(part)
-        _add(part, batch, blob.size)
+        part.error = part.error or sized.error
+        _add(part, batch, sized.bytes)
     if part.batches:
         yield part
+
+
+def _read(blobs: Iterable[pa.Buffer], layout: ReplicaLayout) -> Iterator[Sized]:
+    for blob in blobs:
+        batch = from_ipc(blob)
+        if isinstance(batch, ControlBatch) or batch.table.id.is_message:
+            continue
+        if batch.column(PLAIN_KEY) is not None:
+            raise ConfigError(
+                "with compat.faults a mask on a key column leaves the rows without their key",
+                where=str(batch.table.id),
+                remedy="remove compat.faults, or leave the column out of the mask's expression",
+            )
+        try:
+            yield Sized(layout.applied(batch), blob.size)
+        except TableError as error:
+            yield Sized(batch, blob.size, str(error))
 
 
 def _next(part: Part) -> Part:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tailrace.errors import SinkError
@@ -48,19 +48,31 @@ def renamed(old: Stop, new: Stop) -> list[TableReport]:
     return [TableReport(new.table, renamed_from=old.table), TableReport(old.table, is_gone=True)]
 
 
+@dataclass(frozen=True)
+class Done:
+    """The renames that are done, and by table the number of the last one's part: what comes before it is written."""
+
+    renames: frozenset[Rename] = frozenset()
+    parts: Mapping[str, int] = field(default_factory=dict)
+
+    def has(self, table: str, part: int) -> bool:
+        """Whether a part of a table, or the rename that it is, was done in an earlier round."""
+        return part <= self.parts.get(table, -1)
+
+
 Report = TypeVar("Report")
-Advance = Callable[[frozenset[Rename]], tuple[list[Report], list[Stop]]]
+Advance = Callable[[Done], tuple[list[Report], list[Stop]]]
 
 
-def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> list[Report]:
-    """Writes a micro-batch whose tables are renamed, and gives the reports of all rounds.
+def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], list[Report]]) -> list[Report]:
+    """Writes a micro-batch whose tables are renamed, and gives the reports of all rounds, in order.
 
     `advance` writes what is not written yet, but of each table nothing beyond a rename that is not among those done,
-    and tells where it stopped. `move` copies the rows from the first table to the second, once both are there.
-    Repeated calls must change nothing.
+    and nothing before one that is; it tells where it stopped. `move` copies the rows from the first table to the
+    second, once both are there. Repeated calls must change nothing.
     """
     reports: list[Report] = []
-    done: frozenset[Rename] = frozenset()
+    done = Done()
     while True:
         some, stops = advance(done)
         reports += some
@@ -79,5 +91,6 @@ def in_rounds(advance: Advance[Report], move: Callable[[Stop, Stop], None]) -> l
                 remedy="read the table again: tailrace signal PIPELINE execute-snapshot --type blocking -t TABLE",
             )
         for rename in sorted(ready):
-            move(places[rename, rename.old], places[rename, rename.new])
-        done |= ready
+            reports += move(places[rename, rename.old], places[rename, rename.new])
+        parts = {table: stop.extent.number for (rename, table), stop in places.items() if rename in ready}
+        done = Done(done.renames | ready, {**done.parts, **parts})

@@ -17,7 +17,7 @@ from pyspark.sql.functions import spark_partition_id
 from tailrace.sinks.replica import again, aside, delta_rs, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.layout import ReplicaLayout
-from tailrace.sinks.replica.renames import Rename, Stop, in_rounds, renamed
+from tailrace.sinks.replica.renames import Done, Stop, in_rounds, renamed
 from tailrace.sinks.replica.reports import TableReport, summed
 from tailrace.sinks.replica.states import Seen
 from tailrace.sinks.replica.table_writer import TableWriter
@@ -121,24 +121,22 @@ def _by_table(frame: DataFrame) -> DataFrame:
 
 
 def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
-    def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
-        if done and not ordered.is_cached:
+    def advance(done: Done) -> tuple[list[TableReport], list[Stop]]:
+        if done.renames and not ordered.is_cached:
             ordered.persist()  # the log is decoded once more, and then no more
         return _advanced(ordered, batch, done)
 
-    moved: list[TableReport] = []
-
-    def move(old: Stop, new: Stop) -> None:
+    def move(old: Stop, new: Stop) -> list[TableReport]:
         ordered.sparkSession.range(0, 1, 1, 1).mapInArrow(_moving(batch, old, new), "id bigint").collect()
-        moved.extend(renamed(old, new))
+        return renamed(old, new)
 
     try:
-        return [*in_rounds(advance, move), *moved]
+        return in_rounds(advance, move)
     finally:
         ordered.unpersist()
 
 
-def _advanced(ordered: DataFrame, batch: MicroBatch, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+def _advanced(ordered: DataFrame, batch: MicroBatch, done: Done) -> tuple[list[TableReport], list[Stop]]:
     """Write the tables in tasks, up to renames that are not done; see in_rounds."""
     return _run(ordered, _merging(batch, done))
 
@@ -166,12 +164,12 @@ def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     others = ordered.where(~ordered.table.isin(known)) if known else ordered
     with closing(spark_merge.Merging(others, batch)) as merging:
 
-        def advance(done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+        def advance(done: Done) -> tuple[list[TableReport], list[Stop]]:
             reports, stops = merging.advance(done)
             some = _advanced(ordered.where(ordered.table.isin(known)), batch, done) if known else ([], [])
             return [*reports, *some[0]], [*stops, *some[1]]
 
-        reports = [*in_rounds(advance, merging.move), *merging.moved]
+        reports = in_rounds(advance, merging.move)
     _keep(ordered.sparkSession, [report for report in reports if report.table not in known], batch)
     left = {table: first for table, first in merging.others.items() if table not in known}
     if left:
@@ -200,23 +198,22 @@ def _finishing(batch: MicroBatch, others: dict[str, spark_merge.Otherwise]) -> T
     return put
 
 
-def _merging(batch: MicroBatch, done: frozenset[Rename]) -> Task:
+def _merging(batch: MicroBatch, done: Done) -> Task:
     def merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, parts in table_parts(batches, batch.layout):
             reports: list[TableReport] = []
             writer = TableWriter(batch, table)
             for part in parts:
-                if part.rename is not None and part.rename in done:
+                if done.has(table, part.extent.number):
                     writer.is_aside = True  # if the other name was
                     continue
                 if part.rename is not None:
                     stop = Stop(table, part.extent, part.rename)
                     yield _result(table=table, stop=json.dumps(asdict(stop)))
                     break
-                report = writer.write(part)
+                reports.append(writer.write(part))
                 failpoint.reach("after-table")
-                reports.append(report)
-                yield _reported(report)
+            yield from map(_reported, reports)
             yield from _kept(batch, table, reports)
         freeze_imports()
 
@@ -255,6 +252,7 @@ def _keep(session: SparkSession, reports: list[TableReport], batch: MicroBatch) 
 
 def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Task:
     def move(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        again.forget(batch, old.table, new.table)
         if aside.carry(batch, old.table, new.table, new.extent):
             yield from batches
             return

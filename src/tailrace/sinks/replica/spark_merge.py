@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -21,34 +21,26 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from tailrace.errors import DecodeError, SinkError, TableError
+from tailrace.errors import SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica import aside, delta_rs, merge, spark_sql, spark_write
-from tailrace.sinks.replica.batch import MicroBatch, table_parts
-from tailrace.sinks.replica.evolve import add_columns, evolution, takes_over
-from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica import again, aside, delta_rs, descriptions, merge, spark_sql, spark_write
+from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.evolve import (
+    add_columns,
+    evolution,
+    takes_over,
+)
 from tailrace.sinks.replica.health import why_not_ours
-from tailrace.sinks.replica.marks import Extent, TableProgress
+from tailrace.sinks.replica.marks import Extent
 from tailrace.sinks.replica.parts import Part
-from tailrace.sinks.replica.renames import Rename, Stop, renamed
+from tailrace.sinks.replica.renames import Done, Rename, Stop, renamed
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
+from tailrace.sinks.replica.spark_fold import FOLDED, folding
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
 from tailrace.spark.java_errors import summary
-
-_FOLDED = "table string, part int, slice int, header string, rows binary"
-_FOLDED_SCHEMA = pa.schema(
-    [
-        ("table", pa.string()),
-        ("part", pa.int32()),
-        ("slice", pa.int32()),
-        ("header", pa.string()),
-        ("rows", pa.binary()),
-    ]
-)
-_SLICE_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -76,34 +68,35 @@ class Merging:
     """Merges rows (`table`, `bytes`), each table's in one partition and in order. Close it.
 
     `others` are the tables to be set aside, and those with parts that tasks write: MERGE has written them up to there.
-    `moved` are reports of renames.
     """
 
     def __init__(self, ordered: DataFrame, batch: MicroBatch) -> None:
         self.others: dict[str, Otherwise] = {}
-        self.moved: list[TableReport] = []
         self._begun: set[str] = set()
         self._session, self._batch = ordered.sparkSession, batch
-        self._folded = ordered.mapInArrow(_folding(batch), _FOLDED).persist()
+        self._folded = ordered.mapInArrow(folding(batch), FOLDED).persist()
 
     @cached_property
     def _heads(self) -> list[Row]:
         return self._folded.where("slice = 0").drop("rows").orderBy("table", "part").collect()
 
-    def advance(self, done: frozenset[Rename]) -> tuple[list[TableReport], list[Stop]]:
+    def advance(self, done: Done) -> tuple[list[TableReport], list[Stop]]:
         """Write what comes before a rename that is not done; see in_rounds. Raises SinkError."""
-        reports, stops = [], []
+        reports: list[TableReport] = []
+        stops: list[Stop] = []
         for table, parts in groupby(self._heads, key=lambda head: str(head.table)):
             for part in parts:
                 head = json.loads(part.header)
                 extent = Extent.from_json(head["extent"])
                 rename = Rename(**head["rename"]) if "rename" in head else None
-                if rename is not None and rename not in done:
+                if done.has(table, extent.number):
+                    continue
+                if rename is not None:
                     stops.append(Stop(table, extent, rename))
                     break
                 if "tasks" in head or table in self._batch.put_aside:
                     self.others.setdefault(table, Otherwise(extent.number))
-                if rename is None and extent.number < self._end(table):
+                if extent.number < self._end(table):
                     try:
                         lacking = self._examined(table)
                         report = _write_part(self._folded, self._batch, table, extent, head)
@@ -125,13 +118,13 @@ class Merging:
         """The number of the first part that is not written."""
         return self.others[table].part if table in self.others else math.inf
 
-    def move(self, old: Stop, new: Stop) -> None:
+    def move(self, old: Stop, new: Stop) -> list[TableReport]:
         """Copy the rows of a table to that of its new name; see in_rounds. Raises SinkError.
 
         If the first one is set aside, so is the second: its replica would lack changes.
         """
         batch = self._batch
-        self.moved += renamed(old, new)
+        again.forget(batch, old.table, new.table)
         if old.table in self.others and self.others[old.table].error is not None:
             aside.put(batch, new.table, Part(new.extent), aside.renamed(old.table))
         elif not aside.carry(batch, old.table, new.table, new.extent):
@@ -139,73 +132,13 @@ class Merging:
                 _copy(self._session, batch, old, new)
                 failpoint.reach("after-copy")
                 _clear(self._session, batch, old.table, old.extent)
-            return
+            return renamed(old, new)
         self.others[new.table] = Otherwise(new.extent.number, aside.renamed(old.table))
+        return renamed(old, new)
 
     def close(self) -> None:
         """Release the rows."""
         self._folded.unpersist()
-
-
-def _folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table, some in table_parts(batches, batch.layout):
-            progress, has_failed = batch.progress(table, batch.target(table).open()), False
-            for part in some:
-                if has_failed and part.rename is None:
-                    continue
-                slices = _slices(part, progress)
-                try:
-                    first = next(slices)
-                except (TableError, DecodeError) as error:
-                    if not batch.sets_aside:
-                        raise
-                    first, has_failed = (json.dumps({"extent": asdict(part.extent), "failed": str(error)}), b""), True
-                for number, (header, rows) in enumerate(chain([first], slices)):
-                    place = {"table": table, "part": part.extent.number, "slice": number}
-                    yield pa.RecordBatch.from_pylist([{**place, "header": header, "rows": rows}], _FOLDED_SCHEMA)
-
-    return run
-
-
-def _slices(part: Part, progress: TableProgress) -> Iterator[tuple[str | None, bytes]]:
-    """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know."""
-    if part.note is not None or part.request is not None:
-        yield json.dumps({"tasks": True, "extent": asdict(part.extent)}), b""
-        return
-    metadata = {
-        name: asdict(each) for name, each in (("rename", part.rename), ("change", part.change)) if each is not None
-    }
-    if metadata:
-        yield json.dumps({**metadata, "extent": asdict(part.extent)}), b""
-        return
-    left = part.left(progress)
-    if not left:
-        yield json.dumps({"extent": asdict(part.extent)}), b""
-        return
-    net = fold(left)
-    header = {
-        "extent": asdict(part.extent.without(progress.place)),
-        "names": net.table.row_type.names,
-        "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
-        "key": net.key,
-        "kept": net.kept,
-        "moves": net.moves,
-        "cleared": net.cleared,
-        "upserted": net.upserted,
-        "deleted": net.deleted,
-    }
-    if any(column.missing is not None or column.is_unlogged for column in net.table.columns):
-        header["table"] = net.table.to_json()
-    for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
-        yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
-
-
-def _ipc(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
 
 
 def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -224,8 +157,10 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
             change = SchemaChange.from_json(head["change"])
             version = _alter(folded.sparkSession, batch, table, extent, change)
             return TableReport(table, version=version, delta_id=_delta_id(place), is_gone=change.kind == DROP)
+    if "lacking" in head:
+        return TableReport(table, lacking=head["lacking"])
     if "schema" not in head:
-        return TableReport(table)
+        return TableReport(table, is_there=True)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     chosen = (folded.table == table) & (folded.part == extent.number)
@@ -235,7 +170,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
     with _refusals(place):
         applied = _apply(rows.sparkSession, batch, place, net, extent, described)
     if applied is None:
-        return TableReport(table)
+        return TableReport(table, is_there=True)
     absent = 0 if applied.put is None else head["upserted"] - applied.put
     return TableReport(
         table,
@@ -245,6 +180,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
         lacking=applied.lacking or delta_rs.missing_values(absent),
         snapshot=None if extent.read is None else extent.read.snapshot,
         delta_id=_delta_id(place),
+        is_there=True,
     )
 
 
@@ -284,6 +220,10 @@ def _apply(
         return None
     progress.refuse_overlap(extent)
     mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
+    if target is not None and net.cleared:
+        descriptions.emptied(target, delta_rs.repeated(target, batch, place.table))
+    if target is not None and progress.begins(extent):
+        descriptions.cured(target, delta_rs.repeated(target, batch, place.table))
     if target is None or progress.begins(extent) or takes_over(target, fields):
         spark_write.overwrite(place, spark_sql.puts(net.rows, net.names), mark)
         return Applied()
@@ -332,6 +272,7 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
     progress = batch.progress(table, target)
     if target is None or progress.has(extent):
         return None
+    descriptions.altered(target, change, delta_rs.repeated(target, batch, table))
     if change.kind == DROP:
         return None if batch.keeps_dropped else _clear(session, batch, table, extent)
     shape = reshaping(arrow_schema(target), change)
@@ -347,8 +288,14 @@ def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> Non
     """See delta_rs.copy."""
     source, place = batch.target(old.table), batch.target(new.table)
     progress = batch.progress(new.table, place.open())
-    if source.open() is not None and not progress.has(new.extent):
+    if source.open() is None:
+        _clear(session, batch, new.table, new.extent)
+    elif not progress.has(new.extent):
         spark_write.overwrite(place, session.read.format("delta").load(source.uri), progress.mark(new.extent))
+        written, there = place.open(), source.open()
+        assert written is not None
+        assert there is not None
+        descriptions.moved(written, there, delta_rs.repeated(written, batch, new.table))
 
 
 def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:

@@ -33,6 +33,7 @@ class Event(Enum):
     ASKED = "the table is requested again"
     STOPPED = "a requested snapshot was stopped or given up"
     SET_ASIDE = "the replica could not take the changes"
+    RENAMED = "rows that were complete under another name are its rows"
     DROPPED = "the source has no such table any more, or it is not captured"
 
 
@@ -47,6 +48,7 @@ TRANSITIONS: Mapping[Event, tuple[str, str, str, str, str, str]] = {
     Event.ASKED: (COMPLETE, READING, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
     Event.STOPPED: (COMPLETE, INCOMPLETE, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
     Event.SET_ASIDE: (ASIDE, ASIDE, ASIDE, ASIDE, ASIDE, ASIDE),
+    Event.RENAMED: (COMPLETE, COMPLETE, COMPLETE, ASIDE, COMPLETE, COMPLETE),
     Event.DROPPED: (GONE, GONE, GONE, GONE, GONE, GONE),
 }
 _ORDER = (COMPLETE, READING, INCOMPLETE, ASIDE, GONE)
@@ -66,7 +68,9 @@ class TableState:
 
     `request` is the signal or snapshot by which it is being read or is to be read, `asked` when that was requested
     last and `tries` how often since the table was complete. `again` are reasons that came while it was read. `seen` is
-    the Delta table as it was written last. `is_cured`: reading a table that is set aside makes it right.
+    the Delta table as it was written last. `is_cured`: reading a table that is set aside makes it right. `lasting` says
+    why the log does not bring all changes: as long as it is there, no reading makes the table complete. `left` says why
+    a table that is gone was not complete: the log may still have the new name of its rows.
     """
 
     state: str
@@ -78,20 +82,36 @@ class TableState:
     again: tuple[str, ...] = ()
     seen: Seen | None = None
     is_cured: bool = False
+    lasting: str = ""
+    left: tuple[str, ...] = ()
 
     @property
     def is_lacking(self) -> bool:
         """Whether its rows may differ from the source's; a first reading is not meant."""
         return self.state in (INCOMPLETE, ASIDE) or (self.state == READING and bool(self.why))
 
+    @property
+    def left_behind(self) -> tuple[str, ...]:
+        """Why rows that get another name may differ from the source's."""
+        if self.state == READING and not self.why:
+            return ("it was being read",)
+        return self.left if self.state == GONE else self.why
+
     def after(self, event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
         """The state after an event; `request` is the reading that the event is about."""
+        if event is Event.ENDED and self.state in (READING, INCOMPLETE) and request not in (None, self.request):
+            # It began before what is the matter now; or an earlier one, whose end is told again after a restart.
+            return self
         if event is Event.ENDED and self.state == READING and self.again:
             # Part of the rows was read before the last thing happened.
             return replace(self, state=INCOMPLETE, why=self.again, again=(), request=None)
+        if event is Event.ENDED and self.lasting:
+            return replace(self, state=INCOMPLETE, why=(self.lasting,), again=(), request=None)
         following = TRANSITIONS[event][_ORDER.index(self.state)]
         reasons = (self.why if why is None else _with(self.why, why)) if following not in (COMPLETE, GONE) else ()
-        changed = replace(self, state=following, since=now if following != self.state else self.since, why=reasons)
+        left = self.left_behind if following == GONE else ()
+        since = now if following != self.state else self.since
+        changed = replace(self, state=following, since=since, why=reasons, left=left)
         if event is Event.LACKING and self.state == READING and why is not None:
             return replace(changed, why=self.why or (why,), again=_with(self.again, why))
         if event is Event.LACKING:
@@ -100,11 +120,11 @@ class TableState:
             is_asked = event is Event.ASKED
             asked = now if is_asked else self.asked
             return replace(changed, request=request, asked=asked, tries=self.tries + is_asked)
-        if event is Event.ENDED:
+        if event in (Event.ENDED, Event.RENAMED):
             return replace(changed, request=None, again=(), tries=0)
         if event is Event.DROPPED:
             # What becomes of its replica does not matter any more.
-            return replace(changed, request=None, again=(), tries=0, seen=None)
+            return replace(changed, request=None, again=(), tries=0, seen=None, lasting="")
         return replace(changed, request=None) if event is Event.STOPPED else changed
 
 
@@ -133,5 +153,5 @@ def from_text(text: str) -> dict[str, TableState]:
 
 def _state(node: Mapping[str, Any]) -> TableState:
     seen = node["seen"]
-    lists = {name: tuple(node[name]) for name in ("why", "again")}
+    lists = {name: tuple(node.get(name, ())) for name in ("why", "again", "left")}
     return TableState(**{**node, **lists, "seen": None if seen is None else Seen(**seen)})

@@ -10,7 +10,7 @@ from tailrace.model.change import ChangeBatch
 from tailrace.sinks.replica import aside, notes
 from tailrace.sinks.replica.again import Copy
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.folders import is_among
 from tailrace.sinks.replica.marks import Extent
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
@@ -23,15 +23,19 @@ class TableWriter:
         self.is_aside = False
         self._batch, self._table = batch, table
         self._copy = Copy(batch, table)
-        self._has_copy = folder(table) in batch.copies
+        self._has_copy = is_among(table, batch.copies)
+        self._has_rows = False
 
     def write(self, part: Part) -> TableReport:
         """Write a part, whatever of it is not written yet. Raises SinkError."""
         report = self._written(part)
+        self._has_rows = self._has_rows or bool(part.batches)
         self.is_aside = self.is_aside or report.aside is not None
-        return report
+        return replace(report, is_there=report.is_there or bool(part.batches))
 
     def _written(self, part: Part) -> TableReport:
+        if part.error is not None:
+            return self._refused(part, part.error)
         if part.request is not None:
             self._has_copy = True
             return self._into_copy(lambda: self._copy.end(part) if part.note is not None else self._copy.read(part))
@@ -48,16 +52,24 @@ class TableWriter:
         return report
 
     def _noted(self, note: ChangeBatch) -> TableReport:
+        followed = TableReport(self._table)
+        if self._has_copy and note.structure is not None:
+            # First, as the replica then stores the description that both are compared with.
+            followed = self._into_copy(lambda: self._copy.described(note))
         try:
-            report = notes.apply(self._batch, self._table, note)
+            report = notes.apply(self._batch, self._table, note, follows_rows=self._has_rows)
         except TableError as error:
             if not self._batch.sets_aside:
                 raise
             return aside.put(self._batch, self._table, Part(Extent(0)), str(error))
-        if self._has_copy and note.structure is not None:
-            described = self._into_copy(lambda: self._copy.described(note))
-            report = replace(report, lacking=report.lacking or described.lacking)
-        return report
+        return replace(report, lacking=report.lacking or followed.lacking)
+
+    def _refused(self, part: Part, error: str) -> TableReport:
+        """Set the table aside that no replica can be of. Raises TableError where that ends the run."""
+        if not self._batch.sets_aside:
+            raise TableError(error)
+        is_known = self.is_aside or is_among(self._table, self._batch.aside)
+        return aside.put(self._batch, self._table, part, None if is_known and part.extent.read is None else error)
 
     def _into_copy(self, write: Callable[[], TableReport]) -> TableReport:
         """Write to the copy. One that cannot take its rows is no copy any more."""

@@ -12,9 +12,10 @@ from deltalake import DeltaTable
 
 from tailrace.errors import SinkError
 from tailrace.model.table import TableId
-from tailrace.sinks.replica.folders import folder, former_folder, shown
+from tailrace.sinks.replica.folders import folder, former_folders, shown
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.marks import newest
+from tailrace.sinks.replica.storage import folders
 
 
 @dataclass(frozen=True)
@@ -28,15 +29,20 @@ class Target:
 
     @cached_property
     def uri(self) -> str:
-        """Where the table lies: where the first version wrote it, if it did."""
+        """Where the table lies: where an earlier release wrote it, if it did."""
         if self.names == "catalog":
             return self._below(table_folder(self.table, self.names))
-        usual, former = self._below(folder(self.table)), former_folder(self.root, self.table)
-        if former is None or self._is_there(usual) or not self._is_there(self._below(former)):
+        usual, formers = self._below(folder(self.table)), former_folders(self.root, self.table)
+        if not formers or self._is_there(usual):
             return usual
-        # Two tables may have had one name then: `a.b` in the schema `a` is a folder of today.
-        record = newest(DeltaTable(self._below(former), storage_options=dict(self.storage_options)))
-        return usual if record is not None and record.table != self.table else self._below(former)
+        return next((place for place in map(self._below, formers) if self._is_mine(place)), usual)
+
+    def _is_mine(self, former: str) -> bool:
+        """Whether a folder of an earlier release has the table, and not another one: two may have had one name then."""
+        if not self._is_there(former):
+            return False
+        record = newest(DeltaTable(former, storage_options=dict(self.storage_options)))
+        return record is None or record.table == self.table
 
     def _below(self, name: str) -> str:
         return f"{self.root.rstrip('/')}/{name}"
@@ -80,6 +86,17 @@ def row_counts(root: Path) -> dict[str, int]:
     folders = sorted(log.parent for log in root.glob("*/_delta_log"))
     # Percent signs are of releases that could not read such folders again.
     return {shown(folder.name): int(DeltaTable(folder).count()) for folder in folders if "%" not in folder.name}
+
+
+def stored_tables(root: str, storage_options: Mapping[str, str]) -> list[str]:
+    """The unique names of the tables that have a replica below a root, by their folders. Raises DeltaError, OSError."""
+    found = []
+    for name in sorted(folders(root, "", storage_options)):
+        place, options = f"{root.rstrip('/')}/{name}", dict(storage_options)
+        if not name.startswith("_") and DeltaTable.is_deltatable(place, options):
+            record = newest(DeltaTable(place, storage_options=options))
+            found += [] if record is None else [record.table]
+    return found
 
 
 def _existing(

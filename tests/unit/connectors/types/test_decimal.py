@@ -52,6 +52,19 @@ def test_values_with_a_scale_each() -> None:
     assert scales == [(2, 314), (0, -7)]
 
 
+def test_a_replica_keeps_what_no_decimal_is() -> None:
+    of = decimal.fixed_type(6, 3, config(value__loss__handling__mode="text"))
+    first, second, third = read(of, "NaN", "1.10", None)
+    assert [*first.values()] == [None, "NaN"]
+    assert [*second.values()] == [Decimal("1.100"), None]
+    assert third is None
+    assert read(decimal.variable_type(config(value__loss__handling__mode="text")), "-Infinity", "1.10", "10") == [
+        "-Infinity",
+        "1.1",
+        "10",
+    ]
+
+
 def test_an_arrow_decimal_needs_another_conversion_and_no_other_schema() -> None:
     """A driver that returns decimals as Arrow values gives the same events."""
     of = decimal.fixed_type(6, 3, config())

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, MICROS, NANOS, clock_text
-from tailrace.connectors.value_type import Convert, ValueType, is_strict
+from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
 from tailrace.events.encode.arrow import join
 
 TYPES = ("DATE", "TIME", "TIMESTAMP")
@@ -29,8 +29,8 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     if name == "TIME":
         form = temporal.time_form(mode, 0)
         return form.read_by(_of_day(form.unit))
-    form = temporal.timestamp_form(mode, scale)
-    kind = form.read_by(_timestamp(form.unit, is_strict(config)))
+    form = temporal.timestamp_form(mode, scale, keeps_all=keeps_all(config))
+    kind = form.read_by(_timestamp(form.unit, is_strict(config)), scale)
     return kind if scale <= _DRIVER_DIGITS else replace(kind, text="VARCHAR({})")
 
 

@@ -16,24 +16,27 @@ from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.mongodb import record_format
 from tailrace.connectors.mongodb.catalog import table_id
-from tailrace.connectors.mongodb.config import OPLOG
+from tailrace.connectors.mongodb.config import OPLOG, is_for_replica
 from tailrace.connectors.mongodb.documents import Documents, chosen
 from tailrace.connectors.mongodb.fields import CollectionFields
 from tailrace.connectors.mongodb.log.events import NO_TIME, ChangeEvents
+from tailrace.connectors.mongodb.log.lookup import Lookup, lacks_document
 from tailrace.connectors.mongodb.log.oplog import Oplog
 from tailrace.connectors.mongodb.log.pipeline import captured
 from tailrace.connectors.mongodb.log.stream import ChangeStream
+from tailrace.connectors.mongodb.log.structure import structural, structure_batches
 from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE, UPDATE_DESCRIPTION
-from tailrace.connectors.mongodb.types.layout import Ints
+from tailrace.connectors.mongodb.types.layout import Ints, Values
 from tailrace.events.encode.arrow import indices, mask, repeat
 from tailrace.events.transactions import BEGIN, END, MARKS
-from tailrace.model.change import COMMIT, CREATE, DELETE, UPDATE, ChangeBatch
+from tailrace.model.change import COMMIT, CREATE, DELETE, UPDATE, ChangeBatch, note
 from tailrace.model.table import TableSchema
 
 # Between two events there is room for the mark that ends a transaction and the one that begins the next.
 ORDER_STEP = 4
 _OPERATIONS = pa.array(["insert", "update", "replace", "delete"])
 _CODES = pa.array([CREATE, UPDATE, UPDATE, DELETE])
+_NO_TEXT = pa.scalar(None, pa.string())
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,12 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         if stream is not None:
             stream.close()
         stream = (Oplog if config.text("capture.mode") == OPLOG else ChangeStream)(config, wanted.start)
-    writer = Writer(config, None if record_format.is_current(config) else stream.set_name())
+    lookup = Lookup(config, stream.client) if is_for_replica(config) else None
+    writer = Writer(config, None if record_format.is_current(config) else stream.set_name(), lookup)
     try:
         for events in stream.read(wanted.end):
-            yield writer.chunk(events)
+            for some in (events,) if lookup is None else pieces(events, lookup):
+                yield writer.chunk(some)
         yield writer.end()
         _open[key] = stream
     finally:
@@ -75,9 +80,13 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
 
 
 class Writer:
-    """Makes change batches of events, in the order of the log. `set_name` is the replica set's name."""
+    """Makes change batches of events, in the order of the log.
 
-    def __init__(self, config: Config, set_name: str | None = None) -> None:
+    `set_name` is the replica set's name. With a `lookup` they are for a sink that keeps the content of collections.
+    """
+
+    def __init__(self, config: Config, set_name: str | None = None, lookup: Lookup | None = None) -> None:
+        self._lookup = lookup
         self._set_name = None if record_format.is_current(config) else set_name
         self._is_current, self._is_debezium_1 = record_format.is_current(config), record_format.is_debezium_1(config)
         self._captures = captured(config)
@@ -88,17 +97,20 @@ class Writer:
 
     def chunk(self, events: ChangeEvents) -> Chunk:
         """The changes of some events, with the marks of transactions."""
+        if self._lookup is not None and structural(events).any():
+            self._order += ORDER_STEP
+            return Chunk(structure_batches(events, self._order - ORDER_STEP, self._captures))
         events = _of_documents(events)
         order = self._order + ORDER_STEP * np.arange(len(events), dtype=np.int64)
         self._order += ORDER_STEP * len(events)
         numbers, names = events.namespaces
         batches, kept = [], np.zeros(len(events), np.bool_)
         for place, (database, collection) in enumerate(names):
-            table = table_id(database, collection or "")
+            table = table_id(database or "", collection or "")
             if self._captures(table):
                 rows = np.flatnonzero(numbers == place)
                 kept[rows] = True
-                batches.append(self._batch(events, rows, order, self._documents.schema(table)))
+                batches += self._batches(events, rows, order, self._documents.schema(table))
         return Chunk(batches, marks=self._marks(events, order, kept))
 
     def end(self) -> Chunk:
@@ -107,27 +119,60 @@ class Writer:
         self._transaction = None
         return Chunk([], marks=pa.RecordBatch.from_pylist(marks, schema=MARKS))
 
-    def _batch(self, events: ChangeEvents, rows: Ints, order: Ints, schema: TableSchema) -> ChangeBatch:
+    def _batches(self, events: ChangeEvents, rows: Ints, order: Ints, schema: TableSchema) -> list[ChangeBatch]:
         found = events if len(rows) == len(events) else ChangeEvents(events.documents.take(rows))
         ops = _CODES.take(pc.index_in(found.operations, _OPERATIONS))
+        if self._lookup is not None:
+            return self._rows(found, ops, order[rows], schema, self._lookup)
         keys = found.key_text(self._documents.key)
-        is_delete = pc.equal(ops, DELETE)
         before, after = found.before, found.after
         if self._is_debezium_1:
             after = chosen(after, pc.equal(ops, CREATE).to_numpy(zero_copy_only=False))
-        old_keys = pc.if_else(pc.or_(is_delete, mask(before.present)), keys, pa.scalar(None, pa.string()))
-        new_keys = pc.if_else(is_delete, pa.scalar(None, pa.string()), keys)
-        columns = {
-            "op": ops,
-            "order": pa.array(order[rows]),
-            "ts_us": _times(found, is_coarse=not self._is_current),
-            "snapshot": pa.nulls(len(rows), pa.string()),
-            "source": _source(found, self._set_name),
+        old_keys = pc.if_else(pc.or_(pc.equal(ops, DELETE), mask(before.present)), keys, _NO_TEXT)
+        images = self._images(schema, ops, before, after, old_keys, keys)
+        return [self._batch(found, ops, order[rows], schema, images)]
+
+    def _rows(
+        self, events: ChangeEvents, ops: pa.Array, order: Ints, schema: TableSchema, lookup: Lookup
+    ) -> list[ChangeBatch]:
+        """Changes for a sink that keeps rows: each has its document, and the key of that."""
+        whole = lookup.completed(schema.id, events)
+        ops = pc.if_else(mask(whole.gone), DELETE, ops)
+        keys = events.key_text(self._documents.key)
+        new_keys = self._documents.keys_now(whole.after, events.keys, keys)
+        is_moved = pc.and_(pc.equal(ops, UPDATE), pc.not_equal(keys, new_keys))
+        has_old = pc.or_(pc.or_(pc.equal(ops, DELETE), mask(events.before.present)), is_moved)
+        old_keys = pc.if_else(has_old, keys, _NO_TEXT)
+        images = self._images(schema, ops, events.before, whole.after, old_keys, new_keys)
+        if whole.kept.any():
+            images["unchanged"] = self._documents.unchanged(schema, whole.kept)
+        found = [self._batch(events, ops, order, schema, images)]
+        return found if whole.lacking is None else [*found, note(schema, lacking=whole.lacking)]
+
+    def _images(
+        self, schema: TableSchema, ops: pa.Array, before: Values, after: Values, old_keys: pa.Array, new_keys: pa.Array
+    ) -> dict[str, pa.Array]:
+        """The documents before and after changes, under these keys; a deletion has none after it."""
+        new_keys = pc.if_else(pc.equal(ops, DELETE), _NO_TEXT, new_keys)
+        return {
             "before": self._documents.images(schema, before, old_keys),
             "after": self._documents.images(schema, after, new_keys),
-            COMMIT: found.token_texts,
-            **self._described(found, schema, ops),
         }
+
+    def _batch(
+        self, events: ChangeEvents, ops: pa.Array, order: Ints, schema: TableSchema, images: dict[str, pa.Array]
+    ) -> ChangeBatch:
+        columns = {
+            "op": ops,
+            "order": pa.array(order),
+            "ts_us": _times(events, is_coarse=not self._is_current),
+            "snapshot": pa.nulls(len(events), pa.string()),
+            "source": _source(events, self._set_name),
+            **images,
+            COMMIT: events.token_texts,
+        }
+        if self._lookup is None:
+            columns |= self._described(events, schema, ops)
         return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns))
 
     def _described(self, events: ChangeEvents, schema: TableSchema, ops: pa.Array) -> dict[str, pa.Array]:
@@ -171,6 +216,23 @@ class Writer:
                 if found is not None:
                     self._transaction = found, times[row]
         return pa.RecordBatch.from_pylist(marks, schema=MARKS)
+
+
+def pieces(events: ChangeEvents, lookup: Lookup) -> Iterator[ChangeEvents]:
+    """The events, those that drop or rename a collection each alone, and not too many whose documents are looked up."""
+    is_alone = structural(events)
+    lacking = np.cumsum(lacks_document(events))
+    start = 0
+    while start < len(events):
+        if is_alone[start]:
+            end = start + 1
+        else:
+            ahead = np.flatnonzero(is_alone[start:])
+            end = start + int(ahead[0]) if len(ahead) else len(events)
+            before = int(lacking[start - 1]) if start else 0
+            end = min(end, max(int(np.searchsorted(lacking, before + lookup.size, side="right")), start + 1))
+        yield events if (start, end) == (0, len(events)) else ChangeEvents(events.documents.take(np.arange(start, end)))
+        start = end
 
 
 def _of_documents(events: ChangeEvents) -> ChangeEvents:

@@ -16,6 +16,8 @@ from tailrace.connectors.mongodb.types.elements import Value, array, document, e
 from tailrace.connectors.mongodb.types.layout import DOCUMENT
 
 Fields = dict[bytes, Value]
+# The namespaces that an event is about, of a rename both, and the event.
+Event = tuple[tuple[str, ...], bytes]
 _NO_TIME = bytes(8)
 _TRUE = b"\1"
 _KINDS = {b"i": b"insert", b"u": b"update", b"d": b"delete"}
@@ -38,15 +40,59 @@ class Lookup(Protocol):
         """The document of a key as it is now: of an array that an update cut, an entry has only the new length."""
 
 
-def change_events(entry: bytes, lookup: Lookup) -> Iterator[tuple[str, bytes]]:
-    """The change events of an entry, each with its namespace: one, those of a transaction that it commits, or none."""
+def change_events(entry: bytes, lookup: Lookup) -> Iterator[Event]:
+    """The change events of an entry: one, those of a transaction that it commits, or none."""
     fields = dict(elements(entry))
     if text_of(fields[b"op"]) != b"c":
         yield from _event(fields, fields, 0, lookup)
         return
+    structural = _structural(fields)
+    if structural is not None:
+        yield structural
+        return
     operations = [each for part in reversed(list(_parts(fields, lookup))) for each in _operations(part)]
     for place, operation in enumerate(operations):
         yield from _event(dict(elements(operation)), fields, place, lookup)
+
+
+def _structural(entry: Fields) -> Event | None:
+    """The event of an entry that drops or renames a collection."""
+    command = dict(elements(entry[b"o"][1]))
+    database = text_of(entry[b"ns"]).partition(b".")[0]
+    if b"drop" in command:
+        kind, collection = b"drop", text_of(command[b"drop"])
+    elif b"renameCollection" in command:
+        kind, (database, _, collection) = b"rename", text_of(command[b"renameCollection"]).partition(b".")
+    else:
+        return None
+    if database in _SERVERS_OWN or collection.startswith(b"system."):
+        return None
+    names, to = [database + b"." + collection], []
+    if kind == b"rename":
+        names.append(text_of(command[b"to"]))
+        to.append(element(b"to", _namespace(*names[1].split(b".", 1))))
+    event = document(
+        element(b"_id", (DOCUMENT, document(element(b"_data", text(_token(entry, 0)))))),
+        element(b"operationType", text(kind)),
+        element(b"clusterTime", entry[b"ts"]),
+        element(b"ns", _namespace(database, collection)),
+        *to,
+        *_copied(entry, (b"ui", b"collectionUUID"), (b"wall", b"wallTime")),
+    )
+    return tuple(name.decode() for name in names), event
+
+
+def _token(entry: Fields, place: int) -> bytes:
+    return b"%b%08X" % (beginning_of(_uint64.unpack(entry[b"ts"][1])[0]).encode(), place)
+
+
+def _namespace(database: bytes, collection: bytes) -> Value:
+    return DOCUMENT, document(element(b"db", text(database)), element(b"coll", text(collection)))
+
+
+def _copied(entry: Fields, *names: tuple[bytes, bytes]) -> list[bytes]:
+    """Members of an entry under the names that events have for them, as far as it has them."""
+    return [element(name, entry[own]) for own, name in names if own in entry]
 
 
 def _parts(committing: Fields, lookup: Lookup) -> Iterator[Fields]:
@@ -71,27 +117,26 @@ def _operations(part: Fields) -> Iterator[bytes]:
         yield from (value for _, (_, value) in elements(operations[1]))
 
 
-def _event(operation: Fields, entry: Fields, place: int, lookup: Lookup) -> Iterator[tuple[str, bytes]]:
+def _event(operation: Fields, entry: Fields, place: int, lookup: Lookup) -> Iterator[Event]:
     """The event of an operation: the entry itself, or one of several in it. `place` is the place in it."""
     kind, namespace = _KINDS.get(text_of(operation[b"op"])), text_of(operation[b"ns"])
     database, _, collection = namespace.partition(b".")
     is_own = database in _SERVERS_OWN or collection.startswith(b"system.")
     if kind is None or is_own or operation.get(b"fromMigrate", (0, b""))[1] == _TRUE:
         return
-    token = b"%b%08X" % (beginning_of(_uint64.unpack(entry[b"ts"][1])[0]).encode(), place)
     kind, change = _change(kind, operation, lookup)
-    names = element(b"db", text(database)), element(b"coll", text(collection))
     is_transaction = operation is not entry and b"multiOpType" not in entry
     copied = (b"wall", b"wallTime"), *(((b"lsid", b"lsid"), (b"txnNumber", b"txnNumber")) if is_transaction else ())
     event = document(
-        element(b"_id", (DOCUMENT, document(element(b"_data", text(token))))),
+        element(b"_id", (DOCUMENT, document(element(b"_data", text(_token(entry, place)))))),
         element(b"operationType", text(kind)),
         element(b"clusterTime", entry[b"ts"]),
-        element(b"ns", (DOCUMENT, document(*names))),
+        element(b"ns", _namespace(database, collection)),
+        *_copied(operation, (b"ui", b"collectionUUID")),
         *change,
-        *(element(name, entry[own]) for own, name in copied if own in entry),
+        *_copied(entry, *copied),
     )
-    yield namespace.decode(), event
+    yield (namespace.decode(),), event
 
 
 def _change(kind: bytes, operation: Fields, lookup: Lookup) -> tuple[bytes, list[bytes]]:

@@ -24,7 +24,7 @@ from tailrace.connectors.mongodb.types.layout import (
 )
 from tailrace.connectors.mongodb.types.names import Names
 from tailrace.connectors.mongodb.types.scalars import Style
-from tailrace.connectors.mongodb.types.strings import byte_slices, string_column
+from tailrace.connectors.mongodb.types.strings import raw_values, spread, string_column
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.events.encode.arrow import indices, mask
 
@@ -35,6 +35,8 @@ _EVENT = Names(
         "clusterTime",
         "wallTime",
         "ns",
+        "to",
+        "collectionUUID",
         "documentKey",
         "fullDocument",
         "fullDocumentBeforeChange",
@@ -50,7 +52,7 @@ _DESCRIPTION = Names(["updatedFields", "removedFields", "truncatedArrays"])
 _TRUNCATED = Names(["field", "newSize"])
 _TOKEN = Names(["_data"])
 NO_TIME = -1
-Namespace = tuple[str, str | None]
+Namespace = tuple[str | None, str | None]
 
 
 class ChangeEvents:
@@ -68,6 +70,8 @@ class ChangeEvents:
             self._cluster_times,
             self._wall_times,
             self._namespaces,
+            self._targets,
+            self._collections,
             self.document_keys,
             after,
             before,
@@ -105,10 +109,20 @@ class ChangeEvents:
     @cached_property
     def namespaces(self) -> tuple[Ints, list[Namespace]]:
         """The number of each event's namespace (-1 without one), and the namespaces: database and collection."""
-        numbers, first = _distinct(_raw(self._namespaces))
-        names = self._namespaces.take(first)
-        databases, collections = (_strings(column) for column in _NAMESPACE.columns(names, members(names)))
-        return numbers, list(zip(databases.to_pylist(), collections.to_pylist(), strict=True))
+        numbers, first = _distinct(raw_values(self._namespaces))
+        return numbers, _names(self._namespaces.take(first))
+
+    @cached_property
+    def targets(self) -> list[Namespace]:
+        """The new namespace that a `rename` gives; no names for other events."""
+        return _names(self._targets)
+
+    @cached_property
+    def collections(self) -> tuple[Ints, list[bytes]]:
+        """The number of each event's collection (-1: not told), and the 16 bytes of each collection's UUID."""
+        numbers, first = _distinct(raw_values(self._collections))
+        found = self._collections.take(first)
+        return numbers, [bytes(found.buffer.data[end - 16 : end]) for end in found.ends().tolist()]
 
     @cached_property
     def keys(self) -> Values:
@@ -123,7 +137,7 @@ class ChangeEvents:
         sessions = Values(
             self.documents.buffer, np.where(both, DOCUMENT, ABSENT).astype(np.uint8), self._sessions.starts
         )
-        numbers, first = _distinct(_raw(sessions))
+        numbers, first = _distinct(raw_values(sessions))
         return json_text(sessions.take(first), STRICT).take(indices(numbers, numbers < 0))
 
     @cached_property
@@ -135,7 +149,7 @@ class ChangeEvents:
     @property
     def resume_tokens(self) -> pa.Array:
         """The documents to resume behind each event, as BSON."""
-        return _raw(self.tokens)
+        return raw_values(self.tokens)
 
     @cached_property
     def token_texts(self) -> pa.Array:
@@ -177,20 +191,18 @@ class ChangeEvents:
         return json_text(self.keys, style)
 
 
+def _names(namespaces: Values) -> list[Namespace]:
+    databases, collections = (_strings(column) for column in _NAMESPACE.columns(namespaces, members(namespaces)))
+    return list(zip(databases.to_pylist(), collections.to_pylist(), strict=True))
+
+
 def _documents(values: Values) -> Values:
     return Values(values.buffer, np.where(values.kinds == DOCUMENT, DOCUMENT, ABSENT).astype(np.uint8), values.starts)
 
 
-def _raw(values: Values) -> pa.Array:
-    """The bytes of the values, null where there is none."""
-    rows = np.flatnonzero(values.present)
-    some = values.take(rows)
-    return _spread(byte_slices(values.buffer, some.starts, some.ends()), rows, len(values))
-
-
 def _strings(values: Values) -> pa.Array:
     rows = np.flatnonzero(values.kinds == STRING)
-    return _spread(string_column(values.buffer, values.starts[rows]), rows, len(values))
+    return spread(string_column(values.buffer, values.starts[rows]), rows, len(values))
 
 
 def _numbers(values: Values, kind: int) -> pa.Array:
@@ -218,14 +230,3 @@ def _distinct(values: pa.Array) -> tuple[Ints, Ints]:
     first = np.zeros(len(encoded.dictionary), np.int64)
     first[numbers[rows]] = rows  # of equal numbers the last assignment counts
     return numbers, first
-
-
-def _spread(values: pa.Array, rows: Ints, count: int) -> pa.Array:
-    """The values at these rows, null elsewhere."""
-    if len(rows) == count:
-        return values
-    places = np.zeros(count, np.int64)
-    places[rows] = np.arange(len(rows))
-    there = np.zeros(count, np.bool_)
-    there[rows] = True
-    return values.take(indices(places, ~there))

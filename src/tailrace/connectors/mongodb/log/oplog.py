@@ -15,11 +15,12 @@ from pymongo.errors import PyMongoError
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb import record_format
-from tailrace.connectors.mongodb.catalog import table_id
+from tailrace.connectors.mongodb.catalog import TEMPORARY, table_id
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, Client, code_of, connect, set_name
+from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.log.entries import change_events, time_of_entry
 from tailrace.connectors.mongodb.log.events import ChangeEvents
-from tailrace.connectors.mongodb.log.pipeline import always, lists
+from tailrace.connectors.mongodb.log.pipeline import always, is_watched, lists
 from tailrace.connectors.mongodb.log.stream import is_cursor_gone, lost
 from tailrace.connectors.mongodb.position import end_of, time_of, timestamp
 from tailrace.connectors.mongodb.snapshot.reads import batches, first_of, oldest_time
@@ -65,7 +66,7 @@ class Oplog:
 
     def set_name(self) -> str:
         """See ChangeStream.set_name."""
-        return set_name(self._ready())
+        return set_name(self.client())
 
     def close(self) -> None:
         """Close the connection."""
@@ -75,7 +76,7 @@ class Oplog:
 
     def _entries(self, end: str) -> Iterator[list[bytes]]:
         """The answers of the server with the entries before `end` that can be captured."""
-        client = self._ready()
+        client = self.client()
         find = {"filter": wanted(self._config, self.position, end), "sort": {"$natural": 1}, **_MAJORITY}
         for number, batch in enumerate(batches(client, _OPLOG, find)):
             if number == 0:
@@ -88,25 +89,26 @@ class Oplog:
                 yield entries
 
     def _changes(self, entry: bytes) -> Iterator[bytes]:
-        for namespace, event in change_events(entry, self):
-            if _is_watched(self._config, namespace):
+        for namespaces, event in change_events(entry, self):
+            if any(is_watched(self._config, table_id(*each.split(".", 1))) for each in namespaces):
                 yield event
 
     def document(self, namespace: str, key: bytes) -> bytes | None:
         """See Lookup.document. Only patches show what is left of an array."""
-        if not record_format.is_debezium_1(self._config):
+        if not record_format.is_debezium_1(self._config) or is_for_replica(self._config):
             return None
         database, _, collection = namespace.partition(".")
-        return first_of(self._ready(), table_id(database, collection), {"filter": RawBSONDocument(key)})
+        return first_of(self.client(), table_id(database, collection), {"filter": RawBSONDocument(key)})
 
     def entry(self, time: int) -> bytes:
         """See Lookup.entry."""
-        found = first_of(self._ready(), _OPLOG, {"filter": {"ts": timestamp(time)}, **_MAJORITY})
+        found = first_of(self.client(), _OPLOG, {"filter": {"ts": timestamp(time)}, **_MAJORITY})
         if found is not None:
             return found
         raise lost(self._config, self.position, "it no longer has the beginning of a large transaction")
 
-    def _ready(self) -> Client:
+    def client(self) -> Client:
+        """The client, connected or not."""
         if self._client is None:
             self._client = connect(self._config, "tailrace oplog")
         return self._client
@@ -138,15 +140,13 @@ def wanted(config: Config, start: str, end: str) -> dict[str, Any]:
         "op": {"$in": operations},
         "$expr": {"$and": [*inside, *([{"$or": [{"$and": passing}, *named]}] if passing else [])]},
     }
-    commits = [{f"o.{command}": {"$exists": True}} for command in ("applyOps", "commitTransaction")]
+    commands = ["applyOps", "commitTransaction"]
+    if is_for_replica(config):
+        commands += ["drop", "renameCollection"]
+        plain["ns"] = {"$not": {"$regex": rf"^[^.]+\.(?:{TEMPORARY})$"}}
+    told = [{f"o.{command}": {"$exists": True}} for command in commands]
     times = {"$gte": timestamp(time_of(start)), "$lt": timestamp(time_of(end))}
-    return {"ts": times, "$or": [plain, {"op": "c", "$or": commits}]}
-
-
-def _is_watched(config: Config, namespace: str) -> bool:
-    scope, watched = config.text("capture.scope"), config.optional("capture.target")
-    database = namespace.partition(".")[0]
-    return scope == "deployment" or (database if scope == "database" else namespace) == watched
+    return {"ts": times, "$or": [plain, {"op": "c", "$or": told}]}
 
 
 def _events(found: list[bytes]) -> ChangeEvents:

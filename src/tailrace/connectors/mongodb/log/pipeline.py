@@ -9,9 +9,13 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import Rule, TableFilter, table_named, tables_of_signals
+from tailrace.connectors.mongodb.catalog import TEMPORARY, is_temporary
+from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.config import stages as user_stages
 from tailrace.model.table import TableId
 
+DROP, RENAME = "drop", "rename"
+STRUCTURAL = (DROP, RENAME)
 _OPERATIONS = {"c": ("insert",), "u": ("update", "replace"), "d": ("delete",)}
 Stage = dict[str, Any]
 
@@ -19,6 +23,8 @@ Stage = dict[str, Any]
 def stages(config: Config, start: Stage) -> list[Stage]:
     """All stages; the first one opens the stream at `start`."""
     opening: Stage = {"$changeStream": {**_images(config), **start}}
+    if is_for_replica(config):
+        opening["$changeStream"]["showExpandedEvents"] = True  # with the UUIDs of collections
     if config.text("capture.scope") == "deployment":
         opening["$changeStream"]["allChangesForCluster"] = True
     handling, order = config.text("cursor.oversize.handling.mode"), config.text("cursor.pipeline.order")
@@ -46,17 +52,39 @@ def _match(config: Config) -> Stage:
     """What passes: the operations and namespaces that can be captured. The filter of the client decides after it."""
     skipped = config.names("skipped.operations")
     wanted = [name for op, names in _OPERATIONS.items() if op not in skipped for name in names]
-    conditions: list[Stage] = [{"operationType": {"$in": [*wanted, "invalidate"]}}]
+    # The names of a rename are compared by the client, as two of them matter.
+    always_wanted = ["invalidate", *(STRUCTURAL if is_for_replica(config) else ())]
+    conditions: list[Stage] = [{"operationType": {"$in": [*wanted, *always_wanted]}}]
     named = [{"ns": {"db": table.database, "coll": table.table}} for table in always(config)]
     listed = lists(config, "$ns.db", {"$concat": ["$ns.db", ".", "$ns.coll"]})
+    if is_for_replica(config):
+        lasting = {"ns.coll": {"$not": {"$regex": f"^(?:{TEMPORARY})$"}}}
+        conditions.append({"$or": [{"operationType": {"$in": list(STRUCTURAL)}}, lasting]})
     if listed:
-        passing: list[Stage] = [{"$expr": {"$and": listed}}, {"operationType": "invalidate"}]
+        passing: list[Stage] = [{"$expr": {"$and": listed}}, {"operationType": {"$in": always_wanted}}]
         conditions.append({"$or": passing + named})
     return {"$match": {"$and": conditions}}
 
 
 def captured(config: Config) -> Callable[[TableId], bool]:
-    """Whether a collection's changes are captured.
+    """Whether a collection's changes are captured; of temporary ones events alone are, as they have no replica.
+
+    The new name of a collection may be one that is not watched.
+    """
+    captures = _captured(config)
+    if not is_for_replica(config):
+        return captures
+    return lambda table: captures(table) and is_watched(config, table) and not is_temporary(table)
+
+
+def is_watched(config: Config, table: TableId) -> bool:
+    """Whether a collection is within what `capture.scope` and `capture.target` name."""
+    scope, target = config.text("capture.scope"), config.optional("capture.target")
+    return scope == "deployment" or target == (table.database if scope == "database" else str(table))
+
+
+def _captured(config: Config) -> Callable[[TableId], bool]:
+    """Whether the lists say that a collection's changes are captured.
 
     With compat.faults, no database is excluded, one is included by a part of its name, and a collection of signals
     without any list is captured alone: the reference's stages say so (ChangeStreamPipelineFactory). With

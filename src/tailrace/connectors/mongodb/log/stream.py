@@ -25,6 +25,7 @@ from tailrace.connectors.mongodb.client import (
     connect,
     set_name,
 )
+from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.log.batch import Batch, read_batch
 from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.log.fragments import Fragments
@@ -44,7 +45,11 @@ _NO_EVENTS = "the server has not written to its log for a minute, so that the en
 
 
 class ChangeStream:
-    """Reads one stream forward. `position` is behind all that was handed out."""
+    """Reads one stream forward. `position` is behind all that was handed out.
+
+    A stream ends where what it watches was dropped or renamed. Rows are kept by following that, so another stream is
+    opened behind it then.
+    """
 
     def __init__(self, config: Config, position: str) -> None:
         self.position = position
@@ -80,7 +85,7 @@ class ChangeStream:
 
     def set_name(self) -> str:
         """The name of the replica set, which earlier releases have in `source`; empty through mongos."""
-        return set_name(self._ready())
+        return set_name(self.client())
 
     def close(self) -> None:
         """Close the cursor and the connection."""
@@ -116,19 +121,20 @@ class ChangeStream:
 
     def _answer(self) -> Batch:
         if self._cursor == 0:
-            self._session = self._ready().start_session(causal_consistency=False)
+            self._session = self.client().start_session(causal_consistency=False)
             found = self._run(self._opening())
         else:
             _, collection = target(self._config)
             found = self._run({"getMore": self._cursor, "collection": collection, "maxTimeMS": _AWAIT_MS})
-        if found.cursor == 0:
+        if found.cursor == 0 and not (is_for_replica(self._config) and len(found.documents)):
             what = "the change stream has ended, as the watched database or collection was dropped or renamed"
             remedy = f"set capture.scope to deployment, or {NEW_CHECKPOINT}"
             raise SourceError(what, where=self._config.optional("capture.target"), remedy=remedy)
         self._cursor = found.cursor
         return found
 
-    def _ready(self) -> Client:
+    def client(self) -> Client:
+        """The client, connected or not."""
         if self._client is None:
             self._client = connect(self._config, "tailrace stream")
         return self._client
@@ -143,7 +149,7 @@ class ChangeStream:
 
     def _run(self, command: dict[str, Any]) -> Batch:
         database, _ = target(self._config)
-        answer = self._ready()[database].command(command, codec_options=RAW, session=self._session)
+        answer = self.client()[database].command(command, codec_options=RAW, session=self._session)
         return read_batch(bytes(answer.raw))
 
 

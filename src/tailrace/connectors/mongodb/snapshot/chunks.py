@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from bson import decode
+from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import ALL_DATES, FAILURES, Client
+from tailrace.connectors.mongodb.client import ALL_DATES, FAILURES, UUID_MISMATCH, Client, code_of
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.position import SOURCE_TYPE, end_of
 from tailrace.connectors.mongodb.snapshot.reads import (
@@ -26,6 +27,7 @@ from tailrace.connectors.mongodb.snapshot.reads import (
     first_id,
     id_of,
     key_bytes,
+    of_collection,
     value_of,
 )
 from tailrace.connectors.mongodb.snapshot.reads import key_text as text_of
@@ -34,6 +36,7 @@ from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
+from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
@@ -75,14 +78,22 @@ class Session(ChunkSession):
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtTime]:
         """See ChunkSession.table."""
-        if not Collections(self.client, self.config).existing([table]):
-            raise Unread("there is no such collection", "EMPTY")
-        read = TableAtTime(self.client, self.config, table, cluster_time(self.client))
-        if condition is None:
-            yield read
-            return
-        with refusals(FAILURES, table, "the condition of the signal (additional-conditions)"):
-            yield read
+        uuid = Collections(self.client, self.config).identities().get(table)
+        if uuid is None:
+            raise _gone()
+        read = TableAtTime(self.client, self.config, table, cluster_time(self.client), uuid)
+        origin = "the condition of the signal (additional-conditions)"
+        try:
+            with refusals(FAILURES, table, origin) if condition is not None else nullcontext():
+                yield read
+        except (OperationFailure, SourceError) as error:
+            if code_of(error) != UUID_MISMATCH:
+                raise
+            raise _gone() from error
+
+
+def _gone() -> Unread:
+    return Unread("there is no such collection", "EMPTY")
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,12 @@ class TableAtTime(ChunkTable):
     config: Config
     id: TableId
     time: int
+    uuid: bytes
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """The options of a read of this collection as of that time."""
+        return {**at_time(self.time), **of_collection(self.uuid)}
 
     @property
     def schema(self) -> TableSchema:
@@ -127,7 +144,7 @@ class TableAtTime(ChunkTable):
 
     def read(self, options: dict[str, Any]) -> pa.StructArray:
         """Images of documents."""
-        found = batches(self.client, self.schema.id, {**at_time(self.time), **options})
+        found = batches(self.client, self.schema.id, {**self.at, **options})
         rows, table = Documents(self.config), self.schema
         parts = [rows.images(table, batch.documents, rows.keys(batch.documents)) for batch in found]
         return pa.concat_arrays(parts)
@@ -184,12 +201,12 @@ class Paging(Page):
         return rows, (text_of(decode(keys[-1], ALL_DATES)["_id"]),), len(rows)
 
     def _keys(self, options: dict[str, Any]) -> list[bytes]:
-        wanted = {**at_time(self.table.time), **options, "projection": {"_id": 1}, **self._limit}
-        found = batches(self.table.client, self.table.schema.id, wanted)
+        wanted = {**self.table.at, **options, "projection": {"_id": 1}, **self._limit}
+        found = batches(self.table.client, self.table.id, wanted)
         return list(itertools.chain.from_iterable(each.raw_documents() for each in found))
 
     def _first(self, options: dict[str, Any]) -> bytes | None:
-        return first_id(self.table.client, self.table.schema.id, {**at_time(self.table.time), **options, **self._limit})
+        return first_id(self.table.client, self.table.id, {**self.table.at, **options, **self._limit})
 
     @property
     def _limit(self) -> dict[str, int]:

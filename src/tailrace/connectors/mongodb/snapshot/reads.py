@@ -8,6 +8,7 @@ from typing import Any
 
 import bson
 from bson import json_util
+from bson.binary import UUID_SUBTYPE, Binary
 from pymongo.errors import OperationFailure
 
 from tailrace.connectors.mongodb.client import ALL_DATES, RAW, SNAPSHOT_UNAVAILABLE, Client
@@ -50,6 +51,11 @@ def between(low: bytes | None, high: bytes | None) -> Find:
     """Options for the documents of [low, high) in the order of `_id`, whatever its types are. Both are BSON."""
     bounds = {name: bson.decode(each, ALL_DATES) for name, each in (("min", low), ("max", high)) if each is not None}
     return {"hint": {"_id": 1}, "sort": {"_id": 1}, **bounds}
+
+
+def of_collection(uuid: bytes | None) -> Find:
+    """The option of a read that the server refuses (UUID_MISMATCH) where the name is that of another collection."""
+    return {} if uuid is None else {"collectionUUID": Binary(uuid, UUID_SUBTYPE)}
 
 
 def batches(client: Client, table: TableId, options: Mapping[str, Any]) -> Iterator[Batch]:

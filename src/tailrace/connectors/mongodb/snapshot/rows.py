@@ -14,14 +14,22 @@ from pymongo.errors import OperationFailure
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.mongodb import record_format
-from tailrace.connectors.mongodb.client import FAILURES, SNAPSHOT_TOO_OLD, Client, code_of, connect
+from tailrace.connectors.mongodb.client import (
+    FAILURES,
+    SNAPSHOT_TOO_OLD,
+    UUID_MISMATCH,
+    Client,
+    code_of,
+    connect,
+    details,
+)
 from tailrace.connectors.mongodb.config import condition
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.log.changes import ORDER_STEP, source_column
 from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, UPDATE_DESCRIPTION, end_of
-from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, between
+from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, between, of_collection
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.connectors.table_split import TableSplit
 from tailrace.errors import SourceError
 from tailrace.events.encode.arrow import repeat
@@ -52,7 +60,8 @@ class Moment:
 class Split(TableSplit):
     """Implements SnapshotSplit: the documents of a collection from `low` on and before `high` (BSON `{_id: ...}`).
 
-    `is_last`: its last row is the snapshot's last one. `is_whole`: no other split reads the collection.
+    `is_last`: its last row is the snapshot's last one. `is_whole`: no other split reads the collection. `uuid` is that
+    of the collection: another one may have its name by the time that it is read.
     """
 
     moment: Moment
@@ -62,6 +71,7 @@ class Split(TableSplit):
     condition: str | None = None
     is_last: bool = False
     is_whole: bool = True
+    uuid: bytes | None = None
 
     @property
     def read(self) -> SnapshotRead:
@@ -92,7 +102,7 @@ def read(config: Config, split: Split) -> Iterator[Chunk]:
 def _rows(client: Client, config: Config, split: Split) -> Iterator[Chunk]:
     # A collection that is not cut comes in its natural order: the reference's, and the fastest to read.
     bounds = {} if split.is_whole else between(split.low, split.high)
-    options: dict[str, Any] = {**at_time(split.moment.time), **bounds}
+    options: dict[str, Any] = {**at_time(split.moment.time), **of_collection(split.uuid), **bounds}
     options["filter"] = condition(split.condition)
     if config.number("snapshot.fetch.size"):
         options["batchSize"] = config.number("snapshot.fetch.size")
@@ -112,7 +122,9 @@ def _rows(client: Client, config: Config, split: Split) -> Iterator[Chunk]:
         except OperationFailure as error:
             if code_of(error) == SNAPSHOT_TOO_OLD:
                 raise _too_old(split) from error
-            raise
+            if code_of(error) != UUID_MISMATCH:
+                raise
+            _check_dropped(split, details(error).get("actualCollection"))
     if held is None and split.is_whole:
         held = ChangeBatch(table, reads(_NOTHING, table, rows, 0, place), split.read)
     if held is not None:
@@ -158,10 +170,20 @@ def reads(documents: Values, table: TableSchema, rows: Documents, order: int, wr
     return pa.RecordBatch.from_pydict(columns)
 
 
+def _check_dropped(split: Split, now: str | None) -> None:
+    """Raise SnapshotGone where the collection has another name now; of one that was dropped nothing is left to read.
+
+    The log has the drop, or the rename, behind the snapshot.
+    """
+    if now is not None:
+        what = f"it was renamed to {now} while the snapshot was read, so what is left is read as of a newer time"
+        raise SnapshotGone(what, where=str(split.table))
+
+
 def _too_old(split: Split) -> SourceError:
     return SourceError(
         "the server no longer has the documents as of the snapshot's time",
         where=str(split.table),
-        remedy="start the pipeline again: what is left is read as of a newer time. A larger "
-        "minSnapshotHistoryWindowInSeconds (300 by default), or fewer splits at once, gives a batch more time",
+        remedy="a larger minSnapshotHistoryWindowInSeconds (300 by default), or fewer splits at once, gives a batch "
+        "more time. A restart reads what is left as of a newer time",
     )

@@ -73,8 +73,9 @@ class MongoSnapshots(OnDemandSnapshots):
 
         Changes between the two times are then read from the log as well, and sinks that keep tables leave them out.
         """
-        chosen = Handle(self._server, Moment(time_of(end.log[BEGINS]) - 1, uuid.uuid4().hex))
-        return chosen if chosen.is_valid(config) else self.open_now(config)
+        moment = Moment(time_of(end.log[BEGINS]) - 1, uuid.uuid4().hex)
+        is_there = self._server.ask(lambda client: splits.is_readable(client, config, moment))
+        return Handle(self._server, moment) if is_there else self.open_now(config)
 
     def open_now(self, config: Config) -> Handle:
         """See Snapshots.open_now."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import FAILURES, SNAPSHOT_TOO_OLD, Client, code_of
+from tailrace.connectors.mongodb.client import FAILURES, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE, Client, code_of
 from tailrace.connectors.mongodb.config import condition, conditions
 from tailrace.connectors.mongodb.snapshot.reads import at_time, between, first_id, id_of, key_bytes, key_text
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
@@ -47,10 +47,11 @@ def plan(
     given = conditions(config) if wanted is None else wanted
     for text in wanted.values() if wanted is not None else ():
         user_filter(text)
-    tables = _tables(client, config, wanted, place)
+    tables, uuids = _tables(client, config, wanted, place), Collections(client, config).identities()
     for table in tables:
         resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
-        splits += _of_table(client, config, moment, table, given.get(str(table)), resumed)
+        whole = Split(moment, table, condition=given.get(str(table)), uuid=uuids.get(table))
+        splits += _of_table(client, config, whole, resumed)
     splits = _with_last(client, config, splits, of_signal=wanted is not None)
     return _with_notices(config, splits, tables) if is_wanted(config) else splits
 
@@ -82,14 +83,25 @@ def _tables(
     return [known[name] for name in place.left if name in known]
 
 
-def _of_table(
-    client: Client, config: Config, moment: Moment, table: TableId, filter_: str | None, resumed: Place | None
-) -> list[Split]:
+def is_readable(client: Client, config: Config, moment: Moment) -> bool:
+    """Whether the server has all collections of a first snapshot as of a moment: of new and renamed ones it may not."""
+    for table in Collections(client, config).read_first():
+        try:
+            first_id(client, table, at_time(moment.time))
+        except Exception as error:  # noqa: PERF203  # a server has few collections
+            if code_of(error) in (SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE):
+                return False
+            raise
+    return True
+
+
+def _of_table(client: Client, config: Config, split: Split, resumed: Place | None) -> list[Split]:
+    table = split.table
     size = size_of(client, table)
     low = resumed.last[0] if resumed is not None and resumed.last is not None else None
     bounds = _bounds(client, table, pieces(config, str(table), size), low)
     began = None if resumed is None else resumed.began
-    whole = Split(moment, table, condition=filter_, began=began, is_whole=len(bounds) == 1 and low is None)
+    whole = replace(split, began=began, is_whole=len(bounds) == 1 and low is None)
     found = []
     for first, last in pairwise([*bounds, None]):
         texts = {"low": None if first is None else key_bytes(first), "high": None if last is None else key_bytes(last)}

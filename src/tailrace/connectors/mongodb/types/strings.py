@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.connectors.mongodb.types.layout import Buffer, Bytes, Flags, Ints, broken
-from tailrace.events.encode.arrow import mask
+from tailrace.connectors.mongodb.types.layout import Buffer, Bytes, Flags, Ints, Values, broken
+from tailrace.events.encode.arrow import indices, mask
 from tailrace.events.encode.strings import bytes_of, from_bytes
 
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r"}
@@ -65,6 +65,24 @@ def byte_slices(buffer: Buffer, starts: Ints, ends: Ints) -> pa.Array:
     offsets[-1] = ends[-1] if len(ends) else 0
     whole = _binary(offsets, buffer.uint8)
     return whole.take(pa.array(np.arange(0, 2 * len(starts), 2), pa.int64()))
+
+
+def raw_values(values: Values) -> pa.Array:
+    """The bytes of BSON values, null where there is none."""
+    rows = np.flatnonzero(values.present)
+    some = values.take(rows)
+    return spread(byte_slices(values.buffer, some.starts, some.ends()), rows, len(values))
+
+
+def spread(values: pa.Array, rows: Ints, count: int) -> pa.Array:
+    """The values at these rows of so many, null elsewhere."""
+    if len(rows) == count:
+        return values
+    places = np.zeros(count, np.int64)
+    places[rows] = np.arange(len(rows))
+    there = np.zeros(count, np.bool_)
+    there[rows] = True
+    return values.take(indices(places, ~there))
 
 
 def _binary(offsets: npt.NDArray[np.integer[Any]], data: Bytes) -> pa.Array:

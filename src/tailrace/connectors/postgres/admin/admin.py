@@ -7,10 +7,13 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.connectors.debezium_offset import Entry, findings
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin, Begun, Position, SourceState, TableOverview
+from tailrace.connectors.postgres import takeover
 from tailrace.connectors.postgres.admin import checks, operations, resumable, source_now
 from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.position import format_lsn, parse_lsn
 from tailrace.connectors.postgres.server import publication, published
 from tailrace.connectors.postgres.snapshot.selects import grants
 from tailrace.model.table import TableId
@@ -24,7 +27,9 @@ class PostgresAdmin(Admin):
 
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         """See Admin.checks."""
-        return checks.check(self._config, begun)
+        has_begun = begun is not None and begun[0] is not None
+        found = findings(self._config, has_begun, lambda: format_lsn(takeover.last_sent(self._config) or 0))
+        return [*checks.check(self._config, begun), *found]
 
     def overview(self) -> list[TableOverview]:
         """See Admin.overview."""
@@ -48,6 +53,10 @@ class PostgresAdmin(Admin):
         """See Admin.problems."""
         return published.problems(self._config, begun=begun)
 
+    def as_debezium(self, position: Position) -> list[Entry]:
+        """See Admin.as_debezium."""
+        return takeover.entries_of(self._config, parse_lsn(position.to_text()))
+
     def resumable(self, begun: Begun) -> Finding | None:
         """See Admin.resumable."""
         return resumable.obstacle(self._config, *begun)
@@ -55,6 +64,10 @@ class PostgresAdmin(Admin):
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.extend: tables are added to the publication."""
         return publication.publish(self._config, tables)
+
+    def unextendable(self, tables: Sequence[TableId]) -> list[Finding]:
+        """See Admin.unextendable."""
+        return publication.obstacles(self._config, tables)
 
     def permitted(self) -> dict[str, str]:
         """See Admin.permitted."""

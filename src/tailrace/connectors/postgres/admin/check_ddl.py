@@ -30,7 +30,8 @@ def ddl_findings(connection: psycopg.Connection[Any], config: Config) -> Iterato
     found = event_triggers.triggers(connection)
     again = f"as a superuser: {event_triggers.install_command(config)}"
     if found is None:
-        yield Finding("ddl", True, "no DDL triggers: `init --ddl`")
+        cost = ": a replica reads tables again whose columns or names change" if config.flag("rows.for.replica") else ""
+        yield Finding("ddl", True, f"no DDL triggers{cost}: `init --ddl`")
     elif found.table is None:
         what = "the DDL triggers are of an earlier version: what they report is ignored, as any role could forge it"
         yield Finding("ddl", None, what, again)

@@ -15,10 +15,12 @@ from tailrace.connectors.finding import Finding, within_limit
 from tailrace.connectors.offset import BEGIN
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.admin.check_ddl import ddl_findings
+from tailrace.connectors.postgres.admin.check_encoding import encoding_findings
+from tailrace.connectors.postgres.admin.check_replica import replica_findings
 from tailrace.connectors.postgres.admin.check_tables import CapturedTable, captured_tables, quoted, tables_findings
 from tailrace.connectors.postgres.admin.resumable import slot_findings
 from tailrace.connectors.postgres.server import replica_identity
-from tailrace.connectors.postgres.server.connect import connect, first_line
+from tailrace.connectors.postgres.server.connect import connect, first_line, remedy_of
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import Name
 from tailrace.connectors.postgres.server.publication import predicted
@@ -81,13 +83,14 @@ def _findings(config: Config, begun: Begun | None) -> list[Finding]:
 def _checked(connection: psycopg.Connection, config: Config, begun: Begun | None) -> Iterator[Finding]:
     rows: psycopg.Connection[Row] = connection  # type: ignore[assignment]
     rows.row_factory = dict_row
+    checks = [*_CHECKS]
     try:
         tables = captured_tables(rows, config)
     except psycopg.Error as error:
         yield _unknown("tables", error)
-        tables = []
+        tables, checks = [], [check for check in _CHECKS if check[0] != "tables"]
     server = _Server(rows, config, tables, begun)
-    for name, look in _CHECKS:
+    for name, look in checks:
         yield from _looked(name, look, server)
 
 
@@ -102,7 +105,8 @@ def _looked(name: str, look: Callable[[_Server], Iterator[Finding]], server: _Se
 
 def _unknown(name: str, error: psycopg.Error) -> Finding:
     denied = error.sqlstate == "42501"
-    remedy = "grant the role what the message names" if denied else "see the server's log, and check again"
+    otherwise = remedy_of(error, "see the server's log, and check again")
+    remedy = "grant the role what the message names" if denied else otherwise
     return Finding(name, None, f"could not be checked: {first_line(error)}", remedy)
 
 
@@ -123,10 +127,7 @@ def _settings(server: _Server) -> Iterator[Finding]:
     level = server.setting("wal_level")
     remedy = "ALTER SYSTEM SET wal_level = logical, then restart the server (RDS: rds.logical_replication = 1)"
     yield Finding("wal_level", level == "logical", f"wal_level is {level}", None if level == "logical" else remedy)
-    encoding = server.setting("server_encoding")
-    utf8 = encoding == "UTF8"
-    remedy = "move the data into a database created with ENCODING 'UTF8'"
-    yield Finding("encoding", utf8, f"the database is in {encoding}", None if utf8 else remedy)
+    yield from encoding_findings(server.connection, server.setting("server_encoding"))
 
 
 def _role(server: _Server) -> Iterator[Finding]:
@@ -185,6 +186,10 @@ def _ddl(server: _Server) -> Iterator[Finding]:
     yield from ddl_findings(server.connection, server.config)
 
 
+def _replica(server: _Server) -> Iterator[Finding]:
+    yield from replica_findings(server.connection, server.config)
+
+
 def _capacity(server: _Server) -> Iterator[Finding]:
     row = server.row(
         """SELECT current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots) AS slots,
@@ -232,6 +237,7 @@ _CHECKS: tuple[tuple[str, Callable[[_Server], Iterator[Finding]]], ...] = (
     ("publication", _publication),
     ("slot", _slot),
     ("ddl", _ddl),
+    ("replica", _replica),
     ("capacity", _capacity),
     ("retention", _retention),
 )

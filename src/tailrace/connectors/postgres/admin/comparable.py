@@ -61,7 +61,8 @@ def obstacle(connection: psycopg.Connection, config: Config, table: CapturedTabl
         return "the snapshot reads a SELECT in its place (snapshot.query.mode)"
     if key and not _is_unique(catalog, table, key):
         return key_not_unique(key)
-    if connection.execute(_CHILDREN, [table.schema.id.schema, table.schema.id.table]).fetchone() is not None:
+    has_heirs = connection.execute(_CHILDREN, [table.schema.id.schema, table.schema.id.table]).fetchone() is not None
+    if has_heirs and not table.is_alone:
         return "other tables inherit from it, whose changes come under their own names"
     return _unpublished(connection, config, table)
 

@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from tailrace.config import Config
-from tailrace.config.filters import OWN_SCHEMA
+from tailrace.config.filters import OWN_SCHEMA, TableFilter
 from tailrace.connectors.offset import position_of, readable
 from tailrace.connectors.ports import Begun, Detail, SourceState, TableOverview
 from tailrace.connectors.postgres.admin.resumable import offsets
@@ -21,6 +21,7 @@ from tailrace.connectors.postgres.position import claim_of_slot, format_lsn, par
 from tailrace.connectors.postgres.server import control
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect, first_line, server_errors
+from tailrace.connectors.postgres.server.partition_names import left_out
 from tailrace.errors import SourceError
 from tailrace.model.quantity import size
 from tailrace.model.table import TableId
@@ -85,9 +86,13 @@ class SlotState:
 
 
 def tables(config: Config) -> list[TableOverview]:
-    """The database's own permanent tables, partitions too, by name. Raises SourceError."""
-    with connect(config) as connection:
-        return [_overview(config, *row) for row in connection.execute(_TABLES).fetchall()]
+    """The database's own permanent tables, partitions too, by name, but for those `left_out`. Raises SourceError."""
+    with server_errors("the tables cannot be listed"), connect(config) as connection:
+        rows = connection.execute(_TABLES).fetchall()
+        captures, database = TableFilter.from_config(config).captures, config.text("database.dbname")
+        captured = [tuple(row[:2]) for row in rows if captures(TableId(database, *row[:2]))]
+        others = left_out(connection, config, captured)
+        return [_overview(config, *row) for row in rows if tuple(row[:2]) not in others]
 
 
 def _overview(config: Config, schema: str, table: str, *facts: Any) -> TableOverview:
@@ -104,7 +109,7 @@ def position(offset: Mapping[str, Any]) -> LogPosition | None:
 
 def state(config: Config, pipeline: str | None) -> SourceState:
     """The log's end and the slot of `slot.name`. Raises SourceError."""
-    with connect(config) as connection:
+    with server_errors("the slot cannot be looked at"), connect(config) as connection:
         row = connection.execute(_CURRENT).fetchone()
         names = connection.execute(_APPLICATIONS).fetchall()
         with connection.cursor(row_factory=class_row(SlotState)) as cursor:

@@ -20,6 +20,7 @@ from tailrace.connectors.postgres.position import claim as claim_of
 from tailrace.connectors.postgres.server import control, lost_log
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect, planner_application, server_errors
+from tailrace.connectors.postgres.server.slot_wait import prepared_transactions
 from tailrace.errors import OffsetError
 
 _SLOT = """
@@ -27,6 +28,8 @@ SELECT slot.*, current_database() AS here, activity.application_name, activity.u
 FROM pg_replication_slots slot LEFT JOIN pg_stat_activity activity ON activity.pid = slot.active_pid
 WHERE slot_name = %s
 """
+# Prepared transactions of this age are named: a program ends its own within moments.
+_FORGOTTEN_SECONDS = 10.0
 
 
 def slot_findings(connection: psycopg.Connection[Any], config: Config, begun: Begun | None) -> Iterator[Finding]:
@@ -42,6 +45,9 @@ def slot_findings(connection: psycopg.Connection[Any], config: Config, begun: Be
             lost = obstacle(config, *begun)
             problems += [] if lost is None else [lost]
     yield from problems or [Finding("slot", True, f"{name} {'will be created' if row is None else 'exists'}")]
+    keeps = "the slot from being made" if row is None else "the server from removing log that the slot has passed"
+    for blocker in prepared_transactions(connection, _FORGOTTEN_SECONDS):
+        yield Finding("slot", None, f"{blocker.what}, keeps {keeps}", blocker.remedy)
 
 
 def _application(committed: Mapping[str, Any] | None, planned: Mapping[str, Any] | None) -> str:

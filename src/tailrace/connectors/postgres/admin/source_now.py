@@ -16,7 +16,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.ports import SourceNow
 from tailrace.connectors.postgres.admin.comparable import aside, obstacle
 from tailrace.connectors.postgres.admin.operations import LogPosition
-from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.catalog.tables import Catalog, source_of
 from tailrace.connectors.postgres.position import parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.snapshot import keys, transfer
@@ -24,7 +24,7 @@ from tailrace.connectors.postgres.snapshot.chunks import flushed
 from tailrace.connectors.postgres.snapshot.keys import texts as key_texts
 from tailrace.connectors.postgres.snapshot.ranges import table_bytes
 from tailrace.errors import SourceError
-from tailrace.model.native import native_rows
+from tailrace.model.native import compared_rows
 from tailrace.model.table import TableId, TableSchema
 
 # Keys of one query.
@@ -71,15 +71,19 @@ class PostgresNow(SourceNow):
         """See SourceNow.obstacle."""
         return obstacle(self._connection, self._catalog.config, self._captured[table.id], key)
 
+    def left_out(self, table: TableSchema) -> Sequence[str]:
+        """See SourceNow.left_out."""
+        return self._captured[table.id].left_out
+
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """See SourceNow.rows."""
         row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
-        source = sql.SQL(" FROM {}").format(sql.Identifier(table.id.schema, table.id.table))
-        size = table_bytes(self._connection, table.id)
         captured = self._captured[table.id]
+        source = sql.SQL(" FROM {}").format(source_of(captured))
+        size = table_bytes(self._connection, table.id)
         for block in transfer.blocks(self._catalog.config, row[0], captured, source, size):
-            yield _native(table, block.images(np.arange(block.rows, dtype=np.int64)))
+            yield compared_rows(table, block.images(np.arange(block.rows, dtype=np.int64)))
 
     def texts(self, keys: pa.Table) -> list[Key]:
         """See SourceNow.texts."""
@@ -98,7 +102,7 @@ class PostgresNow(SourceNow):
         types, captured = self._types(table, names), self._captured[table.id]
         for start in range(0, len(wanted), _PIECE):
             images, versions = keys.rows(self._connection, captured, types, wanted[start : start + _PIECE])
-            yield _native(table, images), versions
+            yield compared_rows(table, images), versions
 
     def _understood(self, table: CapturedTable, types: keys.KeyTypes, wanted: Sequence[Key]) -> Iterator[pa.Table]:
         """By halves where some are refused, as a server before version 16 does not tell which."""
@@ -113,7 +117,7 @@ class PostgresNow(SourceNow):
                 yield from self._understood(table, types, wanted[half:])
                 return
             found = pa.array([dict.fromkeys(schema.row_type.names)], schema.row_type)
-        yield _native(schema, found)
+        yield compared_rows(schema, found)
 
     def _types(self, table: TableSchema, names: Sequence[str]) -> keys.KeyTypes:
         types = self._catalog.key_types(table.id, tuple(names))
@@ -141,8 +145,3 @@ def _horizon(connection: psycopg.Connection, config: Config) -> LogPosition:
     ).fetchone()
     assert row is not None
     return LogPosition(end if row[0] is None else min(end, parse_lsn(row[0])))
-
-
-def _native(schema: TableSchema, images: pa.StructArray) -> pa.Table:
-    rows = native_rows(schema, images)
-    return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))

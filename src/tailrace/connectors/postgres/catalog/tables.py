@@ -7,15 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
+from psycopg import sql
+from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.processors import reselect
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, RelationColumn
+from tailrace.connectors.postgres.server.partition_names import left_out
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.source_type import driver_type, source_type
 from tailrace.connectors.postgres.types.values import value_type
@@ -32,12 +36,24 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname <> 'pg_toast'
 """
 _NAMED = "n.nspname = %s AND c.relname = %s"
+# A column that was added with a default has the value of older rows, until these are written anew.
 _COLUMNS = """
 SELECT a.attrelid::int8, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
-  pg_get_expr(d.adbin, d.adrelid), col_description(a.attrelid, a.attnum)
+  pg_get_expr(d.adbin, d.adrelid), col_description(a.attrelid, a.attnum), to_jsonb(a) ->> 'attgenerated' <> '',
+  CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] END
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+# Of a partitioned table its partitions have it. Those that were made since store the value with each row.
+_MISSING = """
+WITH RECURSIVE tree AS (
+  SELECT oid AS root, oid FROM pg_class WHERE oid = ANY (%s::oid[]) AND relkind = 'p'
+  UNION ALL SELECT t.root, i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
+)
+SELECT t.root::int8, a.attname, min((a.attmissingval::text::text[])[1])
+FROM tree t JOIN pg_attribute a ON a.attrelid = t.oid AND a.atthasmissing AND a.attnum > 0
+GROUP BY 1, 2 HAVING count(DISTINCT a.attmissingval::text) = 1
 """
 _GENERATED = f"""
 SELECT a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -63,7 +79,7 @@ FROM base b JOIN pg_type s ON s.oid = b.asked JOIN pg_namespace n ON n.oid = s.t
 
 @dataclass(frozen=True, slots=True)
 class CatalogColumn:
-    """A column as the catalog has it."""
+    """A column as the catalog has it; `missing` is the text of the value that rows have which do not store one."""
 
     name: str
     type_oid: int
@@ -71,19 +87,22 @@ class CatalogColumn:
     required: bool
     default: str | None
     comment: str | None = None
+    is_generated: bool = False
+    missing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
     """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity.
 
-    `name` is its schema and name, None if they do not matter.
+    `name` is its schema and name, None if they do not matter. The rows of a partitioned table are those of others.
     """
 
     columns: tuple[CatalogColumn, ...]
     key: tuple[str, ...]
     identity: tuple[str, ...]
     name: tuple[str, str] | None = None
+    is_partitioned: bool = False
 
 
 class Catalog:
@@ -106,6 +125,7 @@ class Catalog:
         self.filter = TableFilter.from_config(config)
         self.database = config.text("database.dbname")
         self._faults = config.flag("compat.faults")
+        self._keeps_rows = config.flag("rows.for.replica")
         self._labels = labels
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
@@ -113,9 +133,11 @@ class Catalog:
         self._prepared: dict[int, TableInfo | None] = {}
 
     def tables(self) -> list[TableId]:
-        """The captured tables, in snapshot order."""
-        found = (TableId(self.database, *row) for row in self.connection.execute(_TABLES))
-        return self.filter.order(table for table in found if self.filter.captures(table))
+        """The captured tables, in snapshot order; of those that have partitions, the half that the log names."""
+        rows = self.connection.cursor(row_factory=tuple_row).execute(_TABLES).fetchall()
+        found = [table for table in (TableId(self.database, *row) for row in rows) if self.filter.captures(table)]
+        others = left_out(self.connection, self.config, [(table.schema, table.table) for table in found])
+        return self.filter.order(table for table in found if (table.schema, table.table) not in others)
 
     def snapshot_tables(self) -> list[TableId]:
         """Those of the captured tables that the first snapshot reads."""
@@ -166,13 +188,23 @@ class Catalog:
             _described(column, by_name[column.name] if column.name in shown else None, column.in_identity and is_gone)
             for column in relation.columns
         )
+        absent = [each for each in known.columns if each.is_generated] if known and self._keeps_rows else []
+        absent = [each for each in absent if each.name not in {column.name for column in relation.columns}]
+        columns = (*columns, *absent)
         names = {column.name for column in columns}
         marked = tuple(column.name for column in relation.columns if column.in_identity)
         is_as_now = known is not None and names.issuperset(known.key)
         key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
         if known is None and self._faults:
             key = ()
-        return self._captured(table, TableInfo(columns, key, _identity(relation, marked)), in_log=True)
+        identity = _identity(relation, marked)
+        if relation.identity == "f":
+            identity = (*identity, *(column.name for column in absent))
+        found = self._captured(table, TableInfo(columns, key, identity), in_log=True)
+        if found is None or not absent:
+            return found
+        shown = {column.name for column in found.schema.columns}
+        return replace(found, absent=tuple(column.name for column in absent if column.name in shown))
 
     def _known(self, relation: Relation) -> TableInfo | None:
         """What the catalog has of a table of the log."""
@@ -209,7 +241,7 @@ class Catalog:
     def _infos(self, condition: str, *parameters: object) -> dict[int, TableInfo]:
         """The tables that fulfil a condition, by their numbers in pg_class."""
         query = (
-            "SELECT c.oid::int8, c.relreplident::text, n.nspname, c.relname "
+            "SELECT c.oid::int8, c.relreplident::text, n.nspname, c.relname, c.relkind = 'p' "
             "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p') AND {condition}"
         )
@@ -220,6 +252,8 @@ class Catalog:
         columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in oids}
         for oid, *column in self.connection.execute(_COLUMNS, [oids]):
             columns[oid].append(CatalogColumn(*column))
+        if self._keeps_rows:
+            columns = self._with_missing(columns)
         keys = table_keys(self.connection, oids)
         return {
             oid: TableInfo(
@@ -227,14 +261,37 @@ class Catalog:
                 keys[oid].event(self._faults),
                 keys[oid].identity(identity, [column.name for column in columns[oid]]),
                 (schema, name),
+                is_partitioned,
             )
-            for oid, identity, schema, name in found
+            for oid, identity, schema, name, is_partitioned in found
+        }
+
+    def _with_missing(self, columns: dict[int, list[CatalogColumn]]) -> dict[int, list[CatalogColumn]]:
+        """The columns of tables, with the values of partitioned ones that their partitions agree on."""
+        rows = self.connection.execute(_MISSING, [[*columns]]).fetchall()
+        found: dict[tuple[int, str], str] = {(oid, name): value for oid, name, value in rows}
+        return {
+            oid: [replace(column, missing=found.get((oid, column.name), column.missing)) for column in each]
+            for oid, each in columns.items()
         }
 
     def _captured(self, table: TableId, info: TableInfo, *, in_log: bool) -> CapturedTable | None:
         self._load_types({column.type_oid for column in info.columns})
         columns = [self._column(column, in_log) for column in info.columns]
-        return self._columns.captured(table, columns, info.key, info.identity)
+        is_unique = self._is_unique_at_commit(table, info)
+        found = self._columns.captured(table, columns, info.key, info.identity, unique_at_commit=is_unique)
+        is_alone = self._keeps_rows and not info.is_partitioned
+        return replace(found, is_alone=True) if found is not None and is_alone else found
+
+    def _is_unique_at_commit(self, table: TableId, info: TableInfo) -> bool:
+        """Whether rows may change places within a transaction, as far as images can tell.
+
+        The server takes no deferrable constraint as an identity, so such tables have REPLICA IDENTITY FULL. Values
+        that are selected again are not those of the moment, so images of one row may differ.
+        """
+        names = [column.name for column in info.columns]
+        again = reselect(self.config)
+        return len(info.identity) == len(names) and not (again and any(again.wants(table, name) for name in names))
 
     def _column(self, column: CatalogColumn, in_log: bool) -> ColumnInfo:
         pg, domain_modifier = self._types[column.type_oid]
@@ -251,6 +308,7 @@ class Catalog:
             # The reference engine's PostgreSQL connector accepts include.schema.comments and reads no comments.
             comment=None if self._faults else column.comment,
             text=pg.output,
+            missing=column.missing if self._keeps_rows else None,
         )
 
     def _load_types(self, oids: Iterable[int]) -> None:
@@ -288,6 +346,12 @@ def _escaped(name: str) -> str:
     return name.replace("{", "{{").replace("}", "}}")
 
 
+def source_of(table: CapturedTable) -> sql.Composed:
+    """A table as it stands behind FROM: with its partitions, and with the tables that inherit from it or without."""
+    name = sql.Identifier(table.schema.id.schema, table.schema.id.table)
+    return sql.SQL("ONLY {}" if table.is_alone else "{}").format(name)
+
+
 def system_identifier(connection: psycopg.Connection) -> str:
     """The number that tells one server's data from every other's."""
     row = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone()
@@ -305,4 +369,6 @@ def _described(column: RelationColumn, known: CatalogColumn | None, required: bo
     name, oid, modifier = column.name, column.type_oid, column.type_modifier
     if known is None:
         return CatalogColumn(name, oid, modifier, required, None)
-    return CatalogColumn(name, oid, modifier, known.required, known.default, known.comment)
+    is_same = (known.type_oid, known.modifier) == (oid, modifier)
+    described = CatalogColumn(name, oid, modifier, known.required, known.default, known.comment, known.is_generated)
+    return replace(described, missing=known.missing if is_same else None)

@@ -20,6 +20,7 @@ from tailrace.connectors.postgres.server.connect import address, connect, first_
 from tailrace.errors import SourceError
 
 VERSION = 2
+_TRIGGERS_THERE_ARE = 2
 TABLE = (OWN_SCHEMA, "changes")
 CONTENT = "content"
 # The triggers of earlier versions wrote logical messages, which any role may write.
@@ -70,6 +71,22 @@ def triggers(connection: psycopg.Connection[Any]) -> Triggers | None:
     """The DDL triggers that the database has. Raises psycopg.Error."""
     row = connection.cursor(row_factory=tuple_row).execute(_TRIGGERS).fetchone()
     return None if row is None else Triggers(*row)
+
+
+def reporting_since(connection: psycopg.Connection[Any], full: str) -> tuple[int, int] | None:
+    """The table of the triggers, and the transaction since which they report; None if they do not, or may be forged.
+
+    `full` is SQL that makes the number of a transaction ({}) one of 64 bits. Raises psycopg.Error.
+    """
+    found = triggers(connection)
+    if found is None or found.table is None or not found.is_theirs:
+        return None
+    query = (
+        f"SELECT count(*), max({full.format('xmin')}) FROM pg_event_trigger "
+        "WHERE evtname IN ('tailrace_ddl_end', 'tailrace_ddl_drop') AND evtenabled IN ('O', 'A')"
+    )
+    row = connection.cursor(row_factory=tuple_row).execute(query.encode()).fetchone()
+    return None if row is None or row[0] < _TRIGGERS_THERE_ARE else (found.table, row[1])
 
 
 def may_publish(connection: psycopg.Connection[Any]) -> bool:

@@ -87,8 +87,8 @@ class SchemaChangeReader:
         with connect(self.config, application="tailrace catalog") as connection:
             return event_triggers.triggers(connection)
 
-    def read(self, content: str | None, lsn: int) -> list[tuple[TableId, SchemaChange]]:
-        """The schema changes that a row at that place of the log reports.
+    def read(self, content: str | None, lsn: int) -> list[tuple[TableId, SchemaChange, str | None]]:
+        """The schema changes that a row at that place of the log reports, each with why rows of the table are missing.
 
         Any other row is logged and passed over; then changes are inferred, as without the triggers.
         """
@@ -106,7 +106,7 @@ class SchemaChangeReader:
             log.warning("%s: a row of %s is ignored: the triggers did not write it (%r)", where, _TABLE, error)
         return []
 
-    def _changes(self, report: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange]]:
+    def _changes(self, report: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange, str | None]]:
         database = self.config.text("database.dbname")
         for node in report["tables"]:
             table = TableId(database, node["schema"], node["name"])
@@ -116,7 +116,8 @@ class SchemaChangeReader:
             if is_ours or was_ours:
                 is_renamed = is_ours and was_ours and old != table
                 change = SchemaChange(node["kind"], report["statement"], lsn, previous=old if is_renamed else None)
-                yield table, change if change.kind == DROP else self._described(change, table, node)
+                change = change if change.kind == DROP else self._described(change, table, node)
+                yield table, change, None if was_ours else f"it was {old} before, whose changes are not captured"
 
     def _described(self, change: SchemaChange, table: TableId, node: Mapping[str, Any]) -> SchemaChange:
         """The change with what the table is now, and what became of its columns."""

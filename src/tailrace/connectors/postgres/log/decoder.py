@@ -14,6 +14,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.ddl.event_triggers import CONTENT
 from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
+from tailrace.connectors.postgres.log.computed import Computed
 from tailrace.connectors.postgres.log.images import Images
 from tailrace.connectors.postgres.log.messages import LogicalMessages, apart
 from tailrace.connectors.postgres.log.protocol import pgoutput
@@ -25,7 +26,7 @@ from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import indices, join, repeat
 from tailrace.events.faults import Faults
 from tailrace.events.transactions import MARKS
-from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch, note
 from tailrace.model.table import TableSchema
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.
@@ -51,7 +52,8 @@ class LogDecoder:
     announces, so that they can be looked up together. `last_commit` is the end of the transaction
     before this read, None when there was none. Without `messages` logical messages are left out, without
     `schema_changes` what the DDL triggers report; with `reselector` values that the log did not repeat are looked up in
-    the table. `xmin` is what `source.xmin` says. Without `has_marks` chunks do not have the marks of transactions.
+    the table, and `computed` gives columns that it does not have at all. `xmin` is what `source.xmin` says. Without
+    `has_marks` chunks do not have the marks of transactions.
     """
 
     describe: Callable[[Relation], CapturedTable | None]
@@ -67,6 +69,7 @@ class LogDecoder:
     has_marks: bool = True
     faults: Faults = field(default_factory=Faults)
     prepare: Callable[[Sequence[Relation]], None] | None = None
+    computed: Computed | None = None
     _announced: dict[int, Relation] = field(default_factory=dict)
 
     def decode(self, messages: Packed) -> Chunk:
@@ -94,6 +97,9 @@ class LogDecoder:
             begin = cut + 1
         if self.messages is not None and found is not None:
             batches.extend(_messages(found, self.messages, context))
+        if self.computed is not None:
+            batches += self.computed.notes
+            self.computed.notes = []
         self._carry(context, len(frames))
         return Chunk(batches, context.marks(frames)) if self.has_marks else Chunk(batches)
 
@@ -113,6 +119,8 @@ class LogDecoder:
     def _remember(self, relation: Relation) -> None:
         self.relations.by_oid[relation.oid] = relation
         self.tables.pop(relation.oid, None)
+        if self.computed is not None:
+            self.computed.forget(relation.oid)
 
     def _rows(self, frames: Frames, span: slice, context: _Context) -> Iterator[ChangeBatch]:
         for rows in pgoutput.rows(frames, self._structure, span):
@@ -124,7 +132,7 @@ class LogDecoder:
         table = self._table(relation)
         if table is None:
             return None
-        return relation, oid if self.reselector is not None else id(table.types)
+        return relation, oid if self.reselector is not None or table.absent else id(table.types)
 
     def _together(self, frames: Frames, rows: Rows, context: _Context) -> Iterator[ChangeBatch]:
         """A batch for each relation. Columns are converted once for all of them, as most of the cost is by call."""
@@ -135,7 +143,7 @@ class LogDecoder:
                 yield batch
             return
         try:
-            whole = _batch(frames, rows, tables[0], context, None)
+            whole = self._batch(frames, rows, tables[0], context)
         except DecodeError:
             # One after the other, so that the error names its table, or the row is left out.
             for each in rows.apart():
@@ -149,9 +157,37 @@ class LogDecoder:
         """The rows that can be read; see Faults for the others."""
         return self.faults.sound(
             len(rows.index),
-            lambda places: _batch(frames, rows.take(places), table, context, self.reselector),
+            lambda places: self._batch(frames, rows.take(places), table, context),
             lambda row: f"{table.schema.id} at {format_lsn(int(context.lsn[rows.index[row]]))}",
         )
+
+    def _batch(self, frames: Frames, rows: Rows, table: CapturedTable, context: _Context) -> ChangeBatch:
+        """Rows of relations with the columns and types of a table as a ChangeBatch of that table."""
+        count = len(rows.index)
+        times, xids = context.transactions(rows.index)
+        places = {column.name: place for place, column in enumerate(rows.columns)}
+        chosen = [places.get(column.name) for column in table.schema.columns]
+        images = Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]), self.computed)
+        before, old = images.struct(rows.old, rows.has_old)
+        after, _ = images.struct(rows.new, rows.has_new, old)
+        unchanged = images.unchanged()
+        if self.reselector is not None and len(rows.relations) == 1:
+            keys = [rows.new[places[name]].text(frames.buffer) for name in self.reselector.key(table)]
+            after, unchanged = self.reselector.fill(table, keys, after, unchanged)
+        columns = {
+            "op": _ops(rows.kind),
+            "order": indices(context.orders(rows.index)),
+            "ts_us": indices(times),
+            "snapshot": pa.nulls(count, pa.string()),
+            "source": context.source(rows.index, xids),
+            "before": before,
+            "after": after,
+            COMMIT: context.commit_lsns(rows.index),
+        }
+        shown = _with_placeholder(table, unchanged)
+        if shown is not None:
+            columns["unchanged"] = shown
+        return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))
 
     def _table(self, relation: Relation) -> CapturedTable | None:
         if relation.oid not in self.tables:
@@ -186,10 +222,12 @@ class LogDecoder:
         (row,) = pgoutput.rows(frames, lambda oid: (self.relations.of(oid), oid), slice(at, at + 1))
         cells = {column.name: each for column, each in zip(row.columns, row.new, strict=True)}
         content = cells[CONTENT].text(frames.buffer)[0].as_py() if CONTENT in cells else None
-        for table, change in self.schema_changes.read(content, int(context.lsn[at])):
+        for table, change, lacking in self.schema_changes.read(content, int(context.lsn[at])):
             schema = TableSchema(table, (), (), ())
             batch = _without_images(SCHEMA, schema, context, np.array([at]))
             yield replace(batch, schema_change=change)
+            if lacking is not None:
+                yield note(schema, lacking=lacking)
 
     def _carry(self, context: _Context, count: int) -> None:
         self.order = context.order + count * ORDER_STEP
@@ -292,37 +330,6 @@ class _Context:
         ids = join(pc.cast(indices(xids), pa.string()), ":", pc.cast(indices(lsns), pa.string()))
         columns = [indices(self.orders(index)), pa.array(status.tolist(), pa.string()), ids, indices(times)]
         return pa.RecordBatch.from_arrays(columns, schema=MARKS)
-
-
-def _batch(
-    frames: Frames, rows: Rows, table: CapturedTable, context: _Context, reselector: Reselector | None
-) -> ChangeBatch:
-    """Rows of relations with the columns and types of a table as a ChangeBatch of that table."""
-    count = len(rows.index)
-    times, xids = context.transactions(rows.index)
-    places = {column.name: place for place, column in enumerate(rows.columns)}
-    chosen = [places[column.name] for column in table.schema.columns]
-    images = Images(frames, rows, table, chosen, int(context.lsn[rows.index[0]]))
-    before, old = images.struct(rows.old, rows.has_old)
-    after, _ = images.struct(rows.new, rows.has_new, old)
-    unchanged = images.unchanged()
-    if reselector is not None:
-        keys = [rows.new[places[name]].text(frames.buffer) for name in reselector.key(table)]
-        after, unchanged = reselector.fill(table, keys, after, unchanged)
-    columns = {
-        "op": _ops(rows.kind),
-        "order": indices(context.orders(rows.index)),
-        "ts_us": indices(times),
-        "snapshot": pa.nulls(count, pa.string()),
-        "source": context.source(rows.index, xids),
-        "before": before,
-        "after": after,
-        COMMIT: context.commit_lsns(rows.index),
-    }
-    shown = _with_placeholder(table, unchanged)
-    if shown is not None:
-        columns["unchanged"] = shown
-    return ChangeBatch(table.schema, pa.RecordBatch.from_pydict(columns))
 
 
 def _with_placeholder(table: CapturedTable, unchanged: pa.StructArray | None) -> pa.StructArray | None:

@@ -251,7 +251,7 @@ class SocketFeed:
 
     def _error(self, at: int) -> psycopg.Error:
         fields = self._fields(at)
-        return error_of(fields.get("C", ""), fields.get("M", ""))
+        return error_of(fields.get("C", ""), "\n".join(filter(None, (fields.get("M"), fields.get("W")))))
 
     def _fields(self, at: int) -> dict[str, str]:
         """Of an error or a notice, by their letters."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.log.computed import Computed
 from tailrace.connectors.postgres.log.protocol.framing import Frames
 from tailrace.connectors.postgres.log.protocol.pgoutput import Rows
 from tailrace.connectors.postgres.log.protocol.tuples import TEXT, UNCHANGED, Cells
@@ -20,13 +21,17 @@ from tailrace.events.encode.arrow import mask
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Converts the images of one relation's rows; knows where it is, for errors."""
+    """Converts the images of one relation's rows; knows where it is, for errors.
+
+    `chosen` are the places of the table's columns in the relation, None for those that are computed.
+    """
 
     frames: Frames
     rows: Rows
     table: CapturedTable
-    chosen: list[int]
+    chosen: list[int | None]
     lsn: int
+    computed: Computed | None
 
     def struct(
         self, cells: list[Cells], has: npt.NDArray[np.bool_], old: list[pa.Array] | None = None
@@ -36,7 +41,11 @@ class Images:
         if not has.any():
             return pa.nulls(len(has), schema.row_type), None
         arrays: list[pa.Array] = []
+        more = self._computed(cells, has) if self.table.absent else {}
         for place, column, kind in zip(self.chosen, schema.columns, self.table.types, strict=True):
+            if place is None:
+                arrays.append(more[column.name])
+                continue
             array = self._convert(cells[place], column.name, kind)
             if old is not None:
                 repeated = cells[place].tag == UNCHANGED
@@ -45,6 +54,14 @@ class Images:
             arrays.append(array)
         absent = None if has.all() else mask(~has)
         return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type), mask=absent), arrays
+
+    def _computed(self, cells: list[Cells], has: npt.NDArray[np.bool_]) -> dict[str, pa.Array]:
+        """Columns that the log does not have, of images that have all others: an old one may be a key alone."""
+        assert self.computed is not None
+        relation = self.rows.relations[0]
+        if cells is self.rows.old and relation.identity != "f":
+            has = np.zeros(len(has), np.bool_)
+        return self.computed.columns(self.table, relation, cells, self.rows.old, has, self.frames)
 
     def _convert(self, cells: Cells, name: str, kind: ValueType) -> pa.Array:
         where = f"{self.table.schema.id}.{name}, batch from LSN {format_lsn(self.lsn)}"
@@ -55,6 +72,7 @@ class Images:
         flags = {
             column.name: self.rows.new[place].tag == UNCHANGED
             for place, column in zip(self.chosen, self.table.schema.columns, strict=True)
+            if place is not None
         }
         filled = {name: ~self._in_old(name) & flag for name, flag in flags.items() if flag.any()}
         if not any(flag.any() for flag in filled.values()):

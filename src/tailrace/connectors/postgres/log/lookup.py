@@ -11,7 +11,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.catalog.tables import Catalog, source_of
 from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.connectors.reselect import LookupFailed, Places
 from tailrace.model.table import TableId
@@ -49,7 +49,7 @@ class PostgresLookup:
             sql.SQL(", ").join(sql.SQL("t.{}").format(sql.Identifier(column)) for column in columns),
             sql.SQL(", ").join([sql.SQL("%s::text[]")] * len(keys)),
             sql.SQL(", ").join(names),
-            sql.Identifier(table.schema.id.schema, table.schema.id.table),
+            source_of(table),
             sql.SQL(" AND ").join(same),
         )
         connection = self._connected()

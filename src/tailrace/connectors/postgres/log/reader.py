@@ -17,6 +17,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.ddl.schema_changes import SchemaChangeReader
+from tailrace.connectors.postgres.log.computed import Computed
 from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tailrace.connectors.postgres.log.lookup import PostgresLookup
 from tailrace.connectors.postgres.log.messages import LogicalMessages
@@ -120,6 +121,7 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         decoder.has_marks = config.flag("provide.transaction.metadata")
         decoder.faults = Faults.of(config)
         decoder.schema_changes = SchemaChangeReader.of(config)
+        decoder.computed = opened.enter_context(closing(Computed(config)))
         if reselection is not None:
             decoder.reselector = opened.enter_context(
                 closing(Reselector(reselection, PostgresLookup(config, reselection.by_event_key)))

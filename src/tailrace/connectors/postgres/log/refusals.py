@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 from psycopg import errors, pq
 from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.position import Claim
-from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient
+from tailrace.connectors.postgres.server.connect import NOT_UTF8, connect, first_line, is_transient
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION, WITHOUT_SLOT, find
 from tailrace.connectors.retry import is_listed
 from tailrace.errors import SourceAwayError, SourceError, TailraceError
@@ -20,14 +22,19 @@ _REMEDIES = {
     "max_slot_wal_keep_size",
     errors.ObjectInUse.sqlstate: "stop that reader, or give this pipeline a slot.name of its own",
     errors.InsufficientPrivilege.sqlstate: "ALTER ROLE <database.user> REPLICATION",
+    **dict.fromkeys(NOT_UTF8, f"correct the rows. The change stays in the log as it is: {WITHOUT_SLOT}"),
 }
-# States that end a stream for good: the publication or the slot is gone, the slot is invalidated or has lost its log.
+# States that end a stream for good: the publication or the slot is gone, the slot is invalidated or has lost its log,
+# or a text of the log cannot be sent.
 _FATAL = (
     errors.UndefinedObject.sqlstate,
     errors.ObjectNotInPrerequisiteState.sqlstate,
     errors.UndefinedFile.sqlstate,
     errors.ObjectInUse.sqlstate,
+    *NOT_UTF8,
 )
+# In what the server adds to an error of a stream, whatever its language.
+_LSN = re.compile(r"\b[0-9A-F]{1,8}/[0-9A-F]{1,8}\b")
 
 
 class Refused(SourceError):
@@ -48,14 +55,16 @@ def refused(result: PGresult) -> Refused:
     return refused_by(errors.error_from_result(result))
 
 
-def without_publication(warning: str) -> Refused:
-    """The error for a stream that leaves rows out, as the server warned that the publication is missing."""
-    return refused_by(errors.UndefinedObject(warning))
+def without_publication(name: str) -> Refused:
+    """The error for a stream that leaves rows out: the server warns that it skips a publication that is missing."""
+    return refused_by(errors.UndefinedObject(f'publication "{name}" does not exist'))
 
 
 def refused_by(cause: psycopg.Error) -> Refused:
-    """The same, for an error."""
-    error = Refused(first_line(cause))
+    """The same, for an error; with the place in the log, which the server tells beside its message."""
+    said, _, more = str(cause).strip().partition("\n")
+    place = _LSN.search(more)
+    error = Refused(first_line(cause) if place is None else f"{said}, at LSN {place[0]}")
     error.__cause__ = cause
     return error
 
@@ -84,7 +93,7 @@ def stream_error(config: Config, claim: Claim, error: psycopg.Error | SourceErro
     where = f"slot {config.text('slot.name')}"
     said = first_line(error)
     if _worth_retrying(error) or is_listed(config, error):
-        return Interrupted(said, where=where, remedy="start again; see the server's log for what ended the connection")
+        return Interrupted(said, where=where, remedy="the server's log says what ended the connection")
     if isinstance(error, SourceError) and not isinstance(error, Refused):
         return error
     if isinstance(error, Refused):
@@ -92,7 +101,10 @@ def stream_error(config: Config, claim: Claim, error: psycopg.Error | SourceErro
             lost = find(connection, config, claim)
         if lost is not None and not lost.is_trusted:
             return lost.error()
-    remedy = _REMEDIES.get(error.state) if isinstance(error, Refused) else None
+    state = error.state if isinstance(error, Refused) else ""
+    remedy = _REMEDIES.get(state)
+    if state in NOT_UTF8:
+        said = f"the log has a text that the server cannot send as UTF-8: {said}"
     return SourceError(said, where=where, remedy=remedy or "see the server's log")
 
 

@@ -100,7 +100,7 @@ class LogStream:
             replication.report()
             yield from self._blocks(replication, wanted, claim.end, client)
             if replication.warning is not None:
-                raise without_publication(replication.warning)
+                raise without_publication(self.config.text("publication.name"))
             replication.report()
             self.position, self._patience = claim.end, 1
         except (psycopg.OperationalError, SourceError) as error:

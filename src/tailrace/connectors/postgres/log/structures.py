@@ -29,7 +29,7 @@ class Structures:
         if known is None:
             found.append(table)
             return table
-        return CapturedTable(replace(table.schema, columns=known.schema.columns), known.types)
+        return replace(table, schema=replace(table.schema, columns=known.schema.columns), types=known.types)
 
 
 def _are_alike(one: CapturedTable, other: CapturedTable) -> bool:

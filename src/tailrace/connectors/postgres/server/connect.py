@@ -167,7 +167,7 @@ def _with_state(error: psycopg.Error, given: dict[str, Any]) -> psycopg.Error:
     if error.sqlstate or _remedy_by_words(error):
         return error
     state = state_of_refusal(given, str(error))
-    return error_of(state, str(error)) if state in _STATES else error
+    return error_of(state, str(error)) if state is not None and state in _LOGIN_STATES else error
 
 
 def patience(config: Config, column: str, value: object) -> Patience:
@@ -188,7 +188,7 @@ def initial_statements(config: Config) -> list[str]:
 def connection_error(config: Config, error: Exception) -> SourceError:
     """What a connection's refusal means."""
     state = error.sqlstate if isinstance(error, psycopg.Error) else None
-    remedy = _STATES.get(state or "") or _remedy_by_words(error) or "see the server's log"
+    remedy = _LOGIN_STATES.get(state or "") or _remedy_by_words(error) or "see the server's log"
     return SourceError(f"cannot connect: {first_line(error)}", where=address(config), remedy=remedy)
 
 
@@ -203,7 +203,7 @@ def address(config: Config) -> str:
 
 def refused(table: str, said: str, state: str | None) -> SourceError:
     """A table's rows that cannot be read; `state` is the SQLSTATE, None for a lost connection."""
-    wrong = _SELECTS if (state or "").startswith(_WRONG) else "start the query again"
+    wrong = _SELECTS if (state or "").startswith(_WRONG) else "the server's log says what ended the read"
     remedy = _ROW_REMEDIES.get(state or "", wrong).format(table=table)
     return SourceError(f"the snapshot cannot read the table: {said}", where=table, remedy=remedy)
 
@@ -219,12 +219,16 @@ _NO_MEMORY = (
     "raise max_locks_per_transaction and restart the server, as a snapshot locks every table that it reads (or capture "
     "fewer tables); if the message does not name shared memory, give the server more memory"
 )
-_NOT_UTF8 = "fix the values that are not valid UTF-8, or exclude the column"
+# What the server says of a text that it cannot send as UTF-8: in a database in SQL_ASCII it converts nothing, and other
+# encodings have bytes that stand for no character.
+NOT_UTF8 = (
+    psycopg.errors.CharacterNotInRepertoire.sqlstate,
+    psycopg.errors.UntranslatableCharacter.sqlstate,
+)
 _ROW_REMEDIES = {
     psycopg.errors.InsufficientPrivilege.sqlstate: "GRANT SELECT ON {table} TO database.user",
     psycopg.errors.OutOfMemory.sqlstate: _NO_MEMORY,
-    psycopg.errors.CharacterNotInRepertoire.sqlstate: _NOT_UTF8,
-    psycopg.errors.UntranslatableCharacter.sqlstate: _NOT_UTF8,
+    **dict.fromkeys(NOT_UTF8, "fix the values that are not valid UTF-8, or exclude the column"),
 }
 
 
@@ -251,6 +255,7 @@ def remedy_of(error: psycopg.Error, otherwise: str) -> str:
 
 
 _STATES = {
+    **dict.fromkeys(NOT_UTF8, "rename the table, column or label whose name is not valid UTF-8"),
     "28000": "ALTER ROLE <database.user> LOGIN, and allow this host and role in the server's pg_hba.conf",
     "28P01": "set database.user and database.password to a role that may log in",
     "3D000": "check database.dbname; `psql -l` lists the databases",
@@ -262,6 +267,12 @@ _STATES = {
     "fewer connections",
     "57P03": "wait until the server accepts connections",
     "53400": "raise max_replication_slots, or drop slots nobody needs (SELECT * FROM pg_replication_slots)",
+}
+
+# Of a connection alone, whose settings the server can refuse.
+_LOGIN_STATES = {
+    **_STATES,
+    "0A000": "copy the database into one with ENCODING UTF8, if the server cannot convert its encoding",
 }
 
 

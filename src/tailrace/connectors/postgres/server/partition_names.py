@@ -9,6 +9,8 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import tuple_row
 
+from tailrace.config import Config
+from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 
 Name = tuple[str, str]
@@ -41,6 +43,50 @@ def published(connection: psycopg.Connection[Any], publication: str) -> set[Name
 def first_of(names: Collection[Name]) -> ComesAs:
     """The first name of a lineage that is among these, None where none is."""
     return lambda line: next((name for name in line if name in names), None)
+
+
+_PUBLICATION = "SELECT puballtables, pubviaroot FROM pg_publication WHERE pubname = %s"
+_LISTED = """
+SELECT n.nspname::text, c.relname::text FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+JOIN pg_class c ON c.oid = r.prrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s
+"""
+_SCHEMAS = """
+SELECT n.nspname::text FROM pg_publication p JOIN pg_publication_namespace s ON s.pnpubid = p.oid
+JOIN pg_namespace n ON n.oid = s.pnnspid WHERE p.pubname = %s
+"""
+_SCHEMAS_SINCE = 150_000
+
+
+def left_out(connection: psycopg.Connection[Any], config: Config, captured: Collection[Name]) -> frozenset[Name]:
+    """Captured tables whose changes come under the name of another captured one: partitions, or their root.
+
+    A replica of them would stand still, so that it has none. It is asked of the catalogue, without a lock of a table.
+    """
+    if not (config.flag("rows.for.replica") and SnapshotMode.of(config).streams):
+        return frozenset()
+    names = {*captured}
+    lines = [line for line in lineages(connection) if len(names.intersection(line)) > 1]
+    comes_as = _comes_as(connection, config, names) if lines else first_of(())
+    chosen = {line: comes_as(line) for line in lines}
+    others = (part for line, name in chosen.items() if name in names for part in line)
+    return frozenset(names.intersection(others) - {*chosen.values()})
+
+
+def _comes_as(connection: psycopg.Connection[Any], config: Config, captured: set[Name]) -> ComesAs:
+    """By the publication, or by the one that a start makes or fills."""
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    cursor = connection.cursor(row_factory=tuple_row)
+    row = cursor.execute(_PUBLICATION, [name]).fetchone()
+    has_all, via_root = row or (mode == "all_tables", config.flag("publish.via.partition.root"))
+    listed = {*cursor.execute(_LISTED, [name]).fetchall(), *(captured if mode == "filtered" else ())}
+    has_schemas = connection.info.server_version >= _SCHEMAS_SINCE
+    schemas = {each for (each,) in cursor.execute(_SCHEMAS, [name])} if has_schemas else set()
+
+    def comes_as(line: Lineage) -> Name | None:
+        first = next((part for part in line if has_all or part in listed or part[0] in schemas), None)
+        return first if via_root or first is None else line[-1]
+
+    return comes_as
 
 
 def unheard(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,9 +16,18 @@ from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server import replica_identity
 from tailrace.connectors.postgres.server.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.server.partition_names import Name, first_of, lineages, published, unheard
-from tailrace.connectors.postgres.server.publication_plan import after, by_hand_alone, plan, will_come_as
+from tailrace.connectors.postgres.server.publication_plan import (
+    Action,
+    addition,
+    after,
+    breaking,
+    by_hand_alone,
+    plan,
+    will_come_as,
+)
 from tailrace.connectors.postgres.server.published import captured, differences, find, verify
-from tailrace.errors import SourceError
+from tailrace.connectors.postgres.server.published_identity import refused
+from tailrace.errors import ConfigError, SourceError
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -48,12 +57,16 @@ def ensure(
     stays missing. Raises SourceError.
     """
     name = config.text("publication.name")
-    replica_identity.autoset(connection, config, tables)
     actions = plan(connection, config, create=create)
     lacks = [lack for action in actions for lack in action.lacks]
+    wished = _wished(connection, config, tables)
+    # A publication that has long been there is not made worse by another start, so that one is not refused.
+    changed = None if create else {*wished, *(table for action in actions for table in action.adds)}
+    lacks += breaking(connection, config, actions, wished, changed)
     if lacks:
         what, remedy = ("; ".join(texts) for texts in zip(*((one.what, str(one.remedy)) for one in lacks), strict=True))
         raise SourceError(what, where=f"publication {name}", remedy=remedy)
+    replica_identity.autoset(connection, config, tables)
     try:
         if actions:
             with _limited(connection, config), connection.transaction():
@@ -70,6 +83,23 @@ def ensure(
     return tuple(table for action in actions for table in action.adds)
 
 
+def _wished(connection: psycopg.Connection[Any], config: Config, tables: Sequence[TableId]) -> dict[Name, str]:
+    """The replica identities that a start sets. Raises ConfigError."""
+    settings = replica_identity.plan(connection, config, tables)
+    return {(setting.table.schema, setting.table.table): setting.after for setting in settings}
+
+
+def _broken(connection: psycopg.Connection[Any], config: Config, actions: Sequence[Action]) -> list[Finding]:
+    """See `breaking`; entries for identities that contradict each other are reported where they are checked."""
+    database = config.text("database.dbname")
+    tables = [TableId(database, *table.name) for table in captured(connection, config)]
+    try:
+        wished = _wished(connection, config, tables)
+    except ConfigError:
+        wished = {}
+    return breaking(connection, config, actions, wished)
+
+
 def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> Iterator[Finding]:
     """What a start finds, does and lacks, for `check` and for the first start itself, which so fails before it acts."""
     name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
@@ -83,6 +113,7 @@ def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: boo
         yield Finding("publication", True, f"{name} exists")
     for action in actions:
         yield from action.lacks or [Finding("publication", True, action.does)]
+    yield from _broken(connection, config, actions)
     if there is not None:
         tables = captured(connection, config)
         names = {table.name for table in tables}
@@ -96,14 +127,17 @@ def by_hand(config: Config) -> list[str] | None:
         return by_hand_alone(connection, config)
 
 
-def demand(connection: psycopg.Connection, config: Config) -> None:
-    """Raise SourceError where a first start would fail, or would begin with less than the include lists name."""
+def demand(connection: psycopg.Connection, config: Config, rights: Callable[[], Sequence[str]]) -> None:
+    """Raise SourceError where a first start would fail, or would begin with less than the include lists name.
+
+    `rights` are the statements that grant what the start needs besides: they are named at once, not after another try.
+    """
     errors = [finding for finding in predicted(connection, config, begun=False) if finding.ok is False]
     if errors:
         name = config.text("publication.name")
         what = "; ".join(finding.what.removeprefix(f"{name}: ") for finding in errors)
-        remedy = "; ".join(finding.remedy for finding in errors if finding.remedy)
-        raise SourceError(what, where=f"publication {name}", remedy=remedy or None)
+        remedies = [*rights(), *(finding.remedy for finding in errors if finding.remedy)]
+        raise SourceError(what, where=f"publication {name}", remedy="; ".join(remedies) or None)
 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:
@@ -118,17 +152,34 @@ def include(connection: psycopg.Connection, config: Config, tables: Sequence[Tab
         if row is None:
             raise _not_there(connection, name, table)
         if not row[0]:
+            _check_added(connection, config, tables)
             _alter(connection, name, "ADD", table)
             added.append(str(table))
     return added
 
 
+def _check_added(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
+    """Raise SourceError where the server would refuse changes of these tables once they are published."""
+    there = find(connection, config.text("publication.name"))
+    if there is not None:
+        names = {(table.schema, table.table) for table in tables}
+        for finding in refused(connection, there, names, {}):
+            raise SourceError(finding.what, remedy=finding.remedy)
+
+
 def publish(config: Config, tables: Sequence[TableId]) -> list[str]:
     """As `include`, over a connection of its own. Raises SourceError, also where changes of them would be lost."""
-    with connect(config) as connection:
+    with server_errors("the publication cannot be altered"), connect(config) as connection:
         for finding in _lost_with(connection, config, tables):
             raise SourceError(finding.what, remedy=finding.remedy)
         return include(connection, config, tables)
+
+
+def obstacles(config: Config, tables: Sequence[TableId]) -> list[Finding]:
+    """What keeps `publish` from adding these tables, all of it. Raises SourceError."""
+    with server_errors("the publication cannot be read"), connect(config) as connection:
+        names = [(table.schema, table.table) for table in tables]
+        return [*_lost_with(connection, config, tables), *addition(connection, config, names)]
 
 
 def _lost_with(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,24 @@ from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.ddl import event_triggers
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
-from tailrace.connectors.postgres.server.published import OPERATIONS, Publication, Table, captured, find, shown
+from tailrace.connectors.postgres.server.published import (
+    OPERATIONS,
+    Publication,
+    Table,
+    captured,
+    every_table,
+    find,
+    shown,
+)
+from tailrace.connectors.postgres.server.published_identity import GENERATED_SINCE, refused
 from tailrace.errors import SourceError
 
 _ROLE = """
 SELECT current_user::text, current_database()::text, has_database_privilege(current_database(), 'CREATE'),
   (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
 """
+_DISABLED = "publication.autocreate.mode=disabled"
+GENERATED = "publish_generated_columns = stored"
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,34 @@ def plan(connection: psycopg.Connection[Any], config: Config, *, create: bool = 
     return list(_adaptions(connection, config, there, tables))
 
 
+def breaking(
+    connection: psycopg.Connection[Any],
+    config: Config,
+    actions: Sequence[Action],
+    wished: Mapping[Name, str],
+    only: Collection[Name] | None = None,
+) -> list[Finding]:
+    """Tables whose UPDATE and DELETE the server would refuse once a start has run its actions, see `refused`.
+
+    `wished` are the replica identities that the start sets before. `only` these tables of a publication that is there
+    are looked at (None: all).
+    """
+    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    there = find(connection, name)
+    if there is not None:
+        then = after(there, actions)
+        sent = None if then.all_tables else then.sent | then.listed
+        return list(refused(connection, then, sent if only is None else only, wished))
+    if not actions or mode == "no_tables":
+        return []
+    names = frozenset(table.name for table in captured(connection, config) if not table.unlogged)
+    made = Publication(
+        *(name, mode == "all_tables", _published_operations(config), config.flag("publish.via.partition.root"), True),
+        *(names, names, {}, {}, _is_to_send_generated(connection, config)),
+    )
+    return list(refused(connection, made, None if made.all_tables else names, wished, is_there=False))
+
+
 @dataclass(frozen=True, slots=True)
 class _Role:
     name: str
@@ -93,7 +132,7 @@ def _creation(connection: psycopg.Connection[Any], config: Config, tables: Seque
         raise _no_tables(name)
     held = _listed([*_names(tables), *([event_triggers.TABLE] if event_triggers.may_publish(connection) else [])])
     of = {"all_tables": sql.SQL("FOR ALL TABLES"), "filtered": sql.SQL("FOR TABLE {}").format(held)}
-    options = _options(config, creating=True)
+    options = _options(config, creating=True, generated=_is_to_send_generated(connection, config))
     tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
     what_for = of.get(mode, sql.SQL(""))
     statement = sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what_for, tail)
@@ -118,17 +157,31 @@ def by_hand_alone(connection: psycopg.Connection[Any], config: Config) -> list[s
 def _lacking_to_create(
     role: _Role, name: str, mode: str, tables: Sequence[Table], by_hand: str | None
 ) -> Iterator[Finding]:
-    if not role.may_create:
-        database, grantee = sql.Identifier(role.database).as_string(), sql.Identifier(role.name).as_string()
-        grant = f"GRANT CREATE ON DATABASE {database} TO {grantee}"
-        yield Finding("publication", False, f"{role.name} may not create the publication {name}", grant)
-    if mode == "all_tables" and not role.is_superuser:
-        remedy = f"as a superuser: {by_hand}; or set publication.autocreate.mode=filtered" if by_hand else None
-        yield Finding("publication", False, f"only a superuser may create {name} FOR ALL TABLES", remedy)
+    """What the role may not do, in one finding whose remedy is all that is needed."""
     foreign = [table for table in tables if not table.owned]
-    if mode == "filtered" and foreign:
+    grant = f"GRANT CREATE ON DATABASE {_quoted(role.database)} TO {_quoted(role.name)}"
+    ways = (
+        [f"as a superuser, or the tables' owner with CREATE on the database: {by_hand}; then set {_DISABLED}"]
+        if by_hand
+        else []
+    )
+    if mode == "all_tables" and not role.is_superuser:
+        what = f"only a superuser may create {name} FOR ALL TABLES, and {role.name} is none"
+        if role.may_create and tables and not foreign:
+            ways.append("set publication.autocreate.mode=filtered")
+    elif mode == "filtered" and foreign:
         what = f"{role.name} does not own {shown(foreign)}, which the publication {name} would hold"
-        yield Finding("publication", False, what, f"as the owner: {by_hand}")
+    elif not role.may_create:
+        what = f"{role.name} may not create the publication {name}"
+        ways.insert(0, grant)
+    else:
+        return
+    everything = f"as a superuser: CREATE PUBLICATION {_quoted(name)} FOR ALL TABLES; then set {_DISABLED}"
+    yield Finding("publication", False, what, "; or ".join(ways) or everything)
+
+
+def _quoted(name: str) -> str:
+    return sql.Identifier(name).as_string()
 
 
 def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> str | None:
@@ -140,7 +193,11 @@ def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequen
     held = [*_names(tables), *([event_triggers.TABLE] if triggers is not None and triggers.is_theirs else [])]
     statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(sql.Identifier(name), _listed(held)).as_string()
     is_via_root = config.flag("publish.via.partition.root") or any(_lost_by_names(connection, config, tables))
-    return f"{statement} WITH (publish_via_partition_root = true)" if is_via_root else statement
+    options = (
+        *(["publish_via_partition_root = true"] if is_via_root else []),
+        *([GENERATED] if knows_generated(connection) else []),
+    )
+    return f"{statement} WITH ({', '.join(options)})" if options else statement
 
 
 def _lost_by_names(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Iterator[Finding]:
@@ -203,6 +260,20 @@ def _needed(role: _Role, name: str, needs: Sequence[str], statement: sql.Compose
     return (Finding("publication", False, what, f"as the owner: {statement.as_string()}"),)
 
 
+def addition(connection: psycopg.Connection[Any], config: Config, names: Sequence[Name]) -> tuple[Finding, ...]:
+    """What the role lacks to add tables to the publication: one finding for all of them."""
+    there = find(connection, config.text("publication.name"))
+    if there is None or there.all_tables:
+        return ()
+    missing = [table for table in every_table(connection) if table.name in {*names} - there.sent - there.listed]
+    foreign = [table for table in missing if not table.owned]
+    needs = [] if there.is_owned or not missing else [f"own the publication {there.name}"]
+    needs += [f"own {shown(foreign)}"] if foreign else []
+    listed = _listed(_names(missing))
+    statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(sql.Identifier(there.name), listed)
+    return _needed(_role(connection), there.name, needs, statement)
+
+
 def _no_tables(name: str) -> SourceError:
     return SourceError(
         f"No table filters found for filtered publication {name}",
@@ -218,7 +289,17 @@ def _listed(names: Sequence[Name]) -> sql.Composable:
     return sql.SQL(", ").join(sql.Identifier(*name) for name in names)
 
 
-def _options(config: Config, *, creating: bool) -> sql.Composable | None:
+def knows_generated(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server can send stored generated columns."""
+    return connection.info.server_version >= GENERATED_SINCE
+
+
+def _is_to_send_generated(connection: psycopg.Connection[Any], config: Config) -> bool:
+    """Whether a publication that is made sends stored generated columns, which the reference engine's does not."""
+    return knows_generated(connection) and not config.flag("compat.faults")
+
+
+def _options(config: Config, *, creating: bool, generated: bool = False) -> sql.Composable | None:
     """Options of the publication: operations only where they are set by hand, the default must not narrow it."""
     options: list[sql.Composable] = []
     if "skipped.operations" in config.given:
@@ -227,6 +308,8 @@ def _options(config: Config, *, creating: bool) -> sql.Composable | None:
         options.append(sql.SQL("publish = {}").format(sql.Literal(words)))
     if creating and config.flag("publish.via.partition.root"):
         options.append(sql.SQL("publish_via_partition_root = true"))
+    if generated:
+        options.append(sql.SQL(GENERATED))
     return sql.SQL(", ").join(options) if options else None
 
 

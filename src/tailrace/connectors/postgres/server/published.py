@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,9 +22,11 @@ from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
-from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
+from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, left_out, lineages, unheard
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+
+log = logging.getLogger(__name__)
 
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 _SHOWN = 5
@@ -41,8 +44,9 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' ORDER BY 1, 2
 """
 _PUBLICATION = """
-SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, pg_has_role(pubowner, 'USAGE')
-FROM pg_publication WHERE pubname = %s
+SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot, pg_has_role(pubowner, 'USAGE'),
+  coalesce(to_jsonb(p) ->> 'pubgencols' = 's', false)
+FROM pg_publication p WHERE pubname = %s
 """
 _LISTED = """
 SELECT n.nspname::text, c.relname::text FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
@@ -93,6 +97,7 @@ class Publication:
     """A publication: the operations that it sends, the tables that it lists by themselves, and the names that come.
 
     `filters` are its row filters, `hidden` the columns that its column lists leave out, both by table.
+    `sends_generated`: stored generated columns are sent as well (PostgreSQL 18 and newer).
     """
 
     name: str
@@ -104,6 +109,7 @@ class Publication:
     sent: frozenset[Name]
     filters: Mapping[Name, str]
     hidden: Mapping[Name, Sequence[str]]
+    sends_generated: bool = False
 
 
 def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
@@ -112,7 +118,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     row = cursor.execute(_PUBLICATION, [name]).fetchone()
     if row is None:
         return None
-    all_tables, *flags, via_root, owned = row
+    all_tables, *flags, via_root, owned, sends_generated = row
     operations = frozenset(word for word, is_sent in zip(OPERATIONS.values(), flags, strict=True) if is_sent)
     listed = frozenset(cursor.execute(_LISTED, [name]).fetchall())
     knows_details = connection.info.server_version >= 150_000
@@ -121,16 +127,28 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     filters = {(schema, table): condition for schema, table, condition, _ in sent if condition is not None}
     hidden = {(schema, table): columns for schema, table, _, columns in sent if columns}
     names = frozenset((schema, table) for schema, table, *_ in sent)
-    return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden)
+    return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden, sends_generated)
 
 
 def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]:
     """The captured tables of the connection's database, by name."""
     wanted = TableFilter.from_config(config)
-    rows = connection.cursor(row_factory=tuple_row).execute(_TABLES)
     database = config.text("database.dbname")
-    found = (Table(*row) for row in rows)
+    found = every_table(connection)
     return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
+
+
+def every_table(connection: psycopg.Connection[Any]) -> list[Table]:
+    """The tables of the connection's database, by name."""
+    return [Table(*row) for row in connection.cursor(row_factory=tuple_row).execute(_TABLES)]
+
+
+def tell_left_out(connection: psycopg.Connection[Any], config: Config) -> None:
+    """Log which captured tables have no replica of their own, see `left_out`."""
+    others = left_out(connection, config, [table.name for table in captured(connection, config)])
+    if others:
+        names = shown([".".join(name) for name in sorted(others)])
+        log.info("%s: left out, as their changes come under the names of other captured tables", names)
 
 
 def problems(config: Config, *, begun: bool) -> list[Finding]:

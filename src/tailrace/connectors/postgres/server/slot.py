@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from psycopg.rows import tuple_row
 from tailrace.config import Config
 from tailrace.connectors.postgres.position import Claim, format_lsn, parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, first_line
+from tailrace.connectors.postgres.server.slot_wait import Blocker, open_transactions, prepared_transactions
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.quantity import size
 
@@ -26,7 +27,6 @@ PLUGIN = "pgoutput"
 _TAKEOVER_SECONDS = 10.0
 # A warning names the transactions that the making of a slot waits for, after so many seconds.
 _WAIT_SECONDS = 3.0
-_HOLDERS = "SELECT pid, application_name FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s)) ORDER BY pid"
 # PostgreSQL tells since 17 how long a slot has been idle.
 _SLOT = """
 SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, s.wal_status,
@@ -199,27 +199,36 @@ def _create(
         sql.Identifier(name), sql.SQL("TEMPORARY" if temporary else ""), sql.SQL(PLUGIN), sql.SQL(options)
     )
     while True:
+        blockers: list[Blocker] = []
         try:
-            row = _within_limit(connection, config, command)
+            row = _within_limit(connection, config, command, blockers)
             assert row is not None
             return parse_lsn(row[1]), str(row[2])
-        except psycopg.Error as error:  # noqa: PERF203  # the loop is the retrying
+        except psycopg.Error as error:
             if retries <= 0 or not isinstance(error, psycopg.errors.QueryCanceled):
+                waits = f"; it waited for {', '.join(each.what for each in blockers)}" if blockers else ""
+                remedy = _remedy(error, blockers)
                 raise SourceError(
-                    f"cannot create the slot: {first_line(error)}", where=f"slot {name}", remedy=_remedy(error)
+                    f"cannot create the slot: {first_line(error)}{waits}", where=f"slot {name}", remedy=remedy
                 ) from error
             retries -= 1
             log.warning("slot %s could not be created in time; trying again", name)
             time.sleep(config.number("slot.retry.delay.ms") / 1000)
 
 
-def _within_limit(connection: psycopg.Connection, config: Config, command: sql.Composed) -> tuple[Any, ...] | None:
+def _within_limit(
+    connection: psycopg.Connection, config: Config, command: sql.Composed, blockers: list[Blocker]
+) -> tuple[Any, ...] | None:
     """The command's row, cancelled after internal.create.slot.command.timeout seconds (0 or less: never).
 
-    The server does not apply statement_timeout to commands of replication, so the client has to cancel it.
+    The server does not apply statement_timeout to commands of replication, so the client has to cancel it. What it
+    waits for meanwhile is added to `blockers`.
     """
     seconds, process = config.number("internal.create.slot.command.timeout"), connection.info.backend_pid
-    with _after(seconds, lambda: _cancel(connection)), _after(_WAIT_SECONDS, lambda: _tell_wait(config, process)):
+    with (
+        _after(seconds, lambda: _cancel(connection)),
+        _after(_WAIT_SECONDS, lambda: blockers.extend(_tell_wait(config, process))),
+    ):
         return connection.execute(command).fetchone()
 
 
@@ -238,18 +247,17 @@ def _after(seconds: float, act: Callable[[], None]) -> Iterator[None]:
         timer.cancel()
 
 
-def _tell_wait(config: Config, process: int) -> None:
-    """Say which transactions keep the server's process from making the slot."""
+def _tell_wait(config: Config, process: int) -> list[Blocker]:
+    """The transactions that keep the server's process from making the slot, which are logged."""
     try:
         with connect(config, application="tailrace control") as connection:
-            holders = connection.execute(_HOLDERS, [process]).fetchall()
+            found = open_transactions(connection, process) + prepared_transactions(connection, _WAIT_SECONDS)
     except (SourceError, psycopg.Error) as error:
         log.info("what the slot waits for cannot be queried: %s", first_line(error))
-        return
-    for holder, application in holders:
-        log.warning(
-            "making the slot waits for the open transaction of server process %s, application %r", holder, application
-        )
+        return []
+    for blocker in found:
+        log.warning("making the slot waits for %s; remedy: %s", blocker.what, blocker.remedy)
+    return found
 
 
 def _cancel(connection: psycopg.Connection) -> None:
@@ -259,14 +267,17 @@ def _cancel(connection: psycopg.Connection) -> None:
         log.warning("creating the slot takes too long, and cannot be cancelled: %s", first_line(error))
 
 
-def _remedy(error: psycopg.Error) -> str:
+def _remedy(error: psycopg.Error, blockers: Sequence[Blocker]) -> str:
     if error.sqlstate == "53400":
         return "raise max_replication_slots, or drop slots nobody needs (SELECT * FROM pg_replication_slots)"
     if error.sqlstate == "55000":
         return "set wal_level = logical in postgresql.conf and restart the server"
     if error.sqlstate == "42501":
         return "ALTER ROLE <database.user> REPLICATION"
-    remedy = "end long open transactions, which keep a slot from being made (SELECT * FROM pg_stat_activity)"
+    remedy = "; ".join(blocker.remedy for blocker in blockers) or (
+        "end long open transactions, which keep a slot from being made (SELECT * FROM pg_stat_activity; SELECT * FROM "
+        "pg_prepared_xacts)"
+    )
     return f"{remedy}, or raise internal.create.slot.command.timeout" if error.sqlstate == "57014" else remedy
 
 

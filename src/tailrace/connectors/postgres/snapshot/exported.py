@@ -136,7 +136,7 @@ def gone(config: Config, name: str, said: str) -> SnapshotGone:
     return SnapshotGone(
         f"the exported snapshot {name} is gone, as the connection that held it has ended ({said})",
         where=address(config),
-        remedy="start again: a snapshot of several batches resumes, one of a single batch starts "
-        "from the beginning, one that a signal requested is read again; see the server's log for what ended the "
-        "connection named `tailrace ... snapshot` (a restart, pg_terminate_backend, a firewall)",
+        remedy="the server's log says what ended the connection named `tailrace ... snapshot` (a restart, "
+        "pg_terminate_backend, a firewall). A snapshot of several batches then resumes, one of a single batch starts "
+        "from the beginning, one that a signal requested is read again",
     )

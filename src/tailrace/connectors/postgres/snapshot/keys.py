@@ -12,6 +12,7 @@ from psycopg import sql
 
 from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import source_of
 from tailrace.connectors.postgres.snapshot.text_rows import copy_lines, rows_of
 
 # Names and types of a key's columns, as SQL writes the types.
@@ -48,7 +49,7 @@ def rows(
         "COPY (SELECT {}, t.tableoid::int8 || '/' || t.xmin || '/' || t.ctid FROM {} AS t JOIN {} ON {}) TO STDOUT"
     ).format(
         sql.SQL(", ").join(sql.Identifier("t", column.name) for column in table.schema.columns),
-        _name(table),
+        source_of(table),
         _given(keys, len(types)),
         _same(types),
     )
@@ -68,7 +69,7 @@ def images(
 
     Raises SourceError for what is no key.
     """
-    nowhere = sql.SQL(" WHERE NOT EXISTS (SELECT FROM {} AS t WHERE {})").format(_name(table), _same(types))
+    nowhere = sql.SQL(" WHERE NOT EXISTS (SELECT FROM {} AS t WHERE {})").format(source_of(table), _same(types))
     query = sql.SQL("COPY (SELECT {} FROM {}{} ORDER BY place) TO STDOUT").format(
         sql.SQL(", ").join(_value(place, kind) for place, (_, kind) in enumerate(types)),
         _given(keys, len(types)),
@@ -90,7 +91,8 @@ def _of_columns(table: CapturedTable, names: Sequence[str]) -> CapturedTable:
     """The table as if it had these columns only, in that order."""
     kinds = dict(zip((column.name for column in table.schema.columns), table.types, strict=True))
     columns = tuple(table.schema.column(name) for name in names)
-    return CapturedTable(replace(table.schema, columns=columns), tuple(kinds[name] for name in names))
+    types = tuple(kinds[name] for name in names)
+    return replace(table, schema=replace(table.schema, columns=columns), types=types)
 
 
 def _copied(
@@ -100,10 +102,6 @@ def _copied(
     if not lines:
         return pa.nulls(0, table.schema.row_type), [pa.nulls(0, pa.string()) for _ in range(extra)]
     return rows_of(table, lines, extra)
-
-
-def _name(table: CapturedTable) -> sql.Composable:
-    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
 
 
 def _same(types: KeyTypes) -> sql.Composable:

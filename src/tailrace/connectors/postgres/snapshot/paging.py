@@ -13,6 +13,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import source_of
 from tailrace.connectors.postgres.server.user_sql import check_condition, condition, one_statement
 from tailrace.connectors.postgres.snapshot.keys import KeyTypes
 from tailrace.connectors.postgres.snapshot.text_rows import copy_lines, rows_of
@@ -77,7 +78,7 @@ class Paging:
         """FROM and WHERE. The condition may name the table, so that has no alias."""
         wanted = [*bounds, *([condition(self.condition)] if self.condition else [])]
         where = sql.SQL(" WHERE ") + sql.SQL(" AND ").join(wanted) if wanted else sql.SQL("")
-        return sql.SQL(" FROM {}").format(self._table()) + where
+        return sql.SQL(" FROM {}").format(source_of(self.table)) + where
 
     def _table(self) -> sql.Identifier:
         return sql.Identifier(self.table.schema.id.schema, self.table.schema.id.table)

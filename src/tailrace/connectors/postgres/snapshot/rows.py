@@ -13,6 +13,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.postgres.catalog.tables import source_of
 from tailrace.connectors.postgres.log.decoder import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.server.user_sql import subquery
@@ -99,7 +100,7 @@ def source(table: CapturedTable, select: str | None) -> sql.Composable:
     """What is read for a table: itself, or a SELECT of the user's."""
     if select is not None:
         return subquery(select)
-    return sql.Identifier(table.schema.id.schema, table.schema.id.table)
+    return source_of(table)
 
 
 @dataclass(frozen=True)

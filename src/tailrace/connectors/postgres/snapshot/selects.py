@@ -11,6 +11,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
 from tailrace.config.overrides import origin_of, overrides
+from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.config.snapshot_plugins import SnapshotLock, SnapshotQuery
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
@@ -22,6 +23,10 @@ from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 _NO_RIGHT = "42501"
+_HIDDEN = """
+SELECT n.nspname::text, c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
+"""
 
 
 def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[TableId]:
@@ -87,6 +92,15 @@ def grants(config: Config, tables: Sequence[TableId]) -> list[str]:
         *(f"GRANT USAGE ON SCHEMA {schema} TO {role}" for schema in schemas),
         *(f"GRANT SELECT ON {quoted(table)} TO {role}" for table in tables),
     ]
+
+
+def missing_grants(connection: psycopg.Connection, config: Config) -> list[str]:
+    """Those for the tables that the first snapshot reads and the role may not read as a whole."""
+    catalog = Catalog(connection, config)
+    hidden = set(connection.execute(_HIDDEN))
+    wanted = [table for table in catalog.tables() if catalog.filter.snapshots(table)]
+    tables = [table for table in wanted if (table.schema, table.table) in hidden]
+    return grants(config, tables) if SnapshotMode.of(config).at_first else []
 
 
 @contextmanager

@@ -185,7 +185,7 @@ def _ranges(
         cut = [_Cut(one) for one in ranges.key_ranges(connection, id_, key, above, count)]
     else:
         names = [column.name for column in table.schema.columns]
-        selects = side_by_side(connection, id_, names, count)
+        selects = [] if table.is_alone else side_by_side(connection, id_, names, count)
         blocks = [] if selects else ranges.block_ranges(connection, id_, -(-size // count))
         cut = [*(_Cut(select=one.as_string(connection)) for one in selects), *map(_Cut, blocks)]
     return [replace(one, bytes=size // len(cut)) for one in cut]

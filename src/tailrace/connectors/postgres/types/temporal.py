@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, SMALLEST
-from tailrace.connectors.value_type import Convert, ValueType, is_strict
+from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 from tailrace.model.odd_times import INFINITY_DAYS as INFINITY_DAYS
@@ -36,21 +36,21 @@ def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
     if name == "timestamptz":
         return temporal.zoned_timestamp_form(digits).read_by(lambda text: zoned_text(text, digits))
     if name == "timetz":
-        return temporal.zoned_time_form().read_by(zoned_time_text)
+        return replace(temporal.zoned_time_form().read_by(zoned_time_text), loses="its zone")
     if name == "date":
         form = temporal.date_form(mode)
         return form.read_by({DAYS: days, ISO: _iso_date}[form.unit])
     if name == "time":
         form = temporal.time_form(mode, digits)
-        return form.read_by({MILLIS: time_ms, MICROS: time_us, NANOS: _time_ns, ISO: _iso_time}[form.unit])
-    form, strict = temporal.timestamp_form(mode, digits), is_strict(config)
+        return form.read_by({MILLIS: time_ms, MICROS: time_us, NANOS: _time_ns, ISO: _iso_time}[form.unit], digits)
+    form, strict = temporal.timestamp_form(mode, digits, keeps_all=keeps_all(config)), is_strict(config)
     conversions: dict[str, Convert] = {
         MILLIS: timestamp_ms,
         MICROS: timestamp_us,
         NANOS: lambda text: timestamp_ns(text, strict),
         ISO: _iso_timestamp,
     }
-    return form.read_by(conversions[form.unit])
+    return form.read_by(conversions[form.unit], digits)
 
 
 # What the reference engine's driver makes of infinity where it reads a DATE from a table or an array.
@@ -255,7 +255,7 @@ def _interval(mode: str, faults: bool) -> ValueType:
         convert = _infinite(interval_text, *((nothing, nothing) if faults else _INFINITE))
         return ValueType(_span("string", "Interval"), pa.string(), convert, nothing)
     convert = _infinite(interval_us, *((0, 0) if faults else (LARGEST, SMALLEST)))
-    return ValueType(_span("int64", "MicroDuration"), pa.int64(), convert, 0)
+    return ValueType(_span("int64", "MicroDuration"), pa.int64(), convert, 0, loses="its months and days")
 
 
 def _span(connect: str, name: str) -> ConnectSchema:

@@ -7,26 +7,41 @@ binary form is nearer to their values.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.postgres.log.protocol import arrays
-from tailrace.connectors.postgres.types import binary_temporal, bits, extensions, numbers, temporal, unmapped
+from tailrace.connectors.postgres.types import (
+    binary_temporal,
+    bits,
+    extensions,
+    nested_arrays,
+    numbers,
+    temporal,
+    unmapped,
+)
 from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
 from tailrace.connectors.postgres.types.geometry import geometries, points
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.types import geometry
 from tailrace.connectors.types.binary import binary_type
-from tailrace.connectors.value_type import AS_IS, Binary, ValueType, as_string, cast_type, is_strict, text_type
+from tailrace.connectors.value_type import (
+    AS_IS,
+    Binary,
+    ValueType,
+    as_string,
+    cast_type,
+    is_strict,
+    keeps_all,
+    text_type,
+)
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 from tailrace.model.schema import ConnectSchema
-
-log = logging.getLogger(__name__)
 
 _BOOLEAN = ValueType(
     ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False, binary=AS_IS
@@ -104,7 +119,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.name in _VECTORS:
         return _vector(pg.name, faults)
     if pg.name in ("bit", "varbit"):
-        return _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
+        kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
+        return replace(kind, loses="its length") if pg.name == "varbit" and modifier != 1 else kind
     if pg.name == "bytea":
         return _binary(config)
     if pg.name == "hstore":
@@ -140,6 +156,8 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         return None
     required = faults and (item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS)
     item = item or _unmapped(element, config)
+    if keeps_all(config):
+        return nested_arrays.array_type(item, ";" if element.name == "box" else ",")
     strict = is_strict(config)
     arrow, delimiter = pa.list_(item.arrow), ";" if element.name == "box" else ","
 
@@ -149,7 +167,9 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             _tell_nested(found.nested, strict)
         values, null = found.lists.values, found.lists.is_null()
         if required and values.null_count:
-            null = pc.or_(null, _having(found.lists, values.is_null(), "a null element; these are required", strict))
+            null = pc.or_(
+                null, _having(found.lists, values.is_null(), "a null element (elements are required)", strict)
+            )
         if faults and element.name == "numeric":
             without_number = pc.is_in(values, pa.array(_NO_NUMBERS, pa.string()))
             null = pc.or_(null, _having(found.lists, without_number, "NaN or infinity", strict))
@@ -171,14 +191,14 @@ def _having(lists: pa.ListArray, is_found: pa.Array, what: str, strict: bool) ->
     if found.true_count and strict:
         raise DecodeError(f"an array has {what}")
     if found.true_count:
-        log.warning("%d arrays become null: such an array has %s", found.true_count, what)
+        became_null(found.true_count, f"arrays with {what}")
     return found
 
 
 def _tell_nested(count: int, strict: bool) -> None:
     if strict:
         raise DecodeError("an array of more than one dimension has no place in an event")
-    log.warning("%d inner arrays of arrays with more than one dimension become null", count)
+    became_null(count, "inner arrays of arrays with more than one dimension")
 
 
 def _bits(length: int, faults: bool) -> ValueType:

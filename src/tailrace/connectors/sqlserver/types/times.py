@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS
-from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict
+from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict, keeps_all
 from tailrace.errors import DecodeError
 from tailrace.events.encode.arrow import join, literal
 
@@ -37,7 +37,7 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     digits = {"datetime": 3, "smalldatetime": 0}.get(name, scale)
     convert: Convert
     if name == "datetimeoffset":
-        zoned = temporal.zoned_timestamp_form(0).read_by(offset_text)
+        zoned = temporal.zoned_timestamp_form(0).read_by(offset_text, digits)
         return replace(zoned, text=_TEXT[name], of_default=lambda text: offset_text(_completed(text, zoned=True)))
     if name == "date":
         form = temporal.date_form(mode)
@@ -46,13 +46,16 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
         form = temporal.time_form(mode, digits)
         convert = _TIMES[form.unit]
     else:
-        form, strict = temporal.timestamp_form(mode, digits), is_strict(config)
+        form, strict = temporal.timestamp_form(mode, digits, keeps_all=keeps_all(config)), is_strict(config)
         convert = (lambda text: _nanoseconds(text, strict)) if form.unit == NANOS else _TIMESTAMPS[form.unit]
     as_values = Binary("{}", lambda found: convert(pc.cast(found, pa.string())))
     is_exact = name == "date" or digits <= _DRIVERS_DIGITS
     of_default = None if name in ("date", "time") else (lambda text: convert(_completed(text)))
     return replace(
-        form.read_by(convert), text=_TEXT[name], binary=as_values if is_exact else None, of_default=of_default
+        form.read_by(convert, 0 if name == "date" else digits),
+        text=_TEXT[name],
+        binary=as_values if is_exact else None,
+        of_default=of_default,
     )
 
 

@@ -8,6 +8,7 @@ all others are copied.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,3 +138,28 @@ def _dense(text: pa.Array) -> tuple[Bytes, Ints, Ints]:
     offsets = np.frombuffer(offsets_buffer, np.int32)[filled.offset : filled.offset + len(filled) + 1].astype(np.int64)
     octets = np.frombuffer(data if data is not None else b"", np.uint8)[offsets[0] : offsets[-1]]
     return octets, offsets[:-1] - offsets[0], offsets[1:] - offsets[0]
+
+
+def nested(literal: str, delimiter: str = ",") -> list[object]:
+    """The elements of a literal of several dimensions as lists of texts, one byte at a time; such values are rare.
+
+    Raises DecodeError for a text that is none.
+    """
+    inner: list[list[object]] = [[]]
+    tokens = re.compile(
+        r'\s*(?:([{}])|"((?:[^"\\]|\\.)*)"|((?:[^{}"\\%s]|\\.)+)|%s)' % ((re.escape(delimiter),) * 2), re.DOTALL
+    )
+    for found in tokens.finditer(literal[literal.index("{") :]):
+        brace, quoted, bare = found.groups()
+        if brace == "{":
+            inner.append([])
+        elif brace == "}":
+            inner[-2].append(inner.pop())
+        elif quoted is not None or bare is not None:
+            text = re.sub(r"\\(.)", r"\1", quoted if bare is None else bare, flags=re.DOTALL)
+            inner[-1].append(None if bare is not None and bare.upper() == "NULL" else text)
+    if len(inner) != 1 or len(inner[0]) != 1:
+        raise DecodeError("a text is no array literal")
+    whole = inner[0][0]
+    assert isinstance(whole, list)
+    return whole

@@ -1,0 +1,29 @@
+"""The tables of a replica whose source has no such table any more, or does not capture it, for comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tailrace.model.table_id import TableId
+from tailrace.pipeline.checkpoint import SparkAloneError
+from tailrace.pipeline.definition import Definition, ReplicaTarget
+from tailrace.pipeline.replica_states import stored_states
+from tailrace.sinks.replica.states import GONE
+from tailrace.sinks.replica.target import Target
+
+
+def gone_tables(definition: Definition, captured: Iterable[TableId]) -> list[TableId]:
+    """The replica's tables that are gone, by name; none where Spark alone reads the checkpoint."""
+    try:
+        states = stored_states(definition.checkpoint)
+    except SparkAloneError:
+        return []
+    there, shown = {table.unique for table in captured}, definition.config().naming.shown
+    gone = [name for name, state in states.items() if state.state == GONE and name not in there]
+    return [TableId.of_unique(name, shown) for name in sorted(gone)]
+
+
+def rows_of(target: ReplicaTarget, table: TableId) -> int:
+    """How many rows a replica has; none without a table. Raises SinkError."""
+    found = Target(target.path, table.unique, target.storage_options, target.names).open()
+    return 0 if found is None else int(found.count())

@@ -1,0 +1,8 @@
+CREATE TABLE a (id int PRIMARY KEY, v text);
+INSERT INTO a VALUES (1, 'a'), (2, 'b');
+ALTER TABLE a RENAME TO b;
+INSERT INTO b VALUES (3, 'c');
+CREATE TABLE c (id int PRIMARY KEY);
+INSERT INTO c VALUES (1);
+DROP TABLE c;
+-- @wait
