@@ -11,7 +11,8 @@ import pytest
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables import connector as change_tables
 from tailrace.connectors.db2 import connector
-from tailrace.connectors.db2.client import Connection, Db2Error, Server, connect
+from tailrace.connectors.db2.cli.library import Db2Error
+from tailrace.connectors.db2.client import Connection, Server, connect
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.errors import DecodeError, OffsetError, SourceError
 from tests.behaviour.proxies import proxy

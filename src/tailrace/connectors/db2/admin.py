@@ -7,9 +7,10 @@ from datetime import timedelta
 
 from tailrace.connectors.change_tables.admin import ChangeTableAdmin
 from tailrace.connectors.db2.catalog import Catalog
-from tailrace.connectors.db2.client import FAILURES, Connection
+from tailrace.connectors.db2.client import Connection
 from tailrace.connectors.db2.config import COMMIT, LUW
 from tailrace.connectors.db2.connector import Db2Connector
+from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import captured_time, control, intervals, log_end, server_time
 from tailrace.connectors.db2.registering import control_tables, grants, registration, reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT

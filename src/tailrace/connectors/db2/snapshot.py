@@ -12,9 +12,10 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.db2 import statements
+from tailrace.connectors.db2 import failures, statements
 from tailrace.connectors.db2.catalog import Catalog
-from tailrace.connectors.db2.client import FAILURES, Connection, Server, connect
+from tailrace.connectors.db2.client import Connection, Server, connect
+from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import intervals, log_end, wait_for_capture
 from tailrace.connectors.db2.log.last import last_change
 from tailrace.connectors.db2.log.reader import RegisteredTable, change_table
@@ -44,6 +45,10 @@ class Db2Dialect(Dialect):
     nulls_first = False
     grammar = GRAMMAR
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
+
+    def is_missing(self, error: BaseException) -> bool:
+        """See Dialect.is_missing."""
+        return failures.is_missing(error)
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows
 from tailrace.connectors.change_tables.dialect import Block, Instance
+from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.reader import ChangeTable
@@ -21,7 +22,7 @@ from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.db2.position import LSN_BYTES
 from tailrace.connectors.db2.statements import name
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
-from tailrace.errors import DecodeError, SourceError
+from tailrace.errors import DecodeError
 
 _OPERATIONS, _KINDS = pa.array(["D", "I", "U"]), pa.array([DELETED, INSERTED, AFTER_ALONE])
 _UNKNOWN = 0
@@ -84,7 +85,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
     """How rows of a change table are read; None if none of its columns is captured. Raises SourceError."""
     described = catalog.at(instance)
     if not described.columns:
-        raise SourceError(
+        raise InstanceGone(
             f"the change table {instance.changes} is gone, and its changes with it",
             where=str(instance.table),
             remedy=f"take a new snapshot of the table by a signal, or {NEW_CHECKPOINT}",
