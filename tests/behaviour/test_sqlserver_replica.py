@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from tailrace.cli.status import look
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline, Run
-from tailrace.sinks.replica.notes import PROPERTY
+from tailrace.sinks.replica.descriptions import PROPERTY
 from tailrace.sinks.replica.target import read_table
 from tests.behaviour.streams import eventually
 from tests.conformance.sqlserver import ENABLE, SqlServerSource
@@ -212,7 +212,7 @@ def test_a_narrower_instance_takes_columns_away_and_says_so(source: SqlServerSou
         source.run(f"{ENABLE.format('orders')}, @capture_instance = 'audit', @captured_column_list = N'id'")
         source.run("INSERT INTO orders VALUES (2, 2, N'b')")
         replica.becomes("orders", {"id": 1}, {"id": 2})
-        (warning,) = look(replica.definition).warnings
+        (warning,) = (each.what for each in look(replica.definition).problems if each.name == "instances")
         assert "is read from the capture instance audit" in warning
         assert "which lacks note, v" in warning
 

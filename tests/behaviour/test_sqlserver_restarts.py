@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import closing
 from itertools import cycle
 
@@ -98,3 +99,67 @@ def test_the_number_of_each_refused_log_in_is_its_own(source: SqlServerSource, e
                 assert FAILURES.is_transient(caught.value) == (numbers != (18456,))
     with closing(client.connect(config)) as connection:
         assert connection.value("SELECT 1") == 1
+
+
+@pytest.mark.parametrize("number", [1205, 1222, 3960, 596])
+def test_a_snapshot_that_a_deadlock_or_a_lock_ends_is_read_again(source: SqlServerSource, number: int) -> None:
+    """The task fails by an error of which the run knows that it passes."""
+    source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+    stream = Stepped("sqlserver", source, {"table.include.list": r"dbo\.orders"})
+    start = stream.offset
+    end = stream.capture.head(start, None)
+    (split,) = stream.capture.plan(start, end)
+    rows = r"SELECT \[id\], \[v\], \[note\] FROM"
+    with source.server.faults.statements(rows, *errors(source, number)), pytest.raises(SourceError) as caught:
+        list(stream.capture.read(split))
+    assert stream.capture.is_passing(caught.value)
+    batches = [batch for chunk in stream.capture.read(split) for batch in chunk.batches if batch.schema_change is None]
+    assert sum(map(len, batches)) == 1
+    stream.close()
+
+
+def test_a_table_that_is_locked_for_long_is_waited_for(
+    source: SqlServerSource, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Under `exclusive`, each attempt as long as snapshot.lock.timeout.ms says."""
+    source.run("INSERT INTO orders VALUES (1, 1, N'a')")
+    given = {"snapshot.lock.timeout.ms": "100", "retriable.restart.connector.wait.ms": "50"}
+    with closing(source.server.connect(source.name)) as writer, writer.cursor() as cursor:
+        cursor.execute("BEGIN TRANSACTION")
+        cursor.execute("UPDATE orders SET v = 2")
+        threading.Timer(1.0, lambda: cursor.execute("COMMIT")).start()
+        stream = Stepped("sqlserver", source, {"table.include.list": r"dbo\.orders", **given})
+        with caplog.at_level(logging.WARNING):
+            found = [event["after"]["v"] for _ in range(2) for event in stream.step()[0]]
+        stream.close()
+    assert set(found) == {2}, "what is committed meanwhile may come once more by the log"
+    assert "Lock request time out" in caplog.text
+
+
+def test_readers_that_wait_for_writers_stop_nothing(source: SqlServerSource) -> None:
+    """As where the database has no versions of rows: the capture job, clean-up and readers wait for one another."""
+    server, stopped = source.server, threading.Event()
+    server.readers_wait = True
+
+    def write() -> None:
+        with closing(server.connect(source.name)) as writer, writer.cursor() as cursor:
+            number = 0
+            while not stopped.is_set():
+                number += 1
+                cursor.execute("BEGIN TRANSACTION")
+                cursor.execute(f"INSERT INTO orders VALUES ({number}, 1, N'a')")
+                cursor.execute("COMMIT")
+                source.written = number  # type: ignore[attr-defined]
+
+    writing = threading.Thread(target=write)
+    try:
+        with stepping("sqlserver", source, table__include__list=r"dbo\.orders", **FAST) as stream:
+            writing.start()
+            found = [event["after"]["id"] for _ in range(15) for event in stream.step()[0]]
+            stopped.set()
+            writing.join()
+            found += [event["after"]["id"] for _ in range(2) for event in stream.step()[0]]
+        assert found == list(range(1, source.written + 1))  # type: ignore[attr-defined]
+    finally:
+        stopped.set()
+        server.readers_wait = False

@@ -12,8 +12,8 @@ from typing import Any
 class Fact:
     """A value about a table, and why the table's rows may differ from the source once it is another one.
 
-    Values with another `of` are not compared. `sizes` belong to the value: where none of them gets smaller, no row
-    differs.
+    Values with another `of` are not compared. `sizes` belong to the value: no row differs where none of them gets
+    smaller.
     """
 
     value: str
@@ -22,9 +22,9 @@ class Fact:
     sizes: tuple[int, ...] = ()
 
     @staticmethod
-    def from_json(sizes: Sequence[int], **node: str) -> Fact:
-        """From the parts of the JSON of a Structure."""
-        return Fact(**node, sizes=tuple(sizes))
+    def from_json(value: str, why: str, of: str, sizes: Sequence[int]) -> Fact:
+        """A fact of its fields, as `Structure.to_json` has them."""
+        return Fact(value, why, of, tuple(sizes))
 
     @property
     def stored(self) -> list[Any]:

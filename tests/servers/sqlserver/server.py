@@ -66,6 +66,8 @@ class SqlServer:
         self.table_locks = TableLocks()
         self.platform = platform
         self.faults = Faults()
+        # Whether readers wait for transactions that have changed their tables, as without versions of rows.
+        self.readers_wait = False
         self.statements: list[tuple[int, str]] = []
         self._record = record
         self._capture_settings = (capture_interval, idle_seconds)

@@ -387,20 +387,3 @@ class Dialect(Protocol):
 
     def change_table(self, connection: Any, config: Config, instance: Instance) -> ChangeTable | None:
         """How rows of a change table are read; None if none of its columns is captured. Raises InstanceGone."""
-
-
-def source_row(dialect: Dialect, last: LastChange | None) -> dict[str, Any]:
-    """The `source` of a change."""
-    known = {
-        "commit_lsn": last and (last.commit or None),
-        "change_lsn": last and last.change,
-        "event_serial_no": last and last.serial,
-    }
-    return {field.name: known[field.name] for field in dialect.source_type}
-
-
-def source_rows(dialect: Dialect, last: LastChange | None, count: int) -> pa.StructArray:
-    """The `source` of rows that are no changes: that of one change."""
-    row = source_row(dialect, last)
-    columns = [pa.repeat(pa.scalar(row[field.name], field.type), count) for field in dialect.source_type]
-    return pa.StructArray.from_arrays(columns, fields=list(dialect.source_type))

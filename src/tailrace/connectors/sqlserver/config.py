@@ -105,7 +105,10 @@ CONNECTION = (
 )
 CHANGES = (
     Option(
-        "data.query.mode", choice("direct", "function"), "direct", "Read change tables, or by the server's functions."
+        "data.query.mode",
+        choice("direct", "function"),
+        "direct",
+        "Times of transactions come from a table, or by a function of the server; changes from change tables.",
     ),
     Option(
         "max.iteration.transactions",

@@ -23,8 +23,9 @@ log = logging.getLogger(__name__)
 # A table was altered while the instance was there, and has columns that the instance lacks.
 _BEHIND = """
 SELECT ct.object_id, (SELECT MAX(h.ddl_lsn) FROM {db}.cdc.ddl_history h WHERE h.object_id = ct.object_id),
-  ct.role_name, ct.index_name, ct.filegroup_name, ct.partition_switch
+  ct.role_name, CASE WHEN i.is_primary_key = 1 THEN NULL ELSE ct.index_name END, ct.filegroup_name, ct.partition_switch
 FROM {db}.cdc.change_tables ct
+LEFT JOIN {db}.sys.indexes i ON i.object_id = ct.source_object_id AND i.name = ct.index_name
 WHERE EXISTS (SELECT 1 FROM {db}.cdc.ddl_history h WHERE h.object_id = ct.object_id)
 AND EXISTS (SELECT 1 FROM {db}.sys.columns c WHERE c.object_id = ct.source_object_id AND c.is_computed = 0
   AND NOT EXISTS (
