@@ -14,7 +14,7 @@ from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import captured_time, control, intervals, log_end, server_time
 from tailrace.connectors.db2.registering import control_tables, grants, registration, reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT
-from tailrace.connectors.db2.statements import qualified, text
+from tailrace.connectors.db2.statements import control_schema, folded, qualified, text
 from tailrace.connectors.db2.statements import table as table_name
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
@@ -40,7 +40,7 @@ class Db2Admin(ChangeTableAdmin):
     def findings(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.findings."""
         yield Finding("server", True, f"{connection.product()} at {self.config.text('database.hostname')}")
-        schema = self.config.text("cdc.control.schema")
+        schema = control_schema(self.config)
         if not _is_readable(connection, qualified(schema, "IBMSNAP_REGISTER")):
             remedy = f"set cdc.control.schema, or GRANT SELECT ON {schema}.IBMSNAP_REGISTER TO the user"
             yield Finding("capture", False, f"the control tables in {schema} are missing or cannot be read", remedy)
@@ -136,19 +136,22 @@ class Db2Admin(ChangeTableAdmin):
 
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.preparation: what the connection shows to be missing."""
-        config, schema = self.config, self.config.text("cdc.control.schema")
+        config, schema = self.config, control_schema(self.config)
         controls = [qualified(schema, each) for each in _CONTROLS]
 
         def missing(connection: Connection) -> list[str]:
             hidden = [each for each in controls if not _is_readable(connection, each)]
             is_set_up = controls[0] not in hidden
-            there = Catalog(connection, config).newest() if is_set_up else {}
+            catalog = Catalog(connection, config)
+            there = catalog.newest() if is_set_up else {}
             new = [table for table in tables if table not in there]
-            changes = [qualified(config.text("cdc.change.tables.schema"), f"CDC_{t.schema}_{t.table}") for t in new]
+            changes = [
+                qualified(folded(config.text("cdc.change.tables.schema")), f"CDC_{t.schema}_{t.table}") for t in new
+            ]
             sources = [each for each in map(table_name, tables) if not _is_readable(connection, each)]
             return [
                 *([] if is_set_up else control_tables(config)),
-                *(f"{statement};" for table in new for statement in registration(config, table)),
+                *(f"{statement};" for table in new for statement in _registering(catalog, table)),
                 *(f"{statement};" for statement in grants(config, [*hidden, *changes, *sources])),
                 *([reinit(config)] if new else []),
             ]
@@ -161,10 +164,11 @@ class Db2Admin(ChangeTableAdmin):
         config = self.config
 
         def registered(connection: Connection) -> list[str]:
-            there = Catalog(connection, config).newest()
+            catalog = Catalog(connection, config)
+            there = catalog.newest()
             new = [table for table in tables if table not in there]
             for table in new:
-                connection.run(*registration(config, table))
+                connection.run(*_registering(catalog, table))
             if new:
                 try:
                     connection.rows(reinit_statement(config))
@@ -179,6 +183,10 @@ class Db2Admin(ChangeTableAdmin):
     def extended(self) -> str:
         """See Admin.extended."""
         return "the registrations for capture"
+
+
+def _registering(catalog: Catalog, table: TableId) -> list[str]:
+    return registration(catalog.config, table, catalog.described(table, 0).columns)
 
 
 def _is_readable(connection: Connection, table: str) -> bool:

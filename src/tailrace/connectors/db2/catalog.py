@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import Columns
 from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.defaults import parse_default
-from tailrace.connectors.db2.statements import qualified, text
+from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
@@ -121,8 +122,8 @@ class Catalog(dialect.Catalog):
 
     def registered(self) -> list[tuple[Any, ...]]:
         """The rows of IBMSNAP_REGISTER: source schema and table, change table's schema and name, state."""
-        rows = self.connection.rows(_REGISTERED.format(control=self.config.text("cdc.control.schema")))
-        schema = self.config.text("cdc.change.tables.schema")
+        rows = self.connection.rows(_REGISTERED.format(control=name(control_schema(self.config))))
+        schema = folded(self.config.text("cdc.change.tables.schema"))
         return [(owner, table, cd_owner or schema, cd_table, state) for owner, table, cd_owner, cd_table, state in rows]
 
     def described(self, table: TableId, number: int) -> Described:
@@ -130,14 +131,38 @@ class Catalog(dialect.Catalog):
         return Described(table, self._columns(table.schema, table.table), self.key(table))
 
     def at(self, instance: Instance) -> Described:
-        """See Catalog.at: columns are found by their names, whatever their order is."""
-        schema = next(each.schema for each, (number, _) in self._tables.items() if number == instance.number)
-        own = [each for each in self._columns(schema, instance.name) if not each.name.startswith(_SYSTEM)]
+        """See Catalog.at: columns are found by their names, whatever their order is.
+
+        Without a key nothing finds the rows whose large objects have changed, so these columns are left out.
+        """
+        own = self._captured(instance)
         source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
         # A change table may have old images, too, whose columns the source table does not have.
-        columns = tuple(source[each.name] for each in own if each.name in source) if source else tuple(own)
+        columns = tuple(source[each.name] for each in own if each.name in source) if source else own
         key = self.key(instance.table, only_primary=self.config.flag("compat.faults"))
-        return Described(instance.table, columns, key if set(key) <= {each.name for each in columns} else ())
+        if not set(key) <= {each.name for each in columns}:
+            key = ()
+        if not key:
+            left_out = self._indicated(own, source)
+            columns = tuple(each for each in columns if each.name not in left_out)
+        return Described(instance.table, columns, key)
+
+    def indicated(self, instance: Instance) -> set[str]:
+        """The large objects of which a change table has an indicator, and no values."""
+        source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
+        return self._indicated(self._captured(instance), source)
+
+    def _indicated(self, own: Iterable[SourceColumn], source: Mapping[str, SourceColumn]) -> set[str]:
+        return {
+            each.name
+            for each in own
+            if each.name in source and source[each.name].type.is_large and not each.type.is_large
+        }
+
+    def _captured(self, instance: Instance) -> tuple[SourceColumn, ...]:
+        """The columns of a change table that are no columns of its own."""
+        schema = next(each.schema for each, (number, _) in self._tables.items() if number == instance.number)
+        return tuple(each for each in self._columns(schema, instance.name) if not each.name.startswith(_SYSTEM))
 
     def info(self, column: SourceColumn) -> ColumnInfo:
         """See Catalog.info."""

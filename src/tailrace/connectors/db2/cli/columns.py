@@ -253,7 +253,7 @@ def longest(statement: str, columns: Sequence[Description]) -> str | None:
     """
     names = [f"c{place}" for place in range(len(columns))]
     lengths = [f"MAX(LENGTH({name}))" for name, column in zip(names, columns, strict=True) if column.is_large]
-    return f"SELECT {', '.join(lengths)} FROM ({statement}) AS read ({', '.join(names)})" if lengths else None
+    return f"SELECT {', '.join(lengths)} FROM ({statement}) AS wanted ({', '.join(names)})" if lengths else None
 
 
 def room(column: Description, length: int) -> int:

@@ -11,7 +11,7 @@ from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.position import literal_of
-from tailrace.connectors.db2.statements import name
+from tailrace.connectors.db2.statements import control_schema, name
 
 # WITH CS: a snapshot's isolation level would keep locks that the capture program waits for. Below CS a change of the
 # register is seen before the rows it stands for.
@@ -29,7 +29,7 @@ _LOOK_S = 0.05
 
 def control(config: Config) -> str:
     """The schema of the control tables, quoted."""
-    return name(config.text("cdc.control.schema"))
+    return name(control_schema(config))
 
 
 def log_end(connection: Connection, config: Config) -> Reading:

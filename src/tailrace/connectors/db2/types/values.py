@@ -18,6 +18,7 @@ from tailrace.model.schema import ConnectSchema
 
 CHARACTERS = ("CHAR", "VARCHAR", "CLOB", "GRAPHIC", "VARGRAPHIC", "DBCLOB", "LONG VARCHAR", "LONG VARGRAPHIC")
 BINARIES = ("BINARY", "VARBINARY", "BLOB", "ROWID")
+LARGE = ("CLOB", "BLOB", "DBCLOB", "XML")
 BIT_DATA = " FOR BIT DATA"
 # Java's types (java.sql.Types) and lengths, as IBM's JDBC driver reports them.
 _JDBC = {
@@ -54,6 +55,11 @@ class Db2Type:
         """From a row of SYSCAT.COLUMNS."""
         short = _SHORT.get(name, name)
         return Db2Type(short, length, scale, short in _BIT_JDBC and code_page == 0)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is a large object, or XML, which the log has beside its rows."""
+        return self.name in LARGE
 
     @property
     def length(self) -> int:
