@@ -91,8 +91,8 @@ class Db2Dialect(Dialect):
         return expression
 
     def key_text(self, column: str, kind: Db2Type) -> str:
-        """See Dialect.key_text."""
-        return column
+        """See Dialect.key_text: 24:00:00, and more digits of fraction than Python has, are kept by texts alone."""
+        return f"VARCHAR({column})" if kind.name in ("TIME", "TIMESTAMP") else column
 
     def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
         """See Dialect.texts."""
@@ -199,9 +199,16 @@ _READERS: dict[str, Callable[[str], object]] = {
     **dict.fromkeys(("DECIMAL", "NUMERIC", "DECFLOAT"), Decimal),
     **dict.fromkeys(_FLOATS, float),
     "DATE": date.fromisoformat,
-    "TIME": time.fromisoformat,
-    "TIMESTAMP": datetime.fromisoformat,
+    "TIME": lambda value: _matching(_CLOCK, value),
+    "TIMESTAMP": lambda value: _matching(rf"\d{{4}}-\d\d-\d\d[-T ]{_CLOCK}(\.\d{{1,12}})?", value),
 }
+_CLOCK = r"\d\d[.:]\d\d[.:]\d\d"
+
+
+def _matching(form: str, value: str) -> str:
+    if not re.fullmatch(form, value, re.ASCII):
+        raise ValueError(value)
+    return value
 
 
 def _is_of(kind: Db2Type, value: str) -> bool:
