@@ -84,11 +84,9 @@ def _parts(found: pa.Array) -> tuple[pa.Array, pa.Array]:
     day, hours, minutes, ends, digits = (pc.struct_field(parts, name) for name in ("day", "h", "m", "s", "f"))
     fraction = pc.cast(pc.utf8_rpad(pc.utf8_slice_codeunits(digits, 0, 9), 9, "0"), pa.int64())
     # 24:00:00 is the end of the day, which is the beginning of the next one.
-    clock = [
-        pc.multiply(pc.cast(part, pa.int64()), unit) for part, unit in ((hours, 3600), (minutes, 60), (seconds, 1))
-    ]
-    midnight = pc.cast(pc.cast(day, pa.date32()).cast(pa.timestamp("s")), pa.int64())
-    seconds = pc.add(midnight, pc.add(clock[0], pc.add(clock[1], clock[2])))
+    seconds = pc.cast(pc.cast(pc.cast(day, pa.date32()), pa.timestamp("s")), pa.int64())
+    for part, unit in ((hours, 3600), (minutes, 60), (ends, 1)):
+        seconds = pc.add(seconds, pc.multiply(pc.cast(part, pa.int64()), unit))
     micros = pc.add(pc.multiply(seconds, 1_000_000), pc.divide(fraction, 1000))
     return micros, pc.subtract(fraction, pc.multiply(pc.divide(fraction, 1000), 1000))
 
