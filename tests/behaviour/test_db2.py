@@ -98,6 +98,30 @@ def test_a_single_row_of_an_update_is_for_zos(source: Db2Source) -> None:
         assert f"{source.schema}.orders, commit 00000000:" in str(caught.value)
 
 
+def test_zos_has_another_catalog_with_other_names_of_types(source: Db2Source) -> None:
+    table = source.name("kinds")
+    columns = {
+        "s": ("SMALLINT", "1"), "r": ("REAL", "1.5"), "d": ("DOUBLE", "2.5"), "p": ("DECIMAL(7, 2)", "3.25"),
+        "c": ("CHAR(3)", "'abc'"), "x": ("VARCHAR(4) FOR BIT DATA", "X'01'"),
+        "t": ("TIMESTAMP", "'2020-01-02 03:04:05'"),
+    }  # fmt: skip
+    listed = ", ".join(f'"{name}" {kind}' for name, (kind, _) in columns.items())
+    source.run(f'CREATE TABLE {table} ("id" INTEGER NOT NULL PRIMARY KEY, {listed})')
+    source.server.capture((source.schema, "kinds"))
+    insert = f"INSERT INTO {table} VALUES ({{}}, {', '.join(value for _, value in columns.values())})"
+    source.run(insert.format(1))
+    given = {"table__include__list": rf"{source.schema}\.kinds", "snapshot__isolation__mode": "repeatable_read"}
+    images = []
+    for platform in ("LUW", "ZOS"):
+        with streaming(source, **given, db2__platform=platform) as stream:
+            key = 2 + len(images)
+            write(source, insert.format(key))
+            (event,) = stream.step()[0]
+            images.append({**event["after"], "id": key})
+    assert images[0].keys() == {"id", *columns}
+    assert images[0] == {**images[1], "id": 2}
+
+
 def test_columns_are_found_by_their_names(source: Db2Source) -> None:
     with streaming(source) as stream:
         source.server.release(source.schema, "orders")

@@ -34,7 +34,7 @@ FROM SYSCAT.COLUMNS c WHERE c.TABSCHEMA = {schema} AND c.TABNAME = {table} ORDER
 """
 _COLUMNS_ZOS = """
 SELECT c.NAME, c.COLTYPE, c.LENGTH, c.SCALE, CASE c.FOREIGNKEY WHEN 'B' THEN 0 ELSE 1208 END, c.NULLS,
-  CASE WHEN c.DEFAULT IN ('I', 'J') THEN 'Y' ELSE 'N' END, CASE WHEN c.DEFAULT IN ('A', 'I') THEN 'A' ELSE '' END,
+  CASE WHEN c."DEFAULT" IN ('I', 'J') THEN 'Y' ELSE 'N' END, CASE WHEN c."DEFAULT" IN ('A', 'I') THEN 'A' ELSE '' END,
   c.DEFAULTVALUE
 FROM SYSIBM.SYSCOLUMNS c WHERE c.TBCREATOR = {schema} AND c.TBNAME = {table} ORDER BY c.COLNO
 """
@@ -51,6 +51,9 @@ JOIN SYSIBM.SYSKEYS k ON k.IXCREATOR = i.CREATOR AND k.IXNAME = i.NAME
 WHERE i.TBCREATOR = {schema} AND i.TBNAME = {table} AND i.UNIQUERULE IN ('P', 'U')
 ORDER BY CASE i.UNIQUERULE WHEN 'P' THEN 0 ELSE 1 END, i.NAME, k.COLSEQ
 """
+# By the statistics of RUNSTATS: rows, -1 without them, and bytes of a row.
+_SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
+_SIZE_ZOS = "SELECT CARDF, AVGROWLEN FROM SYSIBM.SYSTABLES WHERE CREATOR = {schema} AND NAME = {table} AND TYPE = 'T'"
 _REGISTERED = """
 SELECT r.SOURCE_OWNER, r.SOURCE_TABLE, r.CD_OWNER, r.CD_TABLE, r.STATE
 FROM {control}.IBMSNAP_REGISTER r WHERE r.SOURCE_OWNER <> '' AND r.CD_TABLE IS NOT NULL
@@ -196,6 +199,13 @@ class Catalog(dialect.Catalog):
             if rule in rules:
                 found.setdefault((schema, index), []).append(column)
         return [tuple(columns) for columns in found.values()]
+
+
+def statistics(connection: Connection, table: TableId, *, is_zos: bool) -> tuple[int, int]:
+    """About the rows of a table and the bytes of one, -1 where they are not known; zeros for a table that is gone."""
+    query = (_SIZE_ZOS if is_zos else _SIZE).format(schema=text(table.schema), table=text(table.table))
+    found = connection.rows(query)
+    return (int(found[0][0]), int(found[0][1])) if found else (0, 0)
 
 
 def _column(row: tuple[Any, ...]) -> SourceColumn:

@@ -17,6 +17,7 @@ from tailrace.connectors.db2.cli import columns as results
 from tailrace.connectors.db2.cli import library as cli
 from tailrace.connectors.db2.cli.columns import Description
 from tailrace.connectors.db2.cli.library import Db2Error
+from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.errors import SourceError
 
@@ -29,6 +30,8 @@ _SECURITY = {
     "11": "AUTHENTICATION=KERBEROS",
     "13": "AUTHENTICATION=DATA_ENCRYPT",
 }
+# The library's numbers of isolation levels.
+_LEVELS = {"UR": 1, "CS": 2, "RS": 4}
 # Rows of a fetch where all are wanted at once.
 _FETCHED = 1000
 LARGEST = 128 << 20
@@ -38,8 +41,8 @@ LARGEST = 128 << 20
 class Connection(dialect.Connection):
     """Implements Connection. Each statement is committed, unless a transaction was begun."""
 
-    def __init__(self, connection: c_void_p, timeout: int) -> None:
-        self._connection, self._timeout = connection, timeout
+    def __init__(self, connection: c_void_p, timeout: int, *, is_zos: bool = False) -> None:
+        self._connection, self._timeout, self.is_zos = connection, timeout, is_zos
         # A statement that outlives its connection breaks one of the next connection: they are freed before.
         self._open: dict[int, c_void_p] = {}
 
@@ -96,6 +99,14 @@ class Connection(dialect.Connection):
                 cli.roll_back(self._connection)
                 self._commit_each(True)
 
+    def isolate(self, level: str) -> None:
+        """Read at an isolation level of Db2 from now on. Db2 for z/OS has it by the driver's packages alone."""
+        if self.is_zos:
+            number = _LEVELS[level]
+            cli.call("SQLSetConnectAttr", cli.CONNECTION, self._connection, cli.ATTR_TXN_ISOLATION, number, 0)
+        else:
+            self.run(f"SET CURRENT ISOLATION = {level}")
+
     def _commit_each(self, yes: bool) -> None:
         cli.call("SQLSetConnectAttr", cli.CONNECTION, self._connection, cli.ATTR_AUTOCOMMIT, int(yes), 0)
 
@@ -104,10 +115,10 @@ class Connection(dialect.Connection):
         with self._statement() as made:
             cli.prepared(made, statement)
 
-    def product(self) -> str:
+    def product(self) -> tuple[str, str]:
         """Name and version of the server."""
-        name, version = (cli.info(self._connection, each) for each in (cli.DBMS_NAME, cli.DBMS_VERSION))
-        return f"{name.decode()} {version.decode()}"
+        name, version = (cli.info(self._connection, each).decode() for each in (cli.DBMS_NAME, cli.DBMS_VERSION))
+        return name, version
 
     def code_page(self) -> int:
         """The code page of the texts that the library gives."""
@@ -180,7 +191,8 @@ def _connected(config: Config, application: str) -> Connection:
     if certificate:
         settings.append(f"SSLSERVERCERTIFICATE={_quoted(certificate)}")
     timeout = config.number("database.query.timeout.ms")
-    made = Connection(cli.open_connection(";".join(settings) + ";"), -(-timeout // 1000))
+    is_zos = config.text("db2.platform") == ZOS
+    made = Connection(cli.open_connection(";".join(settings) + ";"), -(-timeout // 1000), is_zos=is_zos)
     page = made.code_page()
     if page != cli.UTF8:
         made.close()

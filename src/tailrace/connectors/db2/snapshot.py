@@ -13,7 +13,7 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.db2 import failures, statements
-from tailrace.connectors.db2.catalog import Catalog
+from tailrace.connectors.db2.catalog import Catalog, statistics
 from tailrace.connectors.db2.client import Connection, Server, connect
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import intervals, log_end, wait_for_capture
@@ -28,7 +28,6 @@ _LEVELS = {"read_uncommitted": "UR", "read_committed": "CS", "repeatable_read": 
 _WHOLE = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _EXACT, _FLOATS = (*_WHOLE, "DECIMAL", "NUMERIC", "DECFLOAT"), ("REAL", "DOUBLE", "FLOAT")
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-_SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
 _MOST_SECONDS = 32767  # of CURRENT LOCK TIMEOUT
 _ROW_BYTES = 100  # where the catalog has no statistics
 
@@ -122,9 +121,7 @@ class Db2Dialect(Dialect):
 
     def size_of(self, connection: Any, table: TableId, number: int) -> tuple[int, int]:
         """See Dialect.size_of: by the statistics of RUNSTATS, else rows are counted."""
-        query = _SIZE.format(schema=statements.text(table.schema), table=statements.text(table.table))
-        found = connection.rows(query)
-        rows, width = (int(each) for each in found[0]) if found else (0, 0)
+        rows, width = statistics(connection, table, is_zos=connection.is_zos)
         if rows < 0:
             rows = int(connection.value(f"SELECT {self.count} FROM {self.table(table)}"))
         return rows * (width if width > 0 else _ROW_BYTES), rows
@@ -138,7 +135,7 @@ class Db2Dialect(Dialect):
     def transaction(self, connection: Any, config: Config) -> Iterator[None]:
         """See Dialect.transaction."""
         with connection.transaction():
-            connection.run(f"SET CURRENT ISOLATION = {_LEVELS[config.text('snapshot.isolation.mode')]}")
+            connection.isolate(_LEVELS[config.text("snapshot.isolation.mode")])
             yield
 
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
