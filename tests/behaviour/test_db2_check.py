@@ -8,6 +8,9 @@ import pytest
 
 from tailrace.connectors import registry
 from tailrace.connectors.db2 import checks
+from tailrace.connectors.db2.client import connect
+from tailrace.connectors.db2.failures import FAILURES
+from tailrace.errors import SourceError
 from tests.conformance.db2 import REGISTER, Db2Source
 from tests.servers.db2.server import Db2
 
@@ -78,3 +81,27 @@ def test_the_control_schema_is_written_in_any_case(source: Db2Source, schema: st
     told = found(source, cdc__control__schema=schema, cdc__change__tables__schema=schema)
     assert "1 tables are captured" in told
     assert "missing or cannot be read" not in told
+
+
+def test_a_table_in_reorg_pending_says_what_ends_it() -> None:
+    given = {"database.user": "db2inst1", "database.password": "db2inst1", "topic.prefix": "t"}
+    with Db2(reorg=True) as server:
+        place = {
+            "database.hostname": server.host,
+            "database.port": str(server.port),
+            "database.dbname": server.database,
+        }
+        package = registry.named("db2").load()
+        config = package.resolve({**given, **place, "driver.securityMechanism": "3"})
+        server.execute("CREATE TABLE DB2INST1.T (ID INTEGER NOT NULL PRIMARY KEY, A INTEGER)")
+        server.execute("ALTER TABLE DB2INST1.T DROP COLUMN A")
+        connection = connect(config)
+        try:
+            with pytest.raises(SourceError, match="reason code") as caught, FAILURES.translated("DB2INST1.T"):
+                connection.rows("SELECT * FROM DB2INST1.T")
+            assert "REORG TABLE" in (caught.value.remedy or "")
+            assert FAILURES.is_transient(caught.value)
+            server.execute("CALL SYSPROC.ADMIN_CMD('REORG TABLE DB2INST1.T')")
+            assert connection.rows("SELECT * FROM DB2INST1.T") == []
+        finally:
+            connection.close()

@@ -93,6 +93,11 @@ public final class Procedures {
         return Capture.command(command, databaseName());
     }
 
+    /** What Db2 answers for a table that was altered and not reorganised yet. */
+    public static void reorgPending(String table) throws SQLException {
+        throw new SQLException("Operation not allowed for reason code \"7\" on table \"" + table + "\".", "38668");
+    }
+
     /** Identifies the running transaction in the rows that triggers write down. */
     public static String transactionId() throws SQLException {
         return ConnectionUtil.getCurrentLCC().getTransactionExecute().getActiveStateTxIdString();
