@@ -62,7 +62,7 @@ def test_registrations_that_stopped_are_told(source: Db2Source) -> None:
 
 
 def test_permissions_of_rows_are_told(source: Db2Source) -> None:
-    source.run(f"INSERT INTO DB2CAT.CONTROLS VALUES ('{source.schema}', 'orders', 'Y')")
+    source.run(f"INSERT INTO ASNCDCLOG.CONTROLS VALUES ('{source.schema}', 'orders', 'Y')")
     assert "has row permissions or column masks" in found(source)
 
 
