@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,8 @@ from tailrace.connectors.shared_log import BEGINS, Gap
 from tailrace.model.source import SourceBlock
 from tailrace.model.table_id import SCHEMA_TABLE, TableId
 
+log = logging.getLogger(__name__)
+
 # In the `log` of an offset: the server's time when its log was read up to there.
 READ = "read"
 # And the last unit of work up to there, as Unit.to_json has it.
@@ -49,6 +52,7 @@ class Db2Connector(ChangeTableConnector):
         super().__init__(config)
         self._time: tuple[float, str] | None = None
         self._states: Mapping[Name, Registration] | None = None
+        self._told: list[str] = []
         # Where the log ended before it was queried last.
         self._end_before: Reading | None = None
 
@@ -70,11 +74,16 @@ class Db2Connector(ChangeTableConnector):
     def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
         """See ChangeTableConnector.warnings."""
         captured = {(each.schema, each.table): each for each in Catalog(connection, config).captured()}
-        return [
+        found = [
             f"{captured[name]}: {each.why}, so its changes are not captured"
             for name, each in sorted(registrations(connection, config).items())
             if name in captured and not each.is_active
         ]
+        for sentence in found:
+            if sentence not in self._told:
+                log.warning(sentence)
+        self._told = found
+        return found
 
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: by the times of commits, if the configuration says so."""

@@ -101,7 +101,8 @@ class Witness:
         """What is missing behind the position, or may be; None if nothing is. May raise the driver's errors."""
         if not self.lsn or self.read is None:
             return None
-        if self.unit is not None:
+        # Taken over from another program, a position may be behind the unit.
+        if self.unit is not None and self.unit.lsn <= self.lsn:
             rows = connection.rows(f"{_UNIT.format(control=control(config))} = {literal_of(self.unit.lsn)} WITH CS")
             if rows and Unit.of(rows[0]).id != self.unit.id:
                 database = config.text("database.dbname")
