@@ -1,0 +1,297 @@
+"""What `verify` makes and changes in every SQL database, and the probes of locks, deadlocks and sessions that are ended.
+
+A database adds its sessions, its spelling, how a table is captured, and what only it is asked.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from tailrace.config import Config
+from tailrace.connectors.probe import (
+    KEY,
+    NONE,
+    NOTE,
+    VALUE,
+    Answer,
+    Bench,
+    Change,
+    Delete,
+    Expectation,
+    Insert,
+    KeyCase,
+    Move,
+    NotAskedError,
+    Probe,
+    Update,
+)
+
+BLOCKED = "vblocked"
+"""A table of rows that the probes here make."""
+_WAIT_S = 2
+
+
+class Session(Protocol):
+    """A connection. Each statement is committed, but for those between `begin` and `commit` or `rollback`."""
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement, none for one without a result."""
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+
+    def commit(self) -> None:
+        """Commit it."""
+
+    def rollback(self) -> None:
+        """Roll it back."""
+
+    def close(self) -> None:
+        """Close it; an open transaction is rolled back."""
+
+
+class SqlBench(Bench):
+    """Implements Bench over sessions."""
+
+    row_type: str
+    """The types of KEY, VALUE and NOTE, as CREATE TABLE has them behind the names of the columns."""
+    add_column = "ADD"
+    series: str
+    """INSERT INTO {table} of KEY by a series from {first} to {last}."""
+    lock_codes: tuple[str, ...]
+    deadlock_codes: tuple[str, ...]
+    killed_codes: tuple[str, ...]
+
+    def __init__(self, config: Config, schema: str) -> None:
+        self.config, self.schema = config, schema
+        self._main: Session | None = None
+        self._words: set[str] = set()
+
+    def session(self) -> Session:
+        """A new session."""
+        raise NotImplementedError
+
+    def table(self, name: str) -> str:
+        """A table of the schema in SQL."""
+        raise NotImplementedError
+
+    def column(self, name: str) -> str:
+        """A column in SQL."""
+        return f'"{name}"'
+
+    def text(self, value: str) -> str:
+        """A literal."""
+        return "'" + value.replace("'", "''") + "'"
+
+    def captured(self, table: str) -> None:
+        """Have the changes of a table captured from now on, and return when they are."""
+
+    def limit_locks(self, session: Session, seconds: int) -> None:
+        """Have statements of a session wait for a lock so long at most."""
+        raise NotImplementedError
+
+    def number(self, session: Session) -> str:
+        """What `kill` calls a session."""
+        raise NotImplementedError
+
+    def kill(self, number: str) -> str:
+        """The statement that ends a session."""
+        raise NotImplementedError
+
+    def readers_wait(self) -> bool:
+        """Whether readers wait for a row that another transaction has written, as the server's settings say."""
+        raise NotImplementedError
+
+    @property
+    def main(self) -> Session:
+        """The session of most statements."""
+        if self._main is None:
+            self._main = self.session()
+        return self._main
+
+    def run(self, *statements: str) -> None:
+        """Run statements, each in a transaction of its own."""
+        for statement in statements:
+            self.main.rows(statement)
+
+    def private(self) -> set[str]:
+        """See Bench.private."""
+        names = ("database.hostname", "database.user", "database.password", "database.dbname", "database.names")
+        given = [str(self.config.given.get(name, "")) for name in names]
+        own = set() if self.schema.lower() == "tailrace_verify" else {self.schema}
+        return {each.strip() for value in given for each in (value, *value.split(","))} | own | self._words
+
+    def close(self) -> None:
+        """See Bench.close."""
+        if self._main is not None:
+            self._main.close()
+            self._main = None
+
+    def create(self, *tables: str) -> None:
+        """See Bench.create."""
+        kinds = self.row_type.split(",")
+        columns = ", ".join(f"{self.column(name)} {kind}" for name, kind in zip((KEY, VALUE, NOTE), kinds, strict=True))
+        for table in tables:
+            self.run(f"CREATE TABLE {self.table(table)} ({columns})")
+            self.captured(table)
+
+    def commit(self, *changes: Change) -> None:
+        """See Bench.commit."""
+        session = self.main
+        session.begin()
+        for change in changes:
+            session.rows(self.statement(change))
+        session.commit()
+
+    def statement(self, change: Change) -> str:
+        """A change as SQL."""
+        table, key = self.table(change.table), self.column(KEY)
+        if isinstance(change, Insert):
+            note = "NULL" if change.note is None else self.text(change.note)
+            value = "NULL" if change.value is None else str(change.value)
+            return f"INSERT INTO {table} VALUES ({change.key}, {value}, {note})"
+        where = f"WHERE {key} = {change.key}"
+        if isinstance(change, Delete):
+            return f"DELETE FROM {table} {where}"
+        if isinstance(change, Move):
+            return f"UPDATE {table} SET {key} = {change.new} {where}"
+        assert isinstance(change, Update)
+        return f"UPDATE {table} SET {self.column(VALUE)} = {change.value} {where}"
+
+    def fill(self, table: str, first: int, count: int) -> None:
+        """See Bench.fill."""
+        into = f"INSERT INTO {self.table(table)} ({self.column(KEY)})"
+        self.run(f"{into} {self.series.format(first=first, last=first + count - 1, count=count)}")
+
+    def create_types(self, table: str) -> Mapping[str, str]:
+        """See Bench.create_types."""
+        name, key, refused = self.table(table), self.column(KEY), {}
+        self.run(f"CREATE TABLE {name} ({key} {self.row_type.split(',')[0]})", f"INSERT INTO {name} VALUES (1)")
+        for case in self.types:
+            column = self.column(case.name)
+            try:
+                self.run(f"ALTER TABLE {name} {self.add_column} {column} {case.declared}")
+                self.run(f"UPDATE {name} SET {column} = {case.literal}")
+            except self.failures.driver_error as error:
+                refused[case.name] = self.code(error)
+        self._refused = frozenset(refused)
+        self.captured(table)
+        return refused
+
+    def copy_types(self, table: str) -> None:
+        """See Bench.copy_types."""
+        name = self.table(table)
+        columns = ", ".join(self.column(case.name) for case in self.types if case.name not in self._refused)
+        self.run(f"INSERT INTO {name} ({self.column(KEY)}, {columns}) SELECT 2, {columns} FROM {name}")
+
+    def create_keys(self, table: str, case: KeyCase) -> None:
+        """See Bench.create_keys. A type that the server refuses is no question for it."""
+        name = self.table(table)
+        try:
+            self.run(f"CREATE TABLE {name} ({self.column(KEY)} {case.declared} NOT NULL PRIMARY KEY)")
+        except self.failures.driver_error as error:
+            raise NotAskedError(f"the server refuses the type with the code {self.code(error)}") from error
+        self.run(*(f"INSERT INTO {name} VALUES ({self.text(key)})" for key in case.keys))
+        self.captured(table)
+
+    def probes(self) -> Sequence[Probe]:
+        """See Bench.probes: locks and sessions."""
+        waits = self.readers_wait
+        end = (Expectation("code", self.killed_codes, _UNRETRIED), Expectation("is_retried", (True,), _UNRETRIED))
+        cut = "What does the driver say when the server ends its session?"
+        deadlock = "What does the server say to the victim of a deadlock?"
+        dead = (Expectation("codes", (list(self.deadlock_codes),), _UNRETRIED), Expectation("is_retried", (True,), _UNRETRIED))
+        lock = "Does a reader wait for a row that another transaction has written, and what does it say when it gives up?"
+        meaning = "Whether snapshots wait for writers is as the server's settings say."
+        settled = (Expectation("is_as_set", (True,), _OTHERWISE_LOCKED),)
+        return [
+            Probe("drivers.killed", cut, "A pipeline connects again.", self._killed, end),
+            Probe("blocking.reader", lock, meaning, lambda: self._reader(waits()), settled),
+            Probe("blocking.deadlock", deadlock, "A pipeline that is the victim tries again.", self._deadlock, dead),
+        ]
+
+    def _killed(self) -> Answer:
+        victim = self.session()
+        try:
+            number = self.number(victim)
+            try:
+                self.run(self.kill(number))
+            except self.failures.driver_error as error:
+                raise NotAskedError(f"the user may not end a session (code {self.code(error)})") from error
+            code, error = self._error_of(lambda: victim.rows(self.asking))
+        finally:
+            victim.close()
+        return Answer({"code": code, "is_retried": error is not None and self.failures.is_transient(error)})
+
+    asking = "SELECT 1"
+    """A statement that asks nothing."""
+
+    def _error_of(self, act: Callable[[], object]) -> tuple[str, BaseException | None]:
+        try:
+            act()
+        except Exception as error:
+            return self.code(error), error
+        return NONE, None
+
+    def _reader(self, is_set: bool) -> Answer:
+        """A reader beside an open transaction."""
+        self._blocked()
+        writer, reader = self.session(), self.session()
+        try:
+            writer.begin()
+            writer.rows(self.statement(Update(BLOCKED, 1, 2)))
+            self.limit_locks(reader, _WAIT_S)
+            begin = time.monotonic()
+            code, _ = self._error_of(lambda: reader.rows(f"SELECT * FROM {self.table(BLOCKED)}"))
+            seconds = time.monotonic() - begin
+            writer.rollback()
+        finally:
+            writer.close()
+            reader.close()
+        found = {"reader_waits": code != NONE, "is_as_set": (code in self.lock_codes) == is_set, "code": code}
+        return Answer(found, {"seconds": round(seconds, 1), "settings_say": is_set})
+
+    def _blocked(self) -> None:
+        """Make the table with two rows, unless it is there."""
+        try:
+            self.run(f"SELECT 1 FROM {self.table(BLOCKED)}")
+        except self.failures.driver_error:
+            kinds = self.row_type.split(",")
+            named = zip((KEY, VALUE, NOTE), kinds, strict=True)
+            columns = ", ".join(f"{self.column(name)} {kind}" for name, kind in named)
+            self.run(f"CREATE TABLE {self.table(BLOCKED)} ({columns})")
+            self.run(*(self.statement(Insert(BLOCKED, key, 1)) for key in (1, 2)))
+
+    def _deadlock(self) -> Answer:
+        """Two transactions that change two rows in opposite orders."""
+        self._blocked()
+        sessions = [self.session(), self.session()]
+        errors: list[BaseException] = []
+
+        def second(session: Session, key: int) -> None:
+            try:
+                session.rows(self.statement(Update(BLOCKED, key, 3)))
+            except Exception as error:  # the result
+                errors.append(error)
+
+        try:
+            for session, key in zip(sessions, (1, 2), strict=True):
+                session.begin()
+                session.rows(self.statement(Update(BLOCKED, key, 3)))
+            threads = [threading.Thread(target=second, args=pair, daemon=True) for pair in zip(sessions, (2, 1), strict=True)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(self.deadline_s)
+        finally:
+            for session in sessions:
+                session.close()
+        retried = bool(errors) and all(map(self.failures.is_transient, errors))
+        return Answer({"codes": sorted(map(self.code, errors)), "is_retried": retried})
+
+
+_UNRETRIED = "A pipeline would end at this error, instead of trying again: please send the report."
+_OTHERWISE_LOCKED = "Snapshots wait for writers, or do not, in another way than the server's settings say."

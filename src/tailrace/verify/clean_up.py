@@ -1,0 +1,64 @@
+"""Drops what the command has made, also after Ctrl-C, and tells what it could not drop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from tailrace.connectors.probe import Bench
+
+log = logging.getLogger(__name__)
+
+
+def clean_up(bench: Bench) -> list[str]:
+    """Drop all that the bench may have made; the commands for what is left. Signals wait until it is done."""
+    left = []
+    with _undisturbed():
+        # Its sessions may hold locks.
+        bench.close()
+        for undo in bench.undo():
+            try:
+                undo.drop()
+            except Exception:  # whatever one object says, the others are dropped
+                log.info("an object of the command's own cannot be dropped", exc_info=True)
+                left.append(undo.command)
+        bench.close()
+    return left
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within the block SIGTERM is KeyboardInterrupt, as Ctrl-C is: what was made is dropped after both."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with _handled(interrupt, signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    def wait(number: int, frame: FrameType | None) -> None:
+        log.warning("what was made on the server is being dropped; this ends by itself")
+
+    with _handled(wait, signal.SIGINT, signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None], *numbers: signal.Signals) -> Iterator[None]:
+    """Within the block a handler has these signals, where the caller may set one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
