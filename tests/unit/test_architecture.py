@@ -18,7 +18,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each package may import only itself and packages further left.
 ORDER = [
     *("model", "config", "events", "transforms", "connectors", "snapshot"),
-    *("capture", "spark", "sinks", "pipeline", "cli"),
+    *("capture", "verify", "spark", "sinks", "pipeline", "cli"),
 ]
 # What is outside the order: everybody may import these, and `testing` serves the CLI's demo and the tests.
 FOUNDATION = {"errors", "version"}

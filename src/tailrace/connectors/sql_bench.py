@@ -203,7 +203,7 @@ class SqlBench(Bench):
         end = (Expectation("code", self.killed_codes, _UNRETRIED), Expectation("is_retried", (True,), _UNRETRIED))
         cut = "What does the driver say when the server ends its session?"
         deadlock = "What does the server say to the victim of a deadlock?"
-        dead = (Expectation("codes", (list(self.deadlock_codes),), _UNRETRIED), Expectation("is_retried", (True,), _UNRETRIED))
+        dead = (Expectation("codes", (list(self.deadlock_codes),), _UNRETRIED), Expectation("is_passing", (True,), _UNRETRIED))
         lock = "Does a reader wait for a row that another transaction has written, and what does it say when it gives up?"
         meaning = "Whether snapshots wait for writers is as the server's settings say."
         settled = (Expectation("is_as_set", (True,), _OTHERWISE_LOCKED),)
@@ -289,8 +289,8 @@ class SqlBench(Bench):
         finally:
             for session in sessions:
                 session.close()
-        retried = bool(errors) and all(map(self.failures.is_transient, errors))
-        return Answer({"codes": sorted(map(self.code, errors)), "is_retried": retried})
+        passing = bool(errors) and all(map(self.failures.is_passing, errors))
+        return Answer({"codes": sorted(map(self.code, errors)), "is_passing": passing})
 
 
 _UNRETRIED = "A pipeline would end at this error, instead of trying again: please send the report."

@@ -33,7 +33,8 @@ SELECT CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_superuser') T
 """
 _PATIENCE_S = 20.0
 _PEEKED = "vpeeked"
-_MESSAGES = "BRICBUCBUCBDCBTC"
+# The table is described again before a truncate by the releases that were tried.
+_MESSAGES = ("BRICBUCBUCBDCBRTC", "BRICBUCBUCBDCBTC")
 _STABLE = "Does the server tell which server and which history of it this is?"
 _ALL_SET = (
     Expectation("has_identifier", (True,), "A pipeline cannot tell this server from another one."),
@@ -199,7 +200,7 @@ class PostgresBench(SqlBench):
         expected = (Expectation("wal_level", ("logical",), "No log can be read before wal_level is logical."),)
         messages = "What does the log say of an insert, updates, a new key, a delete and a truncate?"
         sent = (
-            Expectation("messages", (_MESSAGES,), _LOSS),
+            Expectation("messages", _MESSAGES, _LOSS),
             Expectation("untouched", ("u",), "Large values that an update has not touched may be read as null."),
         )
         return [
