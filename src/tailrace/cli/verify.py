@@ -1,4 +1,4 @@
-"""`tailrace verify`: asks a real server what the connector relies on, and writes a report that may be sent to others."""
+"""`tailrace verify`: asks a real server what the connector relies on, and writes a report for others."""
 
 from __future__ import annotations
 

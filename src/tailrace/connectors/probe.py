@@ -20,7 +20,7 @@ KEY, VALUE, NOTE = "id", "v", "note"
 """The columns of the tables of rows: two integers, the first of them the key, and a text that may be null."""
 
 ROWS, LARGE, QUIET, BUSY, TYPES, KEYED = "vrows", "vlarge", "vquiet", "vbusy", "vtypes", "vkeys"
-"""The tables that are made in every database; KEYED has a number behind it."""
+"""The tables that are made in every database; TYPES has a group behind it, KEYED a number."""
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,11 @@ class Bench(Protocol):
     """The connection, with the properties given."""
     schema: str
     failures: Failures
-    types: Sequence[TypeCase]
+    types: Mapping[str, Sequence[TypeCase]]
+    """By the name of their group, which has a table of its own: where one group fails, another may not."""
     keys: Sequence[KeyCase]
+    refused: Mapping[str, str]
+    """The code with which the server refused a type, by the name of its case; known once `prepare` is done."""
     own_tables: Sequence[str]
     """The tables of probes of this database alone."""
     has_moves: bool
@@ -188,7 +191,7 @@ class Bench(Protocol):
     def tables(self) -> list[str]:
         """All tables that may have been made."""
         keyed = [f"{KEYED}{place}" for place in range(len(self.keys))]
-        return [ROWS, LARGE, QUIET, BUSY, TYPES, *keyed, *self.own_tables]
+        return [ROWS, LARGE, QUIET, BUSY, *(f"{TYPES}_{group}" for group in self.types), *keyed, *self.own_tables]
 
     def private(self) -> Iterable[str]:
         """Words that no report may have: addresses, names, secrets. Needs no connection."""
@@ -212,10 +215,11 @@ class Bench(Protocol):
         """Whether there is a schema of the command's name."""
 
     def prepare(self) -> None:
-        """Make the schema, and what signals need."""
+        """Make the schema, the tables of rows (KEY, VALUE, NOTE), of types and of keys, and have them captured.
 
-    def create(self, *tables: str) -> None:
-        """Make tables of rows (KEY, VALUE, NOTE), whose changes are captured."""
+        A table of types has a row with the key 1, a table of keys has the rows of its case. What the server refuses of
+        their declarations is in `refused`.
+        """
 
     def commit(self, *changes: Change) -> None:
         """Make changes in one transaction."""
@@ -235,14 +239,8 @@ class Bench(Protocol):
     def image(self, written: Any) -> dict[str, Any] | None:
         """A row image of an event by column."""
 
-    def create_types(self, table: str) -> Mapping[str, str]:
-        """Make a captured table with a column for each case and the row 1; the code of each case that is refused."""
-
-    def copy_types(self, table: str) -> None:
-        """Add the row 2, with the values of row 1."""
-
-    def create_keys(self, table: str, case: KeyCase) -> None:
-        """Make a captured table of that key (KEY), with its rows."""
+    def copy_types(self, group: str) -> None:
+        """Add the row 2 to the table of a group, with the values of row 1."""
 
     def probes(self) -> Sequence[Probe]:
         """What is asked of this database alone."""

@@ -1,4 +1,4 @@
-"""What `verify` makes and changes in every SQL database, and the probes of locks, deadlocks and sessions that are ended.
+"""What `verify` makes and changes in every SQL database, and the probes of locks, deadlocks and ended sessions.
 
 A database adds its sessions, its spelling, how a table is captured, and what only it is asked.
 """
@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tailrace.config import Config
 from tailrace.connectors.probe import (
+    BUSY,
     KEY,
+    KEYED,
+    LARGE,
     NONE,
     NOTE,
+    QUIET,
+    ROWS,
+    TYPES,
     VALUE,
     Answer,
     Bench,
@@ -26,6 +32,7 @@ from tailrace.connectors.probe import (
     Move,
     NotAskedError,
     Probe,
+    TypeCase,
     Update,
 )
 
@@ -35,16 +42,16 @@ _WAIT_S = 2
 
 
 class Session(Protocol):
-    """A connection. Each statement is committed, but for those between `begin` and `commit` or `rollback`."""
+    """A connection. Each statement is committed, but for those between `begin` and `rollback`."""
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """The rows of a statement, none for one without a result."""
 
-    def begin(self) -> None:
-        """Begin a transaction."""
+    def together(self, *statements: str) -> None:
+        """Run statements in one transaction, where the database allows it."""
 
-    def commit(self) -> None:
-        """Commit it."""
+    def begin(self) -> None:
+        """Begin a transaction that is rolled back."""
 
     def rollback(self) -> None:
         """Roll it back."""
@@ -68,7 +75,7 @@ class SqlBench(Bench):
     def __init__(self, config: Config, schema: str) -> None:
         self.config, self.schema = config, schema
         self._main: Session | None = None
-        self._words: set[str] = set()
+        self.refused: dict[str, str] = {}
 
     def session(self) -> Session:
         """A new session."""
@@ -86,8 +93,13 @@ class SqlBench(Bench):
         """A literal."""
         return "'" + value.replace("'", "''") + "'"
 
-    def captured(self, table: str) -> None:
-        """Have the changes of a table captured from now on, and return when they are."""
+    def key(self, case: KeyCase, key: str) -> str:
+        """A literal of a key."""
+        return self.text(key)
+
+    def captured(self, *tables: str) -> None:
+        """Have the changes of tables captured from now on, and return when they are."""
+        raise NotImplementedError
 
     def limit_locks(self, session: Session, seconds: int) -> None:
         """Have statements of a session wait for a lock so long at most."""
@@ -122,7 +134,7 @@ class SqlBench(Bench):
         names = ("database.hostname", "database.user", "database.password", "database.dbname", "database.names")
         given = [str(self.config.given.get(name, "")) for name in names]
         own = set() if self.schema.lower() == "tailrace_verify" else {self.schema}
-        return {each.strip() for value in given for each in (value, *value.split(","))} | own | self._words
+        return {each.strip() for value in given for each in (value, *value.split(","))} | own
 
     def close(self) -> None:
         """See Bench.close."""
@@ -130,21 +142,56 @@ class SqlBench(Bench):
             self._main.close()
             self._main = None
 
-    def create(self, *tables: str) -> None:
-        """See Bench.create."""
+    def prepare(self) -> None:
+        """See Bench.prepare."""
+        self.refused = {}
+        self.run(self.create_schema())
+        made = [ROWS, LARGE, QUIET, BUSY]
+        for table in made:
+            self.create(table)
+        made += [self._create_types(group, cases) for group, cases in self.types.items()]
+        made += [table for place, case in enumerate(self.keys) if (table := self._create_keys(f"{KEYED}{place}", case))]
+        self.captured(*made)
+
+    def create_schema(self) -> str:
+        """The statement that makes the schema."""
+        return f"CREATE SCHEMA {self.column(self.schema)}"
+
+    def create(self, table: str) -> None:
+        """Make a table of rows."""
         kinds = self.row_type.split(",")
         columns = ", ".join(f"{self.column(name)} {kind}" for name, kind in zip((KEY, VALUE, NOTE), kinds, strict=True))
-        for table in tables:
-            self.run(f"CREATE TABLE {self.table(table)} ({columns})")
-            self.captured(table)
+        self.run(f"CREATE TABLE {self.table(table)} ({columns})")
+
+    def _create_types(self, group: str, cases: Sequence[TypeCase]) -> str:
+        table = f"{TYPES}_{group}"
+        name = self.table(table)
+        self.run(
+            f"CREATE TABLE {name} ({self.column(KEY)} {self.row_type.split(',')[0]})", f"INSERT INTO {name} VALUES (1)"
+        )
+        for case in cases:
+            column = self.column(case.name)
+            try:
+                self.run(f"ALTER TABLE {name} {self.add_column} {column} {case.declared}")
+                self.run(f"UPDATE {name} SET {column} = {case.literal}")
+            except self.failures.driver_error as error:
+                self.refused[case.name] = self.code(error)
+        return table
+
+    def _create_keys(self, table: str, case: KeyCase) -> str | None:
+        """Make a table of keys; None where the server refuses its type."""
+        name = self.table(table)
+        try:
+            self.run(f"CREATE TABLE {name} ({self.column(KEY)} {case.declared} NOT NULL PRIMARY KEY)")
+            self.run(*(f"INSERT INTO {name} VALUES ({self.key(case, key)})" for key in case.keys))
+        except self.failures.driver_error as error:
+            self.refused[case.name] = self.code(error)
+            return None
+        return table
 
     def commit(self, *changes: Change) -> None:
         """See Bench.commit."""
-        session = self.main
-        session.begin()
-        for change in changes:
-            session.rows(self.statement(change))
-        session.commit()
+        self.main.together(*map(self.statement, changes))
 
     def statement(self, change: Change) -> str:
         """A change as SQL."""
@@ -166,36 +213,11 @@ class SqlBench(Bench):
         into = f"INSERT INTO {self.table(table)} ({self.column(KEY)})"
         self.run(f"{into} {self.series.format(first=first, last=first + count - 1, count=count)}")
 
-    def create_types(self, table: str) -> Mapping[str, str]:
-        """See Bench.create_types."""
-        name, key, refused = self.table(table), self.column(KEY), {}
-        self.run(f"CREATE TABLE {name} ({key} {self.row_type.split(',')[0]})", f"INSERT INTO {name} VALUES (1)")
-        for case in self.types:
-            column = self.column(case.name)
-            try:
-                self.run(f"ALTER TABLE {name} {self.add_column} {column} {case.declared}")
-                self.run(f"UPDATE {name} SET {column} = {case.literal}")
-            except self.failures.driver_error as error:
-                refused[case.name] = self.code(error)
-        self._refused = frozenset(refused)
-        self.captured(table)
-        return refused
-
-    def copy_types(self, table: str) -> None:
+    def copy_types(self, group: str) -> None:
         """See Bench.copy_types."""
-        name = self.table(table)
-        columns = ", ".join(self.column(case.name) for case in self.types if case.name not in self._refused)
+        name = self.table(f"{TYPES}_{group}")
+        columns = ", ".join(self.column(case.name) for case in self.types[group] if case.name not in self.refused)
         self.run(f"INSERT INTO {name} ({self.column(KEY)}, {columns}) SELECT 2, {columns} FROM {name}")
-
-    def create_keys(self, table: str, case: KeyCase) -> None:
-        """See Bench.create_keys. A type that the server refuses is no question for it."""
-        name = self.table(table)
-        try:
-            self.run(f"CREATE TABLE {name} ({self.column(KEY)} {case.declared} NOT NULL PRIMARY KEY)")
-        except self.failures.driver_error as error:
-            raise NotAskedError(f"the server refuses the type with the code {self.code(error)}") from error
-        self.run(*(f"INSERT INTO {name} VALUES ({self.text(key)})" for key in case.keys))
-        self.captured(table)
 
     def probes(self) -> Sequence[Probe]:
         """See Bench.probes: locks and sessions."""
@@ -203,8 +225,13 @@ class SqlBench(Bench):
         end = (Expectation("code", self.killed_codes, _UNRETRIED), Expectation("is_retried", (True,), _UNRETRIED))
         cut = "What does the driver say when the server ends its session?"
         deadlock = "What does the server say to the victim of a deadlock?"
-        dead = (Expectation("codes", (list(self.deadlock_codes),), _UNRETRIED), Expectation("is_passing", (True,), _UNRETRIED))
-        lock = "Does a reader wait for a row that another transaction has written, and what does it say when it gives up?"
+        dead = (
+            Expectation("codes", (list(self.deadlock_codes),), _UNRETRIED),
+            Expectation("is_passing", (True,), _UNRETRIED),
+        )
+        lock = (
+            "Does a reader wait for a row that another transaction has written, and what does it say when it gives up?"
+        )
         meaning = "Whether snapshots wait for writers is as the server's settings say."
         settled = (Expectation("is_as_set", (True,), _OTHERWISE_LOCKED),)
         return [
@@ -259,10 +286,7 @@ class SqlBench(Bench):
         try:
             self.run(f"SELECT 1 FROM {self.table(BLOCKED)}")
         except self.failures.driver_error:
-            kinds = self.row_type.split(",")
-            named = zip((KEY, VALUE, NOTE), kinds, strict=True)
-            columns = ", ".join(f"{self.column(name)} {kind}" for name, kind in named)
-            self.run(f"CREATE TABLE {self.table(BLOCKED)} ({columns})")
+            self.create(BLOCKED)
             self.run(*(self.statement(Insert(BLOCKED, key, 1)) for key in (1, 2)))
 
     def _deadlock(self) -> Answer:
@@ -281,7 +305,9 @@ class SqlBench(Bench):
             for session, key in zip(sessions, (1, 2), strict=True):
                 session.begin()
                 session.rows(self.statement(Update(BLOCKED, key, 3)))
-            threads = [threading.Thread(target=second, args=pair, daemon=True) for pair in zip(sessions, (2, 1), strict=True)]
+            threads = [
+                threading.Thread(target=second, args=pair, daemon=True) for pair in zip(sessions, (2, 1), strict=True)
+            ]
             for thread in threads:
                 thread.start()
             for thread in threads:

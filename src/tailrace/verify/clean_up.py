@@ -9,25 +9,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from tailrace.connectors.probe import Bench
+from tailrace.connectors.probe import Bench, Undo
 
 log = logging.getLogger(__name__)
 
 
 def clean_up(bench: Bench) -> list[str]:
     """Drop all that the bench may have made; the commands for what is left. Signals wait until it is done."""
-    left = []
     with _undisturbed():
         # Its sessions may hold locks.
         bench.close()
-        for undo in bench.undo():
-            try:
-                undo.drop()
-            except Exception:  # whatever one object says, the others are dropped
-                log.info("an object of the command's own cannot be dropped", exc_info=True)
-                left.append(undo.command)
+        left = [undo.command for undo in bench.undo() if not _is_dropped(undo)]
         bench.close()
     return left
+
+
+def _is_dropped(undo: Undo) -> bool:
+    try:
+        undo.drop()
+    except Exception:  # whatever one object says, the others are dropped
+        log.info("an object of the command's own cannot be dropped", exc_info=True)
+        return False
+    return True
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import ConnectorPackage
-from tailrace.connectors.probe import ROWS, Answer, Bench, Expectation, NotAskedError, Probe
+from tailrace.connectors.probe import Answer, Bench, Expectation, NotAskedError, Probe
 from tailrace.errors import ConfigError
 from tailrace.verify.clean_up import clean_up
 from tailrace.verify.shared_probes import shared_probes
@@ -100,11 +100,12 @@ def ordered(probes: Sequence[Probe]) -> list[Probe]:
 def _preparing(bench: Bench) -> Probe:
     def ask() -> Answer:
         bench.prepare()
-        bench.create(ROWS)
         return Answer({"made": True})
 
     question = "Can the command make a schema of its own, with captured tables?"
-    return Probe(_PREPARE, question, "The user may do what the probes below need.", ask, (Expectation("made", (True,)),))
+    return Probe(
+        _PREPARE, question, "The user may do what the probes below need.", ask, (Expectation("made", (True,)),)
+    )
 
 
 def _obstacle(finding: Finding) -> Result:

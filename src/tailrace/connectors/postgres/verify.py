@@ -16,6 +16,7 @@ from tailrace.connectors.postgres.verify_types import KEYS, TYPES
 from tailrace.connectors.probe import Answer, Expectation, Probe, Undo, Wrong
 from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.sql_bench import BLOCKED, SqlBench
+from tailrace.errors import SourceError
 
 _SETTINGS = (
     *("server_version", "wal_level", "server_encoding", "lc_collate", "max_replication_slots", "max_wal_senders"),
@@ -31,7 +32,7 @@ SELECT CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_superuser') T
   WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = 'neon_superuser') THEN 'Neon'
   ELSE 'none that is known' END, pg_is_in_recovery(), version()
 """
-_PATIENCE_S = 20.0
+_PATIENCE_S, _LOOK_S = 20.0, 0.02
 _PEEKED = "vpeeked"
 # The table is described again before a truncate by the releases that were tried.
 _MESSAGES = ("BRICBUCBUCBDCBRTC", "BRICBUCBUCBDCBTC")
@@ -67,9 +68,9 @@ class PostgresBench(SqlBench):
         """See SqlBench.table."""
         return f"{self.column(self.schema)}.{self.column(name)}"
 
-    def captured(self, table: str) -> None:
+    def captured(self, *tables: str) -> None:
         """See SqlBench.captured: deletes have all old values. A pipeline makes slot and publication by itself."""
-        self.run(f"ALTER TABLE {self.table(table)} REPLICA IDENTITY FULL")
+        self.run(*(f"ALTER TABLE {self.table(table)} REPLICA IDENTITY FULL" for table in tables))
 
     def limit_locks(self, session: Any, seconds: int) -> None:
         """See SqlBench.limit_locks."""
@@ -137,10 +138,6 @@ class PostgresBench(SqlBench):
         """See Bench.exists."""
         return bool(self.main.rows(f"SELECT FROM pg_namespace WHERE nspname = {self.text(self.schema)}"))
 
-    def prepare(self) -> None:
-        """See Bench.prepare."""
-        self.run(f"CREATE SCHEMA {self.column(self.schema)}")
-
     def properties(self, *tables: str) -> Mapping[str, str]:
         """See Bench.properties: slot and publication have the first table's name."""
         own = f"{self.schema}_{tables[0]}".lower()
@@ -171,14 +168,14 @@ class PostgresBench(SqlBench):
         """Drop a slot and a publication. A reader process may hold the slot for seconds after its pipeline's end."""
         mine = f"FROM pg_replication_slots WHERE slot_name = {self.text(name)}"
         deadline = time.monotonic() + _PATIENCE_S
-        while self.main.rows(f"SELECT {mine}"):
-            try:
-                self.run(f"SELECT pg_terminate_backend(active_pid) {mine} AND active", f"SELECT pg_drop_replication_slot(slot_name) {mine}")
-            except psycopg.errors.ObjectInUse:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
+        while self.main.rows(f"SELECT {mine}") and time.monotonic() < deadline:
+            self.run(f"SELECT pg_terminate_backend(active_pid) {mine} AND active")
+            # Active ones are not tried: the server would refuse them.
+            self.run(f"SELECT pg_drop_replication_slot(slot_name) {mine} AND NOT active")
+            time.sleep(_LOOK_S)
         self.run(f"DROP PUBLICATION IF EXISTS {self.column(name)}")
+        if self.main.rows(f"SELECT {mine}"):
+            raise SourceError("the slot is in use", where=f"slot {name}", remedy="stop what reads it, and drop it")
 
     def undo(self) -> Sequence[Undo]:
         """See Bench.undo: slots keep log, so they go first."""
@@ -206,7 +203,9 @@ class PostgresBench(SqlBench):
         return [
             Probe("identity.server", settings, "Behaviour depends on it.", self._identity, expected, writes=False),
             Probe("identity.stable", _STABLE, "A checkpoint stays valid.", self._stable, _ALL_SET, writes=False),
-            Probe("rights.role", "What may the role do?", "A pipeline needs REPLICATION.", self._role, _MAY, writes=False),
+            Probe(
+                "rights.role", "What may the role do?", "A pipeline needs REPLICATION.", self._role, _MAY, writes=False
+            ),
             Probe("capture.messages", messages, "Each change has the message it should have.", self._messages, sent),
             *super().probes(),
         ]
@@ -219,7 +218,9 @@ class PostgresBench(SqlBench):
         return Answer({"wal_level": values["wal_level"]}, about)
 
     def _stable(self) -> Answer:
-        row = self.main.rows("SELECT system_identifier <> 0, pg_control_checkpoint() IS NOT NULL FROM pg_control_system()")[0]
+        row = self.main.rows(
+            "SELECT system_identifier <> 0, pg_control_checkpoint() IS NOT NULL FROM pg_control_system()"
+        )[0]
         return Answer({"has_identifier": row[0], "has_timeline": row[1]})
 
     def _role(self) -> Answer:
@@ -284,13 +285,16 @@ class PostgresSession:
         cursor = self._connection.execute(statement.encode())
         return cursor.fetchall() if cursor.description is not None else []
 
+    def together(self, *statements: str) -> None:
+        """See Session.together."""
+        self.begin()
+        for statement in statements:
+            self.rows(statement)
+        self.rows("COMMIT")
+
     def begin(self) -> None:
         """See Session.begin."""
         self.rows("BEGIN")
-
-    def commit(self) -> None:
-        """See Session.commit."""
-        self.rows("COMMIT")
 
     def rollback(self) -> None:
         """See Session.rollback."""

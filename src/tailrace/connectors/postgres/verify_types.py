@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailrace.connectors.probe import KeyCase, TypeCase
 
-TYPES = (
+_COMMON = (
     TypeCase("smallint_min", "smallint", "'-32768'", -32768),
     TypeCase("integer_min", "integer", "'-2147483648'", -2147483648),
     TypeCase("bigint_max", "bigint", "9223372036854775807", 9223372036854775807),
@@ -52,6 +52,7 @@ TYPES = (
     ),
     TypeCase("oid", "oid", "4294967295", 4294967295),
 )
+TYPES = {"common": _COMMON}
 _WORDS = ("a", "B", "b", "ä", "z", "Ж", "ж")
 KEYS = (
     KeyCase("binary_text", 'text COLLATE "C"', _WORDS),

@@ -12,13 +12,15 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import Answer, Expectation, Probe, Undo, Wrong
 from tailrace.connectors.sql_bench import BLOCKED, SqlBench
 from tailrace.connectors.sqlserver.admin import SqlServerAdmin
-from tailrace.connectors.sqlserver.client import FAILURES, connect, number_of
+from tailrace.connectors.sqlserver.client import connect
+from tailrace.connectors.sqlserver.snapshot import DIALECT, number_of
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.verify_capture import DUMPED, LIFE, capture_probes
 from tailrace.connectors.sqlserver.verify_types import KEYS, TYPES
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
+FAILURES = DIALECT.failures
 _PROPERTIES = (
     *("ProductVersion", "ProductLevel", "ProductUpdateLevel", "Edition", "EngineEdition", "Collation"),
     *("IsHadrEnabled", "IsClustered", "IsIntegratedSecurityOnly", "PathSeparator"),
@@ -45,7 +47,15 @@ _VIEWS = {
     "cdc.lsn_time_mapping": "SELECT TOP 1 1 FROM cdc.lsn_time_mapping",
     "sys.database_recovery_status": "SELECT COUNT(*) FROM sys.database_recovery_status",
 }
-_JOB = "SELECT pollinginterval, maxtrans, maxscans, continuous FROM msdb.dbo.cdc_jobs WHERE job_type = N'capture' AND database_id = DB_ID()"
+_JOB = """
+SELECT pollinginterval, maxtrans, maxscans, continuous FROM msdb.dbo.cdc_jobs
+WHERE job_type = N'capture' AND database_id = DB_ID()
+"""
+# Numbers below 100,000, by their digits.
+_PLACES = {"a": 1, "b": 10, "c": 100, "d": 1000, "e": 10000}
+_NUMBER = " + ".join(f"{place}.n * {value}" for place, value in _PLACES.items())
+_ZERO_TO_NINE = ", ".join(f"({digit})" for digit in range(10))
+_DIGITS = " CROSS JOIN ".join(f"(VALUES {_ZERO_TO_NINE}) AS {place}(n)" for place in _PLACES)
 _RIGHTS = ("CONTROL", "SELECT", "EXECUTE", "VIEW DATABASE STATE", "VIEW DATABASE PERFORMANCE STATE", "VIEW DEFINITION")
 _CAPTURES = "Nothing is captured before an administrator enables change data capture in the database."
 _MOVES = "A checkpoint may be refused after a failover: please send the report."
@@ -60,11 +70,7 @@ class SqlServerBench(SqlBench):
     # Azure SQL Database captures every 20 seconds.
     deadline_s = 90.0
     row_type = "int NOT NULL PRIMARY KEY,int,nvarchar(100)"
-    # sys.all_columns has more rows than that in every database.
-    series = (
-        "SELECT TOP ({count}) {first} - 1 + ROW_NUMBER() OVER (ORDER BY (SELECT 1)) "
-        "FROM sys.all_columns a CROSS JOIN sys.all_columns b"
-    )
+    series = f"SELECT {{first}} + {_NUMBER} FROM {_DIGITS} WHERE {_NUMBER} < {{count}}"
     lock_codes, deadlock_codes, killed_codes = ("1222",), ("1205",), ("596", "20047", "20006", "20003", "20004")
     own_tables = (BLOCKED, LIFE, DUMPED)
 
@@ -89,9 +95,10 @@ class SqlServerBench(SqlBench):
         """See SqlBench.text."""
         return text(value)
 
-    def captured(self, table: str) -> None:
+    def captured(self, *tables: str) -> None:
         """See SqlBench.captured."""
-        SqlServerAdmin(self.config).extend([TableId(self.database, self.schema, table, DATABASE_SCHEMA_TABLE)])
+        ids = [TableId(self.database, self.schema, table, DATABASE_SCHEMA_TABLE) for table in tables]
+        SqlServerAdmin(self.config).extend(ids)
 
     def limit_locks(self, session: Any, seconds: int) -> None:
         """See SqlBench.limit_locks."""
@@ -141,10 +148,11 @@ class SqlServerBench(SqlBench):
         """See Bench.wrong."""
         nobody = {"database.user": "tailrace_verify_nobody", "database.password": "Nobody-0"}
         nowhere = {"database.names": "tailrace_verify_none"}
+        # In this order: the driver keeps the number of an earlier connection's error.
         return (
-            Wrong("unknown_user", nobody, ("18456",), is_retried=False),
             Wrong("closed_port", {"database.port": "1"}, ("20009", "20002"), is_retried=True),
             Wrong("unknown_database", nowhere, ("4060", "18456"), is_retried=False),
+            Wrong("unknown_user", nobody, ("18456",), is_retried=False),
         )
 
     def obstacle(self) -> Finding | None:
@@ -157,10 +165,6 @@ class SqlServerBench(SqlBench):
     def exists(self) -> bool:
         """See Bench.exists."""
         return self.value(f"SELECT SCHEMA_ID({text(self.schema)})") is not None
-
-    def prepare(self) -> None:
-        """See Bench.prepare."""
-        self.run(f"CREATE SCHEMA {name(self.schema)}")
 
     def properties(self, *tables: str) -> Mapping[str, str]:
         """See Bench.properties."""
@@ -195,7 +199,9 @@ class SqlServerBench(SqlBench):
 
     def _drop(self, table: str) -> None:
         disabling, dropping = self._dropping(table)
-        if self.value(f"SELECT is_tracked_by_cdc FROM sys.tables WHERE object_id = OBJECT_ID({text(self.table(table))})"):
+        if self.value(
+            f"SELECT is_tracked_by_cdc FROM sys.tables WHERE object_id = OBJECT_ID({text(self.table(table))})"
+        ):
             self.run(disabling)
         self.run(dropping)
 
@@ -211,15 +217,21 @@ class SqlServerBench(SqlBench):
             Probe("identity.server", settings, "Behaviour depends on it.", self._identity, captures, writes=False),
             Probe("identity.stable", identity, "It can be told.", self._stable, stable, writes=False),
             Probe("rights.views", views, "Checks need some of them.", self._views, _MAY, writes=False),
-            Probe("rights.permissions", "What may the user do?", "A pipeline needs SELECT.", self._rights, writes=False),
+            Probe(
+                "rights.permissions", "What may the user do?", "A pipeline needs SELECT.", self._rights, writes=False
+            ),
             Probe("capture.job", job, "It bounds how soon a change can be read.", self._job, writes=False),
             *capture_probes(self),
             *super().probes(),
         ]
 
     def _identity(self) -> Answer:
-        about = {each: self.known(f"SELECT CONVERT(nvarchar(128), SERVERPROPERTY({text(each)}))") for each in _PROPERTIES}
-        about |= {each: self.known(f"SELECT {each} FROM sys.databases WHERE database_id = DB_ID()") for each in _DATABASE}
+        about = {
+            each: self.known(f"SELECT CONVERT(nvarchar(128), SERVERPROPERTY({text(each)}))") for each in _PROPERTIES
+        }
+        about |= {
+            each: self.known(f"SELECT {each} FROM sys.databases WHERE database_id = DB_ID()") for each in _DATABASE
+        }
         about |= {each: self.known(f"SELECT {each}") for each in _SESSION}
         return Answer({"is_cdc_enabled": about["is_cdc_enabled"]}, about)
 
@@ -231,7 +243,9 @@ class SqlServerBench(SqlBench):
         about = {each: found if str(found).startswith("code") else "readable" for each, found in told.items()}
         # Only the form of an LSN: where the server writes letters in upper case, comparisons of texts are wrong.
         end = str(self.known("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
-        form = end if end.startswith("code") else re.sub(r"[A-F]+", "A", re.sub(r"[a-f]+", "a", re.sub(r"\d+", "0", end)))
+        form = (
+            end if end.startswith("code") else re.sub(r"[A-F]+", "A", re.sub(r"[a-f]+", "a", re.sub(r"\d+", "0", end)))
+        )
         return Answer({"cdc.change_tables": about["cdc.change_tables"]}, {**about, "log_end_lsn_form": form})
 
     def _rights(self) -> Answer:
@@ -258,13 +272,16 @@ class SqlServerSession:
         """See Session.rows."""
         return self._connection.rows(statement)
 
+    def together(self, *statements: str) -> None:
+        """See Session.together."""
+        self.begin()
+        for statement in statements:
+            self.rows(statement)
+        self.rows("COMMIT")
+
     def begin(self) -> None:
         """See Session.begin."""
         self.rows("BEGIN TRANSACTION")
-
-    def commit(self) -> None:
-        """See Session.commit."""
-        self.rows("COMMIT")
 
     def rollback(self) -> None:
         """See Session.rollback."""
