@@ -18,7 +18,8 @@ from tailrace.errors import ConfigError, TailraceError
 if TYPE_CHECKING:
     from tailrace.connectors.ports import ConnectorPackage
     from tailrace.connectors.probe import Bench
-    from tailrace.verify.runner import Result, Run
+    from tailrace.verify.run import Run
+    from tailrace.verify.runner import Result
 
 _USAGE, _INTERRUPTED = 2, 130
 _COLOURS = {"as expected": "green", "differs": "red", "error": "red", "noted": "blue", "skipped": "yellow"}
@@ -50,7 +51,7 @@ def command(
         if drop:
             return _drop(bench)
         _writable(out)
-        run, report = _run(bench, package, entry.product, read_only=read_only, is_shown=not json)
+        run, report = _run(bench, entry, read_only=read_only, is_shown=not json)
         page = _written(report, out)
     except TailraceError as error:
         print_error(error)
@@ -83,21 +84,19 @@ def _writable(out: Path) -> None:
         raise ConfigError("there is no such folder", where=str(out.parent), remedy="create it, or choose another --out")
 
 
-def _run(
-    bench: Bench, package: ConnectorPackage, product: str, *, read_only: bool, is_shown: bool
-) -> tuple[Run, dict[str, Any]]:
+def _run(bench: Bench, entry: registry.Entry, *, read_only: bool, is_shown: bool) -> tuple[Run, dict[str, Any]]:
     from tailrace.verify.clean_up import interruptible
     from tailrace.verify.report import content
-    from tailrace.verify.runner import run
+    from tailrace.verify.run import run
 
     def tell(result: Result) -> None:
         if is_shown:
             colour = _COLOURS[result.outcome]
-            results.print(f"[{colour}]{result.outcome:<11}[/] {result.probe.name}: {escape(result.probe.question)}")
+            results.print(f"[{colour}]{result.outcome:<11}[/] {result.asked.name}: {escape(result.asked.question)}")
 
     with interruptible():
-        done = run(bench, package, read_only=read_only, tell=tell)
-    return done, content(done, bench, product, read_only=read_only)
+        done = run(entry, bench, read_only=read_only, tell=tell)
+    return done, content(done, bench, entry.product, read_only=read_only)
 
 
 def _written(report: dict[str, Any], out: Path) -> Path:
@@ -132,6 +131,6 @@ def _print_end(run: Run, out: Path, page: Path, *, is_shown: bool) -> None:
     if is_shown:
         for result in run.results:
             if result.outcome in ("differs", "error"):
-                results.print(f"[red]{result.probe.name}[/]: {escape(' '.join(result.means))}")
+                results.print(f"[red]{result.asked.name}[/]: {escape(' '.join(result.means))}")
         results.print(f"The report is in {escape(str(out))}, as a page in {escape(str(page))}.")
         results.print("It has no names, values or addresses. Read it, and send it to those who make Tailrace.")

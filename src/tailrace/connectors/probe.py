@@ -146,11 +146,11 @@ class TypeCase:
 
 @dataclass(frozen=True)
 class KeyCase:
-    """A table that is keyed by a text: `name` says what is tried, `declared` is the key's type."""
+    """A table with such a key: `name` says what is tried, `declared` is its type, or its collation without types."""
 
     name: str
     declared: str
-    keys: Sequence[str]
+    keys: Sequence[Any]
 
 
 @dataclass(frozen=True)

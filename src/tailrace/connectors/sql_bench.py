@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tailrace.config import Config
@@ -75,7 +75,8 @@ class SqlBench(Bench):
     def __init__(self, config: Config, schema: str) -> None:
         self.config, self.schema = config, schema
         self._main: Session | None = None
-        self.refused: dict[str, str] = {}
+        self.refused: Mapping[str, str] = {}
+        self._refused: dict[str, str] = {}
 
     def session(self) -> Session:
         """A new session."""
@@ -144,13 +145,14 @@ class SqlBench(Bench):
 
     def prepare(self) -> None:
         """See Bench.prepare."""
-        self.refused = {}
+        self.refused = self._refused = {}
         self.run(self.create_schema())
         made = [ROWS, LARGE, QUIET, BUSY]
         for table in made:
             self.create(table)
         made += [self._create_types(group, cases) for group, cases in self.types.items()]
-        made += [table for place, case in enumerate(self.keys) if (table := self._create_keys(f"{KEYED}{place}", case))]
+        keyed = [self._create_keys(f"{KEYED}{place}", case) for place, case in enumerate(self.keys)]
+        made += [table for table in keyed if table is not None]
         self.captured(*made)
 
     def create_schema(self) -> str:
@@ -175,7 +177,7 @@ class SqlBench(Bench):
                 self.run(f"ALTER TABLE {name} {self.add_column} {column} {case.declared}")
                 self.run(f"UPDATE {name} SET {column} = {case.literal}")
             except self.failures.driver_error as error:
-                self.refused[case.name] = self.code(error)
+                self._refused[case.name] = self.code(error)
         return table
 
     def _create_keys(self, table: str, case: KeyCase) -> str | None:
@@ -185,7 +187,7 @@ class SqlBench(Bench):
             self.run(f"CREATE TABLE {name} ({self.column(KEY)} {case.declared} NOT NULL PRIMARY KEY)")
             self.run(*(f"INSERT INTO {name} VALUES ({self.key(case, key)})" for key in case.keys))
         except self.failures.driver_error as error:
-            self.refused[case.name] = self.code(error)
+            self._refused[case.name] = self.code(error)
             return None
         return table
 
@@ -243,15 +245,14 @@ class SqlBench(Bench):
     def _killed(self) -> Answer:
         victim = self.session()
         try:
-            number = self.number(victim)
             try:
-                self.run(self.kill(number))
+                self.run(self.kill(self.number(victim)))
             except self.failures.driver_error as error:
-                raise NotAskedError(f"the user may not end a session (code {self.code(error)})") from error
-            code, error = self._error_of(lambda: victim.rows(self.asking))
+                raise NotAskedError(f"a session cannot be ended by this user (code {self.code(error)})") from error
+            code, cut = self._error_of(lambda: victim.rows(self.asking))
         finally:
             victim.close()
-        return Answer({"code": code, "is_retried": error is not None and self.failures.is_transient(error)})
+        return Answer({"code": code, "is_retried": cut is not None and self.failures.is_transient(cut)})
 
     asking = "SELECT 1"
     """A statement that asks nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,16 +13,23 @@ from types import FrameType
 from tailrace.connectors.probe import Bench, Undo
 
 log = logging.getLogger(__name__)
+_TRIES, _PAUSE_S = 3, 2.0
 
 
 def clean_up(bench: Bench) -> list[str]:
-    """Drop all that the bench may have made; the commands for what is left. Signals wait until it is done."""
+    """Drop all that the bench may have made; the commands for what is left. Signals wait until it is done.
+
+    A session that was cut may hold locks for a moment, so what cannot be dropped is tried again.
+    """
     with _undisturbed():
-        # Its sessions may hold locks.
+        # Its sessions may hold locks, too.
         bench.close()
-        left = [undo.command for undo in bench.undo() if not _is_dropped(undo)]
+        left = list(bench.undo())
+        for number in range(_TRIES):
+            time.sleep(_PAUSE_S if number and left else 0)
+            left = [undo for undo in left if not _is_dropped(undo)]
         bench.close()
-    return left
+    return [undo.command for undo in left]
 
 
 def _is_dropped(undo: Undo) -> bool:

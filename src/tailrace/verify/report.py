@@ -11,7 +11,8 @@ from typing import Any
 from tailrace.connectors.probe import Bench
 from tailrace.errors import ConfigError
 from tailrace.verify.redaction import Redaction
-from tailrace.verify.runner import OUTCOMES, Result, Run
+from tailrace.verify.run import Run
+from tailrace.verify.runner import OUTCOMES, Result
 from tailrace.version import __version__
 
 FORMAT = 1
@@ -38,14 +39,14 @@ def content(run: Run, bench: Bench, product: str, *, read_only: bool) -> dict[st
 
 
 def _entry(result: Result, redaction: Redaction) -> dict[str, Any]:
-    probe = result.probe
+    asked = result.asked
     return {
-        "name": probe.name,
-        "question": probe.question,
+        "name": asked.name,
+        "question": asked.question,
         "outcome": result.outcome,
-        "expected": {each.fact: each.shown for each in probe.expected},
-        "found": redaction.of(dict(result.answer.found)),
-        "about": redaction.of(dict(result.answer.about)),
+        "expected": dict(asked.expected),
+        "found": redaction.of(dict(result.found)),
+        "about": redaction.of(dict(result.about)),
         "means": redaction.of(list(result.means)),
         "ms": result.ms,
     }

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import ConnectorPackage
 from tailrace.connectors.probe import Answer, Bench, Expectation, NotAskedError, Probe
-from tailrace.errors import ConfigError
-from tailrace.verify.clean_up import clean_up
 from tailrace.verify.shared_probes import shared_probes
 
 log = logging.getLogger(__name__)
@@ -19,80 +17,79 @@ log = logging.getLogger(__name__)
 AS_EXPECTED, DIFFERS, NOTED, ERROR, SKIPPED = "as expected", "differs", "noted", "error", "skipped"
 OUTCOMES = (AS_EXPECTED, DIFFERS, NOTED, ERROR, SKIPPED)
 READ_ONLY = "it writes, and --read-only was given"
-_PREPARE = "rights.prepare"
-UNPREPARED = "the schema of the command could not be made"
+UNPREPARED = "the tables of the command could not be made"
+PREPARE = "rights.prepare"
 # The order in which subjects are asked and reported: what explains much comes first.
 SUBJECTS = ("identity", "drivers", "rights", "capture", "rows", "types", "keys", "blocking", "latency")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A probe without what asks it."""
+
+    name: str
+    question: str
+    meaning: str
+    expected: Mapping[str, Any]
+
+    @staticmethod
+    def of(probe: Probe) -> Asked:
+        """The probe."""
+        return Asked(probe.name, probe.question, probe.meaning, {each.fact: each.shown for each in probe.expected})
 
 
 @dataclass(frozen=True)
 class Result:
     """A probe with its outcome; `means` is what that means for the person, `ms` how long it took."""
 
-    probe: Probe
+    asked: Asked
     outcome: str
-    answer: Answer
-    means: tuple[str, ...]
-    ms: int
+    found: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    means: tuple[str, ...] = ()
+    ms: int = 0
 
 
-@dataclass
-class Run:
-    """All results; `left` are commands for what could not be dropped."""
+@dataclass(frozen=True)
+class Job:
+    """What is to be asked: nothing of what is `done`, and nothing that writes if `skips` says why.
 
-    results: list[Result] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    is_interrupted: bool = False
-    obstacle: Finding | None = None
-
-    @property
-    def is_as_expected(self) -> bool:
-        """Whether nothing differs, fails or is left on the server, and all was asked."""
-        return not (self.left or self.is_interrupted or any(each.outcome in (DIFFERS, ERROR) for each in self.results))
-
-
-def run(bench: Bench, package: ConnectorPackage, *, read_only: bool, tell: Callable[[Result], None]) -> Run:
-    """Ask all probes, and drop what they have made; `tell` is given each result as it comes.
-
-    Raises SourceError if the server cannot be reached, ConfigError if there is a schema of the command's name.
+    `refused` is what Bench.refused was when the tables were made.
     """
-    with bench.failures.translated("the server cannot be asked"):
-        bench.connect(bench.config)
-        if not read_only and bench.exists():
-            remedy = (
-                "if an earlier run was killed, run the same command with --drop, which drops what that run made; "
-                "otherwise name another one by --schema"
-            )
-            raise ConfigError("exists already", where=f"the schema {bench.schema}", remedy=remedy)
-    done = Run()
-    try:
-        _ask_all(bench, package, done, read_only=read_only, tell=tell)
-    except KeyboardInterrupt:
-        done.is_interrupted = True
-    finally:
-        done.left = [] if read_only else clean_up(bench)
-        bench.close()
-    return done
+
+    skips: str = ""
+    done: frozenset[str] = frozenset()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
-def _ask_all(
-    bench: Bench, package: ConnectorPackage, done: Run, *, read_only: bool, tell: Callable[[Result], None]
+def ask_all(
+    bench: Bench, package: ConnectorPackage, job: Job, begin: Callable[[Asked], None], tell: Callable[[Result], None]
 ) -> None:
-    def told(result: Result) -> None:
-        done.results.append(result)
+    """Ask the probes of a job: `begin` is called before each, `tell` with its result."""
+    bench.refused = job.refused
+    skips = job.skips
+    for probe in (_preparing(bench), *_ordered([*shared_probes(bench, package), *bench.probes()])):
+        if probe.name in job.done or (probe.name == PREPARE and skips):
+            continue
+        begin(Asked.of(probe))
+        result = skipped(Asked.of(probe), skips) if probe.writes and skips else _asked(bench, probe)
         tell(result)
-
-    skips = READ_ONLY if read_only else ""
-    if not read_only:
-        done.obstacle = bench.obstacle()
-        prepared = _obstacle(done.obstacle) if done.obstacle else _asked(bench, _preparing(bench))
-        told(prepared)
-        skips = UNPREPARED if prepared.outcome != AS_EXPECTED else ""
-    for probe in ordered([*shared_probes(bench, package), *bench.probes()]):
-        told(_skipped(probe, skips) if probe.writes and skips else _asked(bench, probe))
+        if probe.name == PREPARE and result.outcome != AS_EXPECTED:
+            skips = UNPREPARED
 
 
-def ordered(probes: Sequence[Probe]) -> list[Probe]:
+def skipped(asked: Asked, why: str) -> Result:
+    """The result of a probe that is not asked."""
+    return Result(asked, SKIPPED, about={"why": why}, means=(f"Not asked: {why}.",))
+
+
+def failed(asked: Asked, found: Mapping[str, Any], ms: int) -> Result:
+    """The result of a probe that did not come to its end."""
+    means = f"The probe did not come to its end, so what it asks is unknown for this server. {asked.meaning}"
+    return Result(asked, ERROR, found, means=(means,), ms=ms)
+
+
+def _ordered(probes: Sequence[Probe]) -> list[Probe]:
     """Probes by subject; those of a subject stay in their order."""
     return sorted(probes, key=lambda probe: SUBJECTS.index(probe.name.partition(".")[0]))
 
@@ -103,37 +100,23 @@ def _preparing(bench: Bench) -> Probe:
         return Answer({"made": True})
 
     question = "Can the command make a schema of its own, with captured tables?"
-    return Probe(
-        _PREPARE, question, "The user may do what the probes below need.", ask, (Expectation("made", (True,)),)
-    )
-
-
-def _obstacle(finding: Finding) -> Result:
-    meaning = f"Nothing that writes can be tried. Remedy: {finding.remedy}"
-    probe = Probe(_PREPARE, "Can the command make captured tables?", meaning, Answer)
-    return Result(probe, SKIPPED, Answer(about={"why": finding.what}), (meaning,), 0)
+    wants = Expectation("made", (True,), "Nothing that writes can be tried.")
+    return Probe(PREPARE, question, "The user may do what the probes below need.", ask, (wants,))
 
 
 def _asked(bench: Bench, probe: Probe) -> Result:
-    begin = time.monotonic()
+    begin, asked = time.monotonic(), Asked.of(probe)
     try:
         answer = probe.ask()
     except NotAskedError as reason:
-        return _skipped(probe, str(reason))
+        return skipped(asked, str(reason))
     except Exception as error:
         log.debug("the probe %s failed", probe.name, exc_info=True)
-        found = {"error": bench.code(error), "class": type(error).__name__}
-        means = "The probe did not come to its end, so what it asks is unknown for this server. " + probe.meaning
-        return Result(probe, ERROR, Answer(found), (means,), _ms(begin))
+        return failed(asked, {"error": bench.code(error), "class": type(error).__name__}, _ms(begin))
     everything = {**answer.about, **answer.found}
-    wrong = [each.otherwise for each in probe.expected if not each.holds(everything)]
-    if wrong:
-        return Result(probe, DIFFERS, answer, tuple(dict.fromkeys(wrong)), _ms(begin))
-    return Result(probe, AS_EXPECTED if probe.expected else NOTED, answer, (probe.meaning,), _ms(begin))
-
-
-def _skipped(probe: Probe, why: str) -> Result:
-    return Result(probe, SKIPPED, Answer(about={"why": why}), (f"Not asked: {why}.",), 0)
+    wrong = tuple(dict.fromkeys(each.otherwise for each in probe.expected if not each.holds(everything)))
+    outcome = DIFFERS if wrong else AS_EXPECTED if probe.expected else NOTED
+    return Result(asked, outcome, answer.found, answer.about, wrong or (probe.meaning,), _ms(begin))
 
 
 def _ms(begin: float) -> int:

@@ -10,10 +10,11 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import Answer, Expectation, Probe, Undo, Wrong
+from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.sql_bench import BLOCKED, SqlBench
 from tailrace.connectors.sqlserver.admin import SqlServerAdmin
 from tailrace.connectors.sqlserver.client import connect
-from tailrace.connectors.sqlserver.snapshot import DIALECT, number_of
+from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.verify_capture import DUMPED, LIFE, capture_probes
 from tailrace.connectors.sqlserver.verify_types import KEYS, TYPES
@@ -135,8 +136,11 @@ class SqlServerBench(SqlBench):
 
     def code(self, error: BaseException) -> str:
         """See Bench.code: the server's or the driver's number."""
-        number = number_of(error)
-        return type(error).__name__ if number is None else str(number)
+        cause = driver_error_of(error)
+        number = cause.args[0] if cause.args else None
+        # The driver gives the number of an error of the login with its text.
+        number = number[0] if isinstance(number, tuple) else number
+        return str(number) if isinstance(number, int) else type(cause).__name__
 
     def connect(self, config: Config) -> None:
         """See Bench.connect."""
