@@ -30,7 +30,7 @@ _SERVER, _LIMIT, _LIMIT_MS = "database.hostname", "database.query.timeout.ms", "
 def command(
     url: Annotated[str, typer.Argument(help=registry.url_forms())],
     schema: Annotated[
-        str, typer.Option("--schema", help="The schema (MongoDB: the database) that is made, and dropped at the end.")
+        str, typer.Option("--schema", help="The schema, or database without schemas, that is made and dropped.")
     ] = "tailrace_verify",
     out: Annotated[Path, typer.Option("--out", "-o", help="The report; the page for people is beside it.")] = Path(
         "report.json"

@@ -16,6 +16,7 @@ from tailrace.connectors.db2.log.end import control, wait_for_capture
 from tailrace.connectors.db2.registering import reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.statements import name, qualified, text
+from tailrace.connectors.db2.verify_capture import DUMPED, capture_probes
 from tailrace.connectors.db2.verify_types import KEYS, TYPES
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import ROWS, Answer, Change, Expectation, Insert, KeyCase, Probe, Undo, Wrong
@@ -27,7 +28,6 @@ from tailrace.model.table_id import SCHEMA_TABLE
 
 log = logging.getLogger(__name__)
 FAILURES = DIALECT.failures
-DUMPED = "vdumped"
 _MARK, _POLL_S, _FIRST_S = 999, 0.2, 1.0
 _INSTANCE = "SELECT SERVICE_LEVEL, FIXPACK_NUM, INST_PTR_SIZE FROM TABLE(SYSPROC.ENV_GET_INST_INFO())"
 _SYSTEM = "SELECT OS_NAME, OS_VERSION FROM TABLE(SYSPROC.ENV_GET_SYS_INFO())"
@@ -60,27 +60,7 @@ SELECT TIMESTAMPDIFF(2, CHAR(CURRENT TIMESTAMP - SYNCHTIME)) FROM {control}.IBMS
 _PRUNED = "SELECT COUNT(*) FROM {control}.IBMSNAP_PRUNE_SET"
 _STATES = "SELECT STATE, COUNT(*) FROM {control}.IBMSNAP_REGISTER WHERE SOURCE_OWNER <> '' GROUP BY STATE"
 _MINE = "SELECT CD_OWNER, CD_TABLE, SOURCE_TABLE FROM {control}.IBMSNAP_REGISTER WHERE SOURCE_OWNER = {schema}"
-_COLUMNS = (
-    "SELECT COLNAME, TYPENAME FROM SYSCAT.COLUMNS WHERE TABSCHEMA = {schema} AND TABNAME = {table} ORDER BY COLNO"
-)
-_SCRIPT = (
-    "INSERT INTO {table} VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c')",
-    'UPDATE {table} SET "note" = \'d\' WHERE "id" = 1',
-    'UPDATE {table} SET "id" = 9 WHERE "id" = 1',
-    'UPDATE {table} SET "v" = "v" + 1',
-    'DELETE FROM {table} WHERE "id" > 3',
-)
-# Transaction, place of IBMSNAP_INTENTSEQ in it, operation, key, v.
-_DUMPED = [
-    [1, 1, "I", 1, 1], [1, 2, "I", 2, 2], [1, 3, "I", 3, 3],
-    [2, 1, "D", 1, 1], [2, 2, "I", 1, 1],
-    [3, 1, "D", 1, 1], [3, 2, "I", 9, 1],
-    [4, 1, "D", 2, 2], [4, 2, "I", 2, 3], [4, 3, "D", 3, 3], [4, 4, "I", 3, 4], [4, 5, "D", 9, 1], [4, 6, "I", 9, 2],
-    [5, 1, "D", 9, 2],
-]  # fmt: skip
-_WRONG = "Change tables here have rows in another order or form than the connector reads: please send the report."
 _APPLIES = "Apply prunes change tables of this server, so a stopped pipeline may lose changes before RETENTION_LIMIT."
-_OTHER_TYPES = "These columns of change tables have other types than the source: large objects may be indicators only."
 
 
 class Db2Bench(SqlBench):
@@ -144,7 +124,7 @@ class Db2Bench(SqlBench):
 
     def _await_capture(self) -> None:
         """Wait until a change is captured: by the end of a registration's beginning, as nothing else tells it."""
-        rows = self.main.rows(self._mine())
+        rows = self.main.rows(self.mine())
         changes = next(qualified(owner, table) for owner, table, source in rows if source == ROWS)
         deadline = time.monotonic() + self.deadline_s
         while not self.main.rows(f"SELECT 1 FROM {changes}"):
@@ -154,9 +134,10 @@ class Db2Bench(SqlBench):
                 self.statement(Insert(ROWS, _MARK)), f'DELETE FROM {self.table(ROWS)} WHERE "id" = {_MARK}'
             )
             time.sleep(_FIRST_S)
-        self._settle()
+        self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Wait until what is committed is captured."""
         connection = connect(self.config, "tailrace verify")
         try:
             if not wait_for_capture(connection, self.config, self.deadline_s):
@@ -164,7 +145,8 @@ class Db2Bench(SqlBench):
         finally:
             connection.close()
 
-    def _mine(self) -> str:
+    def mine(self) -> str:
+        """The query for the registrations of the schema: change table's schema and name, source table."""
         return _MINE.format(control=control(self.config), schema=text(self.schema))
 
     def commit(self, *changes: Change) -> None:
@@ -232,9 +214,8 @@ class Db2Bench(SqlBench):
         return None
 
     def exists(self) -> bool:
-        """See Bench.exists. A schema without a table of the command's is one that nobody misses."""
-        mine = f"SELECT COUNT(*) FROM SYSCAT.TABLES WHERE TABSCHEMA = {text(self.schema)}"
-        return bool(self.main.rows(mine)[0][0])
+        """See Bench.exists."""
+        return bool(self.main.rows(f"SELECT 1 FROM SYSCAT.SCHEMATA WHERE SCHEMANAME = {text(self.schema)}"))
 
     def properties(self, *tables: str) -> Mapping[str, str]:
         """See Bench.properties."""
@@ -270,14 +251,15 @@ class Db2Bench(SqlBench):
         if self.main.rows(f"SELECT 1 FROM {self._register} {mine}"):
             self.run(f"UPDATE {self._register} SET STATE = 'I' {mine}")
             self._read_register()
-            self._settle()
+            self.settle()
             self.run(f"DELETE FROM {self._register} {mine}")
 
-    def _changes(self, table: str) -> str:
+    def changes(self, table: str) -> str:
+        """The change table of a table in SQL."""
         return qualified(self.config.text("cdc.change.tables.schema"), f"CDC_{self.schema}_{table}")
 
     def _dropping(self, table: str) -> str:
-        return f"DROP TABLE {self._changes(table)}; DROP TABLE {self.table(table)}"
+        return f"DROP TABLE {self.changes(table)}; DROP TABLE {self.table(table)}"
 
     def _drop(self, table: str) -> None:
         schema = self.config.text("cdc.change.tables.schema")
@@ -298,9 +280,6 @@ class Db2Bench(SqlBench):
                 "states_other_than_active", ({},), "Changes of the tables of these registrations are not captured."
             ),
         )
-        rows = (Expectation("rows", (_DUMPED,), _WRONG),)
-        same = (Expectation("other_types", ({},), _OTHER_TYPES),)
-        changes, columns = "What do change tables have of changes?", "Have change tables the types of their sources?"
         return [
             Probe(
                 "identity.server",
@@ -317,8 +296,7 @@ class Db2Bench(SqlBench):
                 program,
                 writes=False,
             ),
-            Probe("capture.rows", changes, "Events are right.", self._rows, rows),
-            Probe("capture.columns", columns, "Values are read as they are.", self._columns, same),
+            *capture_probes(self),
             *super().probes(),
         ]
 
@@ -348,39 +326,6 @@ class Db2Bench(SqlBench):
         return Answer(
             {"apply_sets": self.known(_PRUNED.format(control=place)), "states_other_than_active": other}, about
         )
-
-    def _rows(self) -> Answer:
-        self.create(DUMPED)
-        self.captured(DUMPED)
-        self._settle()
-        table = self.table(DUMPED)
-        self.run(*(statement.format(table=table) for statement in _SCRIPT))
-        self._settle()
-        query = (
-            f'SELECT IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ, IBMSNAP_OPERATION, "id", "v" FROM {self._changes(DUMPED)} '
-            "ORDER BY IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
-        )
-        return Answer({"rows": _relative(self.main.rows(query))})
-
-    def _columns(self) -> Answer:
-        """The columns of change tables whose types are not those of the source, by types alone."""
-        other = {}
-        for owner, changes, source in self.main.rows(self._mine()):
-            own = dict(self.main.rows(_COLUMNS.format(schema=text(owner.strip()), table=text(changes))))
-            for column, kind in self.main.rows(_COLUMNS.format(schema=text(self.schema), table=text(source))):
-                found = own.get(column, "no such column")
-                if found != kind:
-                    other[kind] = found
-        return Answer({"other_types": other})
-
-
-def _relative(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
-    """Rows of a change table with the places of sequence numbers in place of them."""
-    commits = sorted({bytes(row[0]) for row in rows})
-    places = {commit: sorted({bytes(row[1]) for row in rows if bytes(row[0]) == commit}) for commit in commits}
-    return [
-        [commits.index(bytes(row[0])) + 1, places[bytes(row[0])].index(bytes(row[1])) + 1, *row[2:]] for row in rows
-    ]
 
 
 class Db2Session:
