@@ -133,4 +133,4 @@ def _print_end(run: Run, out: Path, page: Path, *, is_shown: bool) -> None:
             if result.outcome in ("differs", "error"):
                 results.print(f"[red]{result.asked.name}[/]: {escape(' '.join(result.means))}")
         results.print(f"The report is in {escape(str(out))}, as a page in {escape(str(page))}.")
-        results.print("It has no names, values or addresses. Read it, and send it to those who make Tailrace.")
+        results.print("It has no names, values or addresses of yours: read it, and it can be sent on.")

@@ -58,13 +58,20 @@ def read(source: IO[bytes]) -> Message | None:
     return message
 
 
+def _redirect(target: int | None) -> None:
+    """Have what is printed go to a file descriptor, None for nowhere."""
+    opened = os.open(os.devnull, os.O_WRONLY) if target is None else target
+    for number in (1, 2):
+        os.dup2(opened, number)
+
+
 def main() -> None:
     """Ask the probes of the task."""
     task: Task = pickle.load(sys.stdin.buffer)
-    logging.basicConfig(level=task.level, stream=sys.stderr)
-    # What a library prints must not come among the messages.
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    logging.basicConfig(level=task.level, stream=os.fdopen(os.dup(2), "w"))
+    # What a library prints must not come among the messages, nor what processes tell that the connector starts.
+    _redirect(sys.stderr.fileno() if task.level < logging.WARNING else None)
 
     def send(message: Any) -> None:
         pickle.dump(message, out)
