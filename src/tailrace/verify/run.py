@@ -131,15 +131,19 @@ def _messages(task: Task, patience: float) -> Iterator[Iterator[Message | _Broke
         finally:
             arrived.put(None)
 
+    listener = threading.Thread(target=listen, name="tailrace-verify", daemon=True)
     try:
         with suppress(BrokenPipeError):
             pickle.dump(task, worker.stdin)
             worker.stdin.close()
-        threading.Thread(target=listen, name="tailrace-verify", daemon=True).start()
+        listener.start()
         yield _until_end(arrived, worker, patience)
     finally:
         worker.kill()
         worker.wait()
+        if listener.ident is not None:
+            listener.join()
+        source.close()
 
 
 def _until_end(
